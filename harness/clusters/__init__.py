@@ -1,0 +1,1 @@
+"""Providers: the only code that starts and stops anything."""

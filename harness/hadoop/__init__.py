@@ -1,0 +1,1 @@
+"""Pure knowledge of Hadoop: site files, daemon command lines, slots, property names."""

@@ -1,0 +1,1 @@
+"""Profile and cell to prediction; one module or package per model."""

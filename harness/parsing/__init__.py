@@ -1,0 +1,1 @@
+"""Text to records; one module per source."""

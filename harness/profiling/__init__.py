@@ -1,0 +1,1 @@
+"""Traces to profile: dataflow statistics, and the regression that gives the costs."""

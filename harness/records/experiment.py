@@ -1,0 +1,70 @@
+"""
+An experiment as its file holds it: a question with a grid.
+
+Lists are axes here; `harness.records.grid.expand` makes the cells.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from harness.records.trial import Record
+
+
+class Node(Record):
+    """Axes of a worker node; more than one value makes a further cluster."""
+
+    map_slots: tuple[PositiveInt, ...] = (1,)
+    reduce_slots: tuple[PositiveInt, ...] = (1,)
+    task_memory_bytes: tuple[PositiveInt, ...] = (512 * 2**20,)
+
+
+class ClusterAxes(Record):
+    """Axes of the cluster: trials are grouped by cluster, one start each."""
+
+    provider: str = "local"
+    workers: tuple[PositiveInt, ...] = (3,)
+    node: Node = Node()
+    site: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class WorkloadAxes(Record):
+    """A workload, its input sizes and its further arguments, each an axis."""
+
+    name: str
+    input_bytes: tuple[PositiveInt, ...]
+    seed: NonNegativeInt = 1
+    parameters: dict[str, tuple[str | int | float, ...]] = Field(default_factory=dict)
+
+
+class Design(Record):
+    """Which points of the grid are taken: all, or *points* of a space-filling choice."""
+
+    kind: Literal["full", "sobol", "latin"] = "full"
+    points: PositiveInt | None = None
+
+
+class Predict(Record):
+    """Models to score, and the cells that feed the profiles: values allowed per axis."""
+
+    models: tuple[str, ...] = ("whatif", "whatif-mr2")
+    profile_on: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class Experiment(Record):
+    """A question, the grid that answers it, and how it is measured."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    question: str
+    cluster: ClusterAxes = ClusterAxes()
+    workloads: tuple[WorkloadAxes, ...]
+    configuration: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    design: Design = Design()
+    repeat: PositiveInt = 3
+    warmup: NonNegativeInt = 1
+    seed: NonNegativeInt = 7
+    trial_limit_s: PositiveFloat = 600.0
+    predict: Predict = Predict()

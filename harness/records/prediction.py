@@ -1,0 +1,97 @@
+"""
+What a model is asked, and what it answers.
+
+Field names of `JobConfig` and `Cluster` are those of ``docs/models/README.md``, section 3.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveInt
+
+from harness.records.trial import Record
+
+
+class JobConfig(Record):
+    """
+    What the models read of a job's configuration (sizes in bytes, but the sort buffer in MiB).
+
+    Defaults are Hadoop 3's; `harness.hadoop.properties.job_config` makes it from properties.
+    """
+
+    num_reduces: int = 1
+    sort_buffer_mb: int = 100
+    sort_spill_percent: float = 0.80
+    sort_record_percent: float = 0.05
+    merge_factor: int = 10
+    combine_min_spills: int = 3
+    inmem_merge_segments: int = 1000
+    shuffle_buffer_percent: float = 0.70
+    shuffle_merge_percent: float = 0.66
+    shuffle_segment_limit_percent: float = 0.25
+    reduce_buffer_percent: float = 0.0
+    reduce_heap_bytes: int = 858993459
+    reduce_slowstart: float = 0.05
+    parallel_copies: int = 5
+    use_combiner: bool = False
+    map_output_compressed: bool = False
+    output_compressed: bool = False
+    input_compressed: bool = False
+
+
+class Cluster(Record):
+    """The cluster as models see it: nodes, and the slots that are *effective* on each."""
+
+    num_nodes: PositiveInt
+    map_slots_per_node: PositiveInt
+    reduce_slots_per_node: int
+    map_slots: PositiveInt
+    reduce_slots: int
+
+
+class JobInput(Record):
+    """Input of a job: stored bytes, number of files, number of splits, mean bytes of a split."""
+
+    input_bytes: int
+    num_files: int
+    num_splits: int
+    split_bytes: float
+
+
+class TaskSpan(Record):
+    """One task in a predicted timeline; seconds from the start of the job."""
+
+    task: str
+    kind: Literal["map", "reduce"]
+    start_s: float
+    end_s: float
+
+
+class Prediction(Record):
+    """
+    Times that a model gives for a cell, before it is measured.
+
+    *job_s* is what is scored, `None` where the model is not applicable (*not_applicable* then
+    names the missing statistics).  *phases* are seconds per task under the specification's names;
+    *measurable* are the same seconds summed to what a job history shows (`map_main_s`,
+    `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`).  *dataflow* holds every other
+    intermediate quantity by name.  *estimates* are further job times (`scheduler_separate_s`,
+    `scheduler_shared_s`, ...).
+    """
+
+    schema_version: Literal[1] = 1
+    model: str
+    cell: str
+    job_s: float | None
+    map_task_s: float | None = None
+    reduce_task_s: float | None = None
+    map_waves: float | None = None
+    reduce_waves: float | None = None
+    phases: dict[str, float] = Field(default_factory=dict)
+    measurable: dict[str, float] = Field(default_factory=dict)
+    dataflow: dict[str, float | int | bool | list[int]] = Field(default_factory=dict)
+    estimates: dict[str, float] = Field(default_factory=dict)
+    timeline: tuple[TaskSpan, ...] = ()
+    warnings: tuple[str, ...] = ()
+    not_applicable: tuple[str, ...] = ()

@@ -1,0 +1,90 @@
+"""
+What models keep of the profiling trials: dataflow statistics and cost statistics.
+
+Names are the field names of ``docs/models``; units are bytes, records and seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.records.trial import Record
+
+
+class Statistic(Record):
+    """
+    One number with its noise: how many observations, their spread, where it came from.
+
+    *spread* is the standard deviation of a dataflow statistic over tasks or trials, and the
+    standard error of a fitted cost.  *group* names the other costs from which the trials could not
+    separate this one; its own value is then *assumed* (a share of the group's sum).
+    """
+
+    value: float
+    count: int
+    spread: float
+    source: str
+    assumed: bool = False
+    group: tuple[str, ...] = ()
+
+
+class CostGroup(Record):
+    """Costs that only occur together: what the trials do give is their sum in *phase* seconds."""
+
+    names: tuple[str, ...]
+    sum_s: float
+    spread_s: float
+    note: str = ""
+
+
+class SpeedCorrection(Record):
+    """
+    How a trial's time is brought to reference speed: time x (rate / reference_rate) ** coefficient.
+
+    *reference_rate* is the median probe rate (units of work per CPU second) of the profiling
+    trials.  *coefficient* is fitted on them and is 0 where leave-one-out shows no gain;
+    *gain* is the relative fall of the leave-one-out spread that it brings.
+    """
+
+    reference_rate: float
+    coefficient: float
+    gain: float
+    count: int
+    note: str = ""
+
+    def at_reference(self, seconds: float, rate: float) -> float:
+        """Time at reference speed of a trial that took *seconds* at probe rate *rate*."""
+        return float(seconds * (rate / self.reference_rate) ** self.coefficient)
+
+
+class FitDiagnostic(Record):
+    """How well the costs explain one phase: observations, R2, median absolute relative residual."""
+
+    phase: str
+    count: int
+    r2: float
+    median_residual: float
+
+
+class Profile(Record):
+    """
+    All that a model is given of a workload.
+
+    *overheads* hold `task_overhead_s` and `job_overhead_s` of the scheduler.  *ranges* are the
+    smallest and largest value profiled of each axis (`input_bytes` and job properties), so that a
+    scored cell can be marked inside, at the edge of, or outside them.
+    """
+
+    schema_version: Literal[1] = 1
+    workload: str
+    statistics: dict[str, Statistic] = Field(default_factory=dict)
+    costs: dict[str, Statistic] = Field(default_factory=dict)
+    overheads: dict[str, Statistic] = Field(default_factory=dict)
+    groups: tuple[CostGroup, ...] = ()
+    fit: tuple[FitDiagnostic, ...] = ()
+    ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    speed: SpeedCorrection | None = None
+    trials: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,98 @@
+"""Predictions compared with measurements, each beside the noise of its cell."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.records.trial import Record
+
+Level = Literal["job", "task", "phase"]
+Speed = Literal["raw", "reference"]
+Range = Literal["inside", "edge", "outside"]
+
+
+class Score(Record):
+    """
+    One model, one cell, one quantity.
+
+    *quantity* is `job_s`, `makespan_s` (first task start to last task end), `map_task_s`,
+    `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`, `sort_s`,
+    `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise floor:
+    the coefficient of variation of the repeats (`None` for a single trial).  Errors are shares of
+    *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.
+    """
+
+    model: str
+    cell: str
+    level: Level
+    quantity: str
+    speed: Speed
+    predicted_s: float
+    measured_s: float
+    trials: int
+    floor: float | None
+    signed_error: float
+    relative_error: float
+    i_accu_percent: float | None = None
+    range: Range = "inside"
+
+
+class Calibration(Record):
+    """Regression of measured on predicted times, measured = intercept_s + slope x predicted."""
+
+    slope: float
+    intercept_s: float
+    r2: float
+    count: int
+
+
+class Summary(Record):
+    """
+    One model, one quantity, all scored cells of one workload (or of all: workload ``*``).
+
+    *mape* with its bootstrap interval; *median_floor* is the median noise floor of the cells;
+    *within_floor* the share of cells whose error lies inside its floor; *not_applicable* counts
+    cells without an answer.
+    """
+
+    model: str
+    workload: str
+    level: Level
+    quantity: str
+    speed: Speed
+    cells: int
+    mape: float
+    mape_low: float
+    mape_high: float
+    mean_signed_error: float
+    worst_error: float
+    median_floor: float | None
+    within_floor: float | None
+    mean_i_accu_percent: float | None
+    calibration: Calibration | None
+    not_applicable: int = 0
+
+
+class Comparison(Record):
+    """Paired bootstrap of two models' absolute relative errors: is the difference outside noise?"""
+
+    better: str
+    worse: str
+    quantity: str
+    speed: Speed
+    cells: int
+    difference: float
+    low: float
+    high: float
+    outside_noise: bool
+
+
+class ScoreBook(Record):
+    """Everything that `score` gives: rows, their summaries, comparisons of pairs of models."""
+
+    schema_version: Literal[1] = 1
+    scores: tuple[Score, ...] = Field(default_factory=tuple)
+    summaries: tuple[Summary, ...] = Field(default_factory=tuple)
+    comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)

@@ -1,0 +1,129 @@
+"""
+What was observed of one job and of the machine meanwhile.
+
+Times are seconds since the epoch; counters are keyed ``Group.NAME`` with the last component of
+the group's class name (``TaskCounter.MAP_INPUT_RECORDS``, ``FileSystemCounter.HDFS_BYTES_READ``,
+``FileInputFormatCounter.BYTES_READ``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+TaskKind = Literal["map", "reduce"]
+AttemptState = Literal["succeeded", "failed", "killed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAttempt:
+    """
+    One attempt of a map or reduce task, from the job history.
+
+    `start_s` is when the container was launched (clock of the application master), before the JVM
+    exists.  `map_finish_s` ends the map function (before the last spill and the merge), `None` for
+    reduces; `shuffle_finish_s` and `sort_finish_s` are `None` for maps.
+    """
+
+    attempt_id: str
+    task_id: str
+    kind: TaskKind
+    state: AttemptState
+    start_s: float
+    finish_s: float
+    host: str
+    map_finish_s: float | None = None
+    shuffle_finish_s: float | None = None
+    sort_finish_s: float | None = None
+    container_id: str = ""
+    locality: str = ""
+    error: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from launch to the end that the application master saw."""
+        return self.finish_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class JobTrace:
+    """
+    One MapReduce job: its times, its attempts, its counters.
+
+    `submit_s` to `finish_s` is the measured job time.  `state` is Hadoop's word (SUCCEEDED,
+    FAILED, KILLED, ERROR).
+    """
+
+    job_id: str
+    name: str
+    user: str
+    state: str
+    submit_s: float
+    launch_s: float
+    finish_s: float
+    num_maps: int
+    num_reduces: int
+    attempts: tuple[TaskAttempt, ...]
+    counters: Mapping[str, int] = field(default_factory=dict)
+    map_counters: Mapping[str, int] = field(default_factory=dict)
+    reduce_counters: Mapping[str, int] = field(default_factory=dict)
+    diagnostics: str = ""
+
+    @property
+    def job_s(self) -> float:
+        """Measured job time: submission to the end of the job."""
+        return self.finish_s - self.submit_s
+
+    def succeeded(self, kind: TaskKind) -> tuple[TaskAttempt, ...]:
+        """Successful attempts of *kind*, in the order of their start."""
+        chosen = (a for a in self.attempts if a.kind == kind and a.state == "succeeded")
+        return tuple(sorted(chosen, key=lambda a: (a.start_s, a.attempt_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """One spill of a map task, from its container log; `last` is the one made by the flush."""
+
+    start_s: float
+    finish_s: float
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GcTotals:
+    """Garbage collection of one JVM: number of pauses, their sum and the longest, in seconds."""
+
+    pauses: int
+    pause_s: float
+    longest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedSample:
+    """Speed probe: units of fixed work done, and the CPU seconds they took, on one thread."""
+
+    at_s: float
+    thread: int
+    units: int
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSample:
+    """
+    The machine at one moment: shares of all cores since the sample before, and its memory.
+
+    `busy`, `steal` and `iowait` are shares of 1; `runnable` counts processes ready to run;
+    `memory_pressure` is the share of time in which some task waited for memory, or `None` where
+    the kernel does not tell.
+    """
+
+    at_s: float
+    busy: float
+    steal: float
+    iowait: float
+    runnable: int
+    available_bytes: int
+    memory_pressure: float | None = None

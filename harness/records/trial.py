@@ -1,0 +1,124 @@
+"""
+What is measured: cells of the grid, and the trials that repeat them.
+
+Everything here is resolved: one value where an experiment file may hold a list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+
+TrialState = Literal["done", "failed", "timed_out"]
+
+
+class Record(BaseModel):
+    """A frozen record that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NodeSpec(Record):
+    """One worker node: tasks of each kind at once, and the memory of each task's container."""
+
+    map_slots: PositiveInt = 1
+    reduce_slots: PositiveInt = 1
+    task_memory_bytes: PositiveInt = 512 * 2**20
+
+
+class ClusterSpec(Record):
+    """A cluster to provision; *site* holds cluster-wide Hadoop properties, values as text."""
+
+    provider: str = "local"
+    workers: PositiveInt = 3
+    node: NodeSpec = NodeSpec()
+    site: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Hash of all fields: trials with equal ids can share one running cluster."""
+        return digest(self.model_dump(mode="json"))
+
+
+class WorkloadSpec(Record):
+    """A workload with its input: bytes asked of the generator, its seed, further arguments."""
+
+    name: str
+    input_bytes: PositiveInt
+    seed: NonNegativeInt = 1
+    parameters: dict[str, str | int | float] = Field(default_factory=dict)
+
+
+class Cell(Record):
+    """One point of the grid: cluster x workload x job properties (unchanged, values as text)."""
+
+    cluster: ClusterSpec
+    workload: WorkloadSpec
+    configuration: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Hash of all that the cell fixes."""
+        return digest(self.model_dump(mode="json"))
+
+
+class Versions(Record):
+    """What a trial's outcome depends on beside its cell; *jars* maps a jar's name to its SHA-256."""
+
+    hadoop: str
+    java: str
+    jars: dict[str, str] = Field(default_factory=dict)
+
+
+class Trial(Record):
+    """One repetition of a cell; *repetition* counts from 0, *profiling* trials feed the profile."""
+
+    id: str
+    cell: Cell
+    repetition: NonNegativeInt
+    profiling: bool = False
+
+
+def trial_id(cell: Cell, repetition: int, versions: Versions) -> str:
+    """Hash of all that decides the outcome: the cell, the repetition, the versions."""
+    return digest(
+        {
+            "cell": cell.model_dump(mode="json"),
+            "repetition": repetition,
+            "versions": versions.model_dump(mode="json"),
+        }
+    )
+
+
+def digest(value: Any) -> str:
+    """First 16 hex digits of the SHA-256 of *value* as canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class TrialRecord(Record):
+    """
+    `trial.json`: how a trial ended, and on what it ran.
+
+    Times are seconds since the epoch on the machine that ran the harness.  *reason* says why a
+    trial is not done.  *job_ids* are the Hadoop jobs of the trial, in order.  *disturbed* names
+    the rule that marked the trial, and is empty for an undisturbed one.
+    """
+
+    schema_version: Literal[1] = 1
+    trial: Trial
+    state: TrialState
+    started_s: float
+    finished_s: float
+    job_ids: tuple[str, ...] = ()
+    reason: str = ""
+    disturbed: str = ""
+    versions: Versions
+    input_bytes: int | None = None
+    num_splits: int | None = None
+    job_properties: dict[str, str] = Field(default_factory=dict)
+    harness_s: dict[str, float] = Field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Predictions and traces to scores."""

@@ -1,0 +1,1 @@
+"""Numbers that know no Hadoop word: robust fits, bootstrap, spread."""

@@ -1,0 +1,90 @@
+"""
+Sizes and durations as people write them, and back.
+
+Records hold bytes and seconds only; this module is the one door for other units.
+"""
+
+from __future__ import annotations
+
+import re
+
+MIB = 2**20
+
+_SIZE = {
+    "": 1, "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
+}  # fmt: skip
+_TIME = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+
+
+def parse_bytes(text: str | int) -> int:
+    """
+    Bytes that *text* names; a bare number is bytes.
+
+    >>> parse_bytes("32 MiB"), parse_bytes("1.5 kB"), parse_bytes(7)
+    (33554432, 1500, 7)
+
+    Raises ``ValueError`` for anything else, with the units that exist.
+    """
+    if isinstance(text, bool) or not isinstance(text, int | str):
+        raise ValueError(f"{text!r} is not a size: write 32 MiB, 200 MB or a number of bytes")
+    if isinstance(text, int):
+        size: float = text
+    else:
+        match = _NUMBER.fullmatch(text)
+        if match is None or match[2].lower() not in _SIZE:
+            raise ValueError(f"{text!r} is not a size: write 32 MiB, 200 MB or a number of bytes")
+        size = float(match[1]) * _SIZE[match[2].lower()]
+    if size < 0 or size != int(size):
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def parse_duration(text: str | float) -> float:
+    """
+    Seconds that *text* names; a bare number is seconds.
+
+    >>> parse_duration("5 min"), parse_duration("250 ms"), parse_duration(2)
+    (300.0, 0.25, 2.0)
+
+    Raises ``ValueError`` for anything else, with the units that exist.
+    """
+    if isinstance(text, int | float) and not isinstance(text, bool) and 0 <= text < float("inf"):
+        return float(text)
+    match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if match is None or (match[2] or "s") not in _TIME:
+        raise ValueError(f"{text!r} is not a duration: write 90 s, 5 min, 2 h or 250 ms")
+    return float(match[1]) * _TIME[match[2] or "s"]
+
+
+def format_bytes(size: float) -> str:
+    """
+    Size for people, in binary units.
+
+    >>> format_bytes(33554432), format_bytes(1500), format_bytes(12)
+    ('32 MiB', '1.46 KiB', '12 B')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(size) < 1024 or unit == "TiB":
+            return f"{size:.3g} {unit}" if abs(size) < 999.5 else f"{size:.0f} {unit}"
+        size /= 1024
+    raise AssertionError("the last unit always answers")
+
+
+def format_duration(seconds: float) -> str:
+    """
+    Duration for people.
+
+    >>> format_duration(0.0421), format_duration(12.34), format_duration(754), format_duration(7300)
+    ('42 ms', '12.3 s', '12 min 34 s', '2 h 01 min')
+    """
+    if abs(seconds) < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if abs(seconds) < 99.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

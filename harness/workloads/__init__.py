@@ -1,0 +1,1 @@
+"""What to generate, submit and check, as commands; pure."""
