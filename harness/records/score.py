@@ -13,6 +13,23 @@ Speed = Literal["raw", "reference"]
 Range = Literal["inside", "edge", "outside"]
 
 
+class Measurement(Record):
+    """
+    Times of one trial by quantity (see `Score`), raw and at reference speed.
+
+    *range* says where the trial's cell lies in the range that was profiled.  *disturbed* repeats
+    the mark of the trial; a disturbed trial is scored like any other.
+    """
+
+    cell: str
+    workload: str
+    trial: str
+    raw_s: dict[str, float]
+    reference_s: dict[str, float]
+    range: Range = "inside"
+    disturbed: str = ""
+
+
 class Score(Record):
     """
     One model, one cell, one quantity.
@@ -76,7 +93,7 @@ class Summary(Record):
 
 
 class Comparison(Record):
-    """Paired bootstrap of two models' absolute relative errors: is the difference outside noise?"""
+    """Paired bootstrap of two models' relative errors: the better's mean minus the worse's."""
 
     better: str
     worse: str

@@ -67,7 +67,7 @@ class Cell(Record):
 
 
 class Versions(Record):
-    """What a trial's outcome depends on beside its cell; *jars* maps a jar's name to its SHA-256."""
+    """What an outcome depends on beside its cell; *jars* maps a jar's name to its SHA-256."""
 
     hadoop: str
     java: str

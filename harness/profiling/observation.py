@@ -1,0 +1,27 @@
+"""What the profile is made from: one profiling trial's job, as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.trace import JobTrace, Spill
+from harness.records.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """
+    One job of a profiling trial.
+
+    *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
+    the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
+    """
+
+    trial: Trial
+    trace: JobTrace
+    config: JobConfig
+    cluster: Cluster
+    job_input: JobInput
+    spills: dict[str, tuple[Spill, ...]]
+    rate: float | None

@@ -1,0 +1,112 @@
+"""
+The contract of a workload: what to generate, submit and read back, as data.
+
+Nothing here runs anything.  `harness.running` executes the commands, and feeds the bytes of input
+and output files to `sample` and `verdict`, which together prove the output right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.records.trial import WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True)
+class JobCommand:
+    """A MapReduce client to run: main class, arguments before which -D properties are put."""
+
+    main_class: str
+    arguments: tuple[str, ...]
+    program: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
+        """Arguments of the client: program, all -D (the command's own win), then the rest."""
+        merged = {**properties, **self.properties}
+        head = (self.program,) if self.program else ()
+        options = tuple(f"-D{key}={value}" for key, value in merged.items())
+        return (*head, *options, *self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One file of a generated input: its name in the input folder, and its exact bytes."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class InputPlan:
+    """
+    The input that a workload needs: content key, files.
+
+    Equal keys mean equal content.  No file is larger than a block, so each is one split.
+    """
+
+    key: str
+    files: tuple[InputFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(f.bytes for f in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is the output right?  *reason* says what is wrong, *facts* what was compared."""
+
+    right: bool
+    reason: str = ""
+    facts: Mapping[str, int | str] = field(default_factory=dict)
+
+
+File = tuple[str, Iterable[bytes]]
+
+
+class Workload(Protocol):
+    """
+    One workload.
+
+    `uses_combiner` says whether its job sets a combiner class (models ask).  `sample` folds over
+    the input as it lies in the file system and keeps what `verdict` needs (JSON-serialisable: it
+    is cached with the input).
+    """
+
+    name: str
+    uses_combiner: bool
+    description: str
+
+    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
+        """Files of the input of *spec*."""
+        ...
+
+    def generate(
+        self, spec: WorkloadSpec, block_bytes: int, uri: str
+    ) -> JobCommand | Iterator[File]:
+        """A job that writes the input under *uri*, or the files themselves to be put there."""
+        ...
+
+    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+        """What `verdict` needs to know of the input."""
+        ...
+
+    def submit(
+        self, spec: WorkloadSpec, input_uri: str, output_uri: str
+    ) -> tuple[JobCommand, ...]:
+        """Jobs of one trial, in order; the trial's configuration is added by the caller."""
+        ...
+
+    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
+        """Folder whose ``part-*`` files `verdict` reads, in order of their names."""
+        ...
+
+    def verdict(
+        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
+    ) -> Verdict:
+        """Compare the output files with what is known of the input."""
+        ...
