@@ -1,0 +1,227 @@
+"""
+From stored trials to the report: profiles, sealed predictions, scores.
+
+Nothing here needs Hadoop: every number can be made again from the run's files on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+
+from harness.errors import DataError, HarnessError, MissingStatistic
+from harness.hadoop.properties import job_config
+from harness.hadoop.site import block_bytes, client_properties
+from harness.hadoop.slots import effective
+from harness.models import MODELS
+from harness.parsing.container_log import read_spills
+from harness.parsing.speed_probe import read_speed
+from harness.profiling import fit_profile
+from harness.profiling.observation import Observation
+from harness.records.experiment import Experiment
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.records.profile import Profile
+from harness.records.score import Measurement, Range, ScoreBook
+from harness.records.trace import Spill
+from harness.records.trial import Cell, Trial, TrialRecord
+from harness.running.execute import PROBE_LOG
+from harness.running.probe import rate
+from harness.scoring import score
+from harness.scoring.measured import measured
+from harness.store import Run
+from harness.workloads import WORKLOADS
+
+
+@dataclass
+class Evaluation:
+    """A run to be evaluated: its experiment, its planned trials, its files."""
+
+    run: Run
+    experiment: Experiment
+    plan: Sequence[Trial]
+    rates: dict[str, float | None] = field(default_factory=dict)
+
+    @cached_property
+    def done(self) -> dict[str, TrialRecord]:
+        """Trials that ended well, by id, in the order of the plan."""
+        records = self.run.trials()
+        found = (records[t.id] for t in self.plan if t.id in records)
+        return {r.trial.id: r for r in found if r.state == "done"}
+
+    @cached_property
+    def cells(self) -> dict[str, Cell]:
+        """All cells of the plan, by id."""
+        return {t.cell.id: t.cell for t in self.plan}
+
+    @cached_property
+    def scored(self) -> list[str]:
+        """Ids of the cells that feed no profile."""
+        return list(dict.fromkeys(t.cell.id for t in self.plan if not t.profiling))
+
+    def profile(self) -> dict[str, Profile]:
+        """Fit one profile per workload on the profiling trials, and store them."""
+        profiles = {}
+        for name in dict.fromkeys(c.workload.name for c in self.cells.values()):
+            if observations := [self._observe(r) for r in self._profiling(name)]:
+                profiles[name] = fit_profile(name, observations)
+                self.run.write_profile(profiles[name])
+        if not profiles:
+            raise DataError(
+                "no profiling trial has ended well",
+                where=str(self.run.path),
+                fix="run the experiment first (harness run), or read the failed trials' reasons",
+            )
+        return profiles
+
+    def predict(self) -> list[Prediction]:
+        """Ask every model for every scored cell, store the answers and seal them."""
+        profiles = self.run.read_profiles()
+        if not profiles:
+            raise DataError("there is no profile", where=str(self.run.path), fix="harness profile")
+        answers = []
+        for model in self.experiment.predict.models:
+            mine = [predict_cell(model, self.cells[c], profiles) for c in self.scored]
+            self.run.write_predictions(model, mine)
+            answers += mine
+        self.run.seal()
+        return answers
+
+    def score(self) -> ScoreBook:
+        """Compare the sealed predictions with the measured cells, and store the scores."""
+        self.run.check_seal()
+        book = score(self.run.read_predictions(), self.measurements())
+        self.run.write_scores(book)
+        return book
+
+    def measurements(self) -> list[Measurement]:
+        """Measured times of every scored trial, raw and at reference speed."""
+        profiles = self.run.read_profiles()
+        chosen = [r for r in self.done.values() if not r.trial.profiling]
+        return [self._measurement(r, profiles.get(r.trial.cell.workload.name)) for r in chosen]
+
+    def rate(self, record: TrialRecord) -> float | None:
+        """Mean rate of the speed probe while the trial's jobs ran."""
+        if record.trial.id not in self.rates:
+            self.rates[record.trial.id] = self._read_rate(record)
+        return self.rates[record.trial.id]
+
+    def _read_rate(self, record: TrialRecord) -> float | None:
+        raw = self.run.raw(record.trial.id)
+        traces = self.run.read_trace(record.trial.id)
+        if PROBE_LOG not in raw.names() or not traces:
+            return None
+        with raw.open(PROBE_LOG) as lines:
+            samples = list(read_speed(lines, PROBE_LOG))
+        return rate(samples, traces[0].submit_s, traces[-1].finish_s)
+
+    def _profiling(self, workload: str) -> list[TrialRecord]:
+        return [
+            r
+            for r in self.done.values()
+            if r.trial.profiling and r.trial.cell.workload.name == workload
+        ]
+
+    def _observe(self, record: TrialRecord) -> Observation:
+        config, cluster, job_input = question(record.trial.cell)
+        trace = self.run.read_trace(record.trial.id)[0]
+        return Observation(
+            trial=record.trial,
+            trace=trace,
+            config=config,
+            cluster=cluster,
+            job_input=job_input,
+            spills=self._spills(record, {a.container_id: a.attempt_id for a in trace.attempts}),
+            rate=self.rate(record),
+        )
+
+    def _spills(
+        self, record: TrialRecord, attempts: Mapping[str, str]
+    ) -> dict[str, tuple[Spill, ...]]:
+        raw, spills = self.run.raw(record.trial.id), {}
+        for name in raw.names():
+            parts = name.split("/")
+            if parts[-1] == "syslog" and parts[-2] in attempts:
+                with raw.open(name) as lines:
+                    spills[attempts[parts[-2]]] = read_spills(lines, name)
+        return spills
+
+    def _measurement(self, record: TrialRecord, profile: Profile | None) -> Measurement:
+        raw = measured(self.run.read_trace(record.trial.id)[0])
+        speed, now = profile.speed if profile else None, self.rate(record)
+        at_reference = (
+            {q: speed.at_reference(s, now) for q, s in raw.items()} if speed and now else raw
+        )
+        return Measurement(
+            cell=record.trial.cell.id,
+            workload=record.trial.cell.workload.name,
+            trial=record.trial.id,
+            raw_s=raw,
+            reference_s=at_reference,
+            range=place(record.trial.cell, profile),
+            disturbed=record.disturbed,
+        )
+
+    def typical(self, workload: str) -> TrialRecord | None:
+        """Trial of *workload* whose job time is the median of its largest scored cell."""
+        mine = [r for r in self.done.values() if r.trial.cell.workload.name == workload]
+        if not mine:
+            return None
+        largest = max(mine, key=lambda r: (r.trial.cell.workload.input_bytes, r.trial.cell.id))
+        same = [r for r in mine if r.trial.cell.id == largest.trial.cell.id]
+        times = {r.trial.id: self.run.read_trace(r.trial.id)[0].job_s for r in same}
+        middle = median(times.values())
+        return min(same, key=lambda r: abs(times[r.trial.id] - middle))
+
+
+def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
+    """What a model is told of *cell*: configuration, effective slots, input."""
+    workload = WORKLOADS[cell.workload.name]
+    properties = {**client_properties(cell.cluster), **cell.configuration}
+    plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
+    return (
+        job_config(properties, use_combiner=workload.uses_combiner),
+        effective(cell.cluster, cell.configuration),
+        JobInput(
+            input_bytes=plan.bytes,
+            num_files=len(plan.files),
+            num_splits=len(plan.files),
+            split_bytes=plan.bytes / len(plan.files),
+        ),
+    )
+
+
+def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Prediction:
+    """Answer of *model* for *cell*; not applicable where the profile lacks what it needs."""
+    profile = profiles.get(cell.workload.name)
+    if profile is None:
+        lacks: tuple[str, ...] = (f"profile of {cell.workload.name}",)
+        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=lacks)
+    try:
+        answer = MODELS[model].predict(profile, *question(cell))
+    except MissingStatistic as missing:
+        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=missing.names)
+    except HarnessError as error:
+        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=(error.what,))
+    return answer.model_copy(update={"cell": cell.id})
+
+
+def place(cell: Cell, profile: Profile | None) -> Range:
+    """Where *cell* lies in the range that was profiled."""
+    if profile is None:
+        return "outside"
+    values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
+    for key, text in cell.configuration.items():
+        try:
+            values[key] = float(text)
+        except ValueError:
+            continue
+    at_edge = False
+    for key, (low, high) in profile.ranges.items():
+        if key not in values:
+            continue
+        if not low <= values[key] <= high:
+            return "outside"
+        at_edge = at_edge or (low < high and values[key] in {low, high})
+    return "edge" if at_edge else "inside"

@@ -1,0 +1,215 @@
+"""
+Runs the trials of a plan on real clusters, one cluster after the other.
+
+A trial counts when its folder appears in the run by one rename.  Whatever ends the process loses
+the trial in flight and nothing else: the next call takes down what was left, and goes on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.clusters import PROVIDERS
+from harness.clusters.home import HadoopHome
+from harness.errors import ClusterError, JobError
+from harness.hadoop.site import block_bytes
+from harness.parsing.machine import read_machine
+from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
+from harness.running.inputs import Inputs
+from harness.running.jobs import JobRunner
+from harness.running.machine import MachineSampler, disturbed
+from harness.running.probe import SpeedProbe
+from harness.running.talk import Talk
+from harness.running.trial import Outcome, TrialCluster, TrialRunner
+from harness.store import Run
+
+OnError = Literal["stop", "skip"]
+PROBE_LOG = "speed.txt"
+MACHINE_LOG = "machine.jsonl"
+_CLUSTERS_LOST = 3
+
+
+class RunCluster(TrialCluster, AbstractContextManager["RunCluster"], Protocol):
+    """A provider's cluster: a context manager that trials run on."""
+
+    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
+        """Last lines of each daemon's log."""
+        ...
+
+
+@dataclass
+class Execution:
+    """
+    The trials still to run, and all that running them needs.
+
+    *retries* is how often a failed trial is run again before its failure counts.
+    """
+
+    run: Run
+    home: HadoopHome
+    versions: Versions
+    limit_s: float
+    warmup: int
+    talk: Talk
+    on_error: OnError = "skip"
+    retries: int = 0
+    durations: list[float] = field(default_factory=list)
+
+    def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
+        """Run those of *trials* that are not *done*; return how many of them failed."""
+        failed, total = 0, len(trials)
+        waiting = [t for t in trials if t.id not in done]
+        self._report(total - len(waiting), total, len(waiting), "")
+        with self._probe() as probe_log:
+            for _, group in groupby(waiting, key=lambda t: t.cell.cluster.id):
+                for record in self._on_cluster(list(group), probe_log):
+                    failed += record.state != "done"
+                    waiting.pop(0)
+                    self._tell(record, total - len(waiting), total, len(waiting))
+                    if record.state != "done" and self.on_error == "stop":
+                        raise JobError(
+                            f"trial {record.trial.id} {record.state}: {record.reason}",
+                            where=str(self.run.trial_dir(record.trial.id)),
+                            fix="read its logs, or go on past failures with --on-error skip",
+                        )
+        return failed
+
+    @contextmanager
+    def _probe(self) -> Iterator[Path]:
+        log = self.run.scratch / PROBE_LOG
+        with SpeedProbe(log=log):
+            yield log
+
+    def _on_cluster(self, trials: list[Trial], probe_log: Path) -> Iterator[TrialRecord]:
+        """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
+        spec, lost = trials[0].cell.cluster, 0
+        while trials:
+            with self._cluster(spec) as cluster:
+                runner = self._runner(cluster, spec)
+                for number in range(self.warmup):
+                    self._attempt(runner, trials[0], probe_log, warmup=f"{number}")
+                while trials:
+                    record, is_lost = self._trial(runner, trials[0], probe_log)
+                    trials.pop(0)
+                    yield record
+                    if is_lost:
+                        lost += 1
+                        break
+            if lost >= _CLUSTERS_LOST and trials:
+                raise ClusterError(
+                    f"{lost} clusters were lost in this run",
+                    where=str(self.run.path),
+                    fix="read the reasons in the failed trials, then start the command again",
+                )
+
+    @contextmanager
+    def _cluster(self, spec: ClusterSpec) -> Iterator[RunCluster]:
+        self.talk.say(f"cluster: starting {spec.workers} workers ({spec.provider})")
+        started = time.monotonic()
+        with PROVIDERS[spec.provider](f"run-{self.run.id}", spec, self.home) as cluster:
+            self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
+            yield cluster
+
+    def _runner(self, cluster: RunCluster, spec: ClusterSpec) -> TrialRunner:
+        logs = self.run.scratch / "inputs"
+        logs.mkdir(exist_ok=True)
+        inputs = Inputs(cluster.hdfs, JobRunner(cluster, self.limit_s), logs, self.talk.say)
+        return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s)
+
+    def _trial(
+        self, runner: TrialRunner, trial: Trial, probe_log: Path
+    ) -> tuple[TrialRecord, bool]:
+        """Run *trial*, again where it fails and retries are left; the last attempt counts."""
+        for left in range(self.retries, -1, -1):
+            record, lost = self._attempt(runner, trial, probe_log, retried=left > 0)
+            if record.state == "done" or lost:
+                break
+        return record, lost
+
+    def _attempt(
+        self,
+        runner: TrialRunner,
+        trial: Trial,
+        probe_log: Path,
+        *,
+        warmup: str = "",
+        retried: bool = False,
+    ) -> tuple[TrialRecord, bool]:
+        folder = self.run.begin_trial(trial)
+        samples, started, at = folder.raw / MACHINE_LOG, time.time(), _size(probe_log)
+        begun = time.monotonic()
+        with MachineSampler(samples):
+            outcome = runner.run(trial, folder.raw)
+        finished = time.time()
+        slice_file(probe_log, at, folder.raw / PROBE_LOG)
+        with samples.open() as lines:
+            mark = disturbed(list(read_machine(lines, MACHINE_LOG)))
+        if outcome.cluster_lost:
+            _keep_daemon_logs(runner, folder.raw)
+        record = self._record(trial, outcome, (started, finished), mark)
+        if warmup:
+            folder.discard("warmup", record)
+        elif retried and outcome.state != "done" and not outcome.cluster_lost:
+            folder.discard("retried", record)
+        else:
+            folder.commit(record)
+            self.run.write_trace(trial.id, outcome.traces)
+            self.durations.append(time.monotonic() - begun)
+        return record, outcome.cluster_lost
+
+    def _record(
+        self, trial: Trial, outcome: Outcome, when: tuple[float, float], mark: str
+    ) -> TrialRecord:
+        return TrialRecord(
+            trial=trial,
+            state=outcome.state,
+            started_s=when[0],
+            finished_s=when[1],
+            job_ids=tuple(outcome.job_ids),
+            reason=outcome.reason,
+            disturbed=mark,
+            versions=self.versions,
+            input_bytes=outcome.input_bytes,
+            num_splits=outcome.num_splits,
+            harness_s=outcome.seconds,
+        )
+
+    def _tell(self, record: TrialRecord, done: int, total: int, waiting: int) -> None:
+        text = f"{record.trial.cell.workload.name} {record.state}"
+        self._report(done, total, waiting, f"{text}: {record.reason}" if record.reason else text)
+
+    def _report(self, done: int, total: int, waiting: int, text: str) -> None:
+        mean = sum(self.durations) / len(self.durations) if self.durations else None
+        self.talk.step(done, total, None if mean is None else mean * waiting, text)
+
+
+def take_down(provider: Callable[..., RunCluster], name: str) -> None:
+    """Take down the cluster *name* that a killed run may have left."""
+    provider.attach(name).down()  # type: ignore[attr-defined]
+
+
+def slice_file(source: Path, start: int, target: Path) -> None:
+    """Copy what was written to *source* since it had *start* bytes, from the next whole line on."""
+    with source.open("rb") as stream, target.open("wb") as out:
+        stream.seek(max(0, start - 1))
+        if start:
+            stream.readline()
+        shutil.copyfileobj(stream, out)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _keep_daemon_logs(runner: TrialRunner, raw: Path) -> None:
+    logs = getattr(runner.cluster, "daemon_logs", dict)
+    for name, text in logs(200).items():
+        (raw / f"daemon-{name.replace(' ', '-')}.log").write_text(text)

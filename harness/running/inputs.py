@@ -1,0 +1,104 @@
+"""
+Inputs in the cluster's file system: made once per content, checked to be the size asked for.
+
+An input appears under its content key by one rename, so a half-written one is never read.
+"""
+
+from __future__ import annotations
+
+import time
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.errors import JobError
+from harness.records.trial import WorkloadSpec
+from harness.running.jobs import JobRunner
+from harness.workloads.base import File, InputPlan, JobCommand, Workload
+
+ROOT = "/harness/input"
+TOLERANCE = 0.01
+
+
+class FileSystem(Protocol):
+    """The file system of a cluster, as the harness uses it."""
+
+    def list(self, path: str) -> list[tuple[str, int, bool]]:
+        """Name, bytes and is-a-folder of everything in the folder *path*."""
+        ...
+
+    def open(self, path: str) -> Iterator[bytes]:
+        """Bytes of the file *path*, in chunks."""
+        ...
+
+    def put(self, path: str, chunks: Iterator[bytes]) -> None:
+        """Write *chunks* to the new file *path*."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove *path* and all below it; nothing happens where there is nothing."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move *source* to *target*."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyInput:
+    """An input that lies in the file system: where, its files, and what the verdict needs."""
+
+    uri: str
+    plan: InputPlan
+    sample: Mapping[str, Any]
+
+
+@dataclass
+class Inputs:
+    """The inputs of one running cluster."""
+
+    hdfs: FileSystem
+    jobs: JobRunner
+    logs: Path
+    say: Callable[[str], None]
+    ready: dict[str, ReadyInput] = field(default_factory=dict)
+
+    def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
+        """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
+        plan = workload.plan_input(spec, block_bytes)
+        if plan.key not in self.ready:
+            self.say(f"input: {spec.name} {spec.input_bytes} bytes in {len(plan.files)} files")
+            self.ready[plan.key] = self._make(workload, spec, block_bytes, plan)
+        return self.ready[plan.key]
+
+    def _make(
+        self, workload: Workload, spec: WorkloadSpec, block_bytes: int, plan: InputPlan
+    ) -> ReadyInput:
+        target, partial = f"{ROOT}/{plan.key}", f"{ROOT}/.partial-{plan.key}-{time.time_ns()}"
+        self.hdfs.delete(target)
+        made = workload.generate(spec, block_bytes, partial)
+        if isinstance(made, JobCommand):
+            self.jobs.run(made, {}, self.logs / f"generate-{plan.key}.log")
+        else:
+            for name, chunks in made:
+                self.hdfs.put(f"{partial}/{name}", iter(chunks))
+        self._check(partial, plan, spec)
+        sample = workload.sample(spec, self._files(partial, plan))
+        self.hdfs.rename(partial, target)
+        return ReadyInput(target, plan, sample)
+
+    def _check(self, folder: str, plan: InputPlan, spec: WorkloadSpec) -> None:
+        found = {name: size for name, size, is_folder in self.hdfs.list(folder) if not is_folder}
+        total = sum(found.get(f.name, 0) for f in plan.files)
+        if abs(total - spec.input_bytes) > TOLERANCE * spec.input_bytes:
+            raise JobError(
+                f"input of {spec.name} has {total} bytes, {spec.input_bytes} were asked for",
+                where=folder,
+                fix=f"read the generator's log in {self.logs}",
+            )
+
+    def _files(self, folder: str, plan: InputPlan) -> Iterator[File]:
+        for f in plan.files:
+            yield f.name, self.hdfs.open(f"{folder}/{f.name}")

@@ -1,0 +1,122 @@
+"""
+One Hadoop job at a time: its client process, under a time limit, on a cluster that must stay alive.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.errors import ClusterError, JobError
+from harness.workloads.base import JobCommand
+
+_POLL_S = 0.05
+_HEALTH_S = 1.0
+_JOB = re.compile(rb"\bjob_(\d{1,20}_\d{1,10})\b")
+
+
+class TimeLimitError(JobError):
+    """A job ran out of its time."""
+
+
+class JobCluster(Protocol):
+    """What running a job asks of a cluster."""
+
+    def client(
+        self, main_class: str, args: Sequence[str], *, log: Path
+    ) -> subprocess.Popen[bytes]:
+        """Start a client JVM on the master; its output goes to *log*."""
+        ...
+
+    def dead_daemons(self) -> list[str]:
+        """Name the daemons that should run and do not."""
+        ...
+
+
+@dataclass
+class JobRunner:
+    """Runs clients on *cluster*, each until *deadline* (monotonic seconds) at the latest."""
+
+    cluster: JobCluster
+    limit_s: float
+    deadline: float = float("inf")
+    on_tick: Callable[[], None] = lambda: None
+
+    def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> str:
+        """
+        Run *command* to its end and return its job id.
+
+        Raises `JobError` when the client fails, `TimeLimitError` at the time limit, and
+        `ClusterError` as soon as a daemon of the cluster has died.
+        """
+        deadline = min(self.deadline, time.monotonic() + self.limit_s)
+        client = self.cluster.client(command.main_class, command.argv(properties), log=log)
+        try:
+            status = self._wait(client, deadline)
+        finally:
+            _end(client)
+        if status != 0:
+            raise JobError(
+                f"the client ended with status {status}: {last_line(log)}",
+                where=log.name,
+                fix="read that log and the container logs beside it",
+            )
+        return job_id(log)
+
+    def _wait(self, client: subprocess.Popen[bytes], deadline: float) -> int:
+        looked = time.monotonic()
+        while (status := client.poll()) is None:
+            now = time.monotonic()
+            if now > deadline:
+                raise TimeLimitError(
+                    "the job did not end within its time limit",
+                    where="job client",
+                    fix="raise trial_limit, or read the container logs of the trial",
+                )
+            if now - looked > _HEALTH_S:
+                looked = now
+                self.check_alive()
+            self.on_tick()
+            time.sleep(_POLL_S)
+        return status
+
+    def check_alive(self) -> None:
+        """Raise `ClusterError` when a daemon has died."""
+        if dead := self.cluster.dead_daemons():
+            raise ClusterError(
+                f"{', '.join(dead)} died during the job",
+                where="cluster",
+                fix="read the daemon's log, kept with the trial",
+            )
+
+
+def job_id(log: Path) -> str:
+    """Id of the last job that a client's log names; empty when it names none."""
+    found = _JOB.findall(log.read_bytes())
+    return f"job_{found[-1].decode()}" if found else ""
+
+
+def last_line(log: Path, width: int = 300) -> str:
+    """Last line of *log* that says something, without a stack trace's frames."""
+    lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
+    telling = [s for s in lines if s.strip() and not s.lstrip().startswith(("at ", "..."))]
+    errors = [s for s in telling if "Exception" in s or "rror" in s]
+    return (errors or telling or ["it said nothing"])[-1].strip()[:width]
+
+
+def _end(client: subprocess.Popen[bytes]) -> None:
+    """End a client that still runs, with the JVM that it started in the cluster's namespace."""
+    if client.poll() is None:
+        try:
+            os.killpg(client.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            client.kill()
+        client.wait()

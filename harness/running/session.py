@@ -1,0 +1,189 @@
+"""
+One experiment file and its results folder: the steps that the command line offers.
+
+`everything` is the composition of the steps and nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.clusters import PROVIDERS
+from harness.clusters.home import HadoopHome
+from harness.errors import DataError, SpecError
+from harness.hadoop.slots import effective, refusals
+from harness.models import MODELS
+from harness.parsing import jobhistory
+from harness.records.codec import KnownNames, read_experiment
+from harness.records.experiment import Experiment
+from harness.records.grid import expand, order
+from harness.records.trial import Trial, Versions
+from harness.running.evaluate import Evaluation
+from harness.running.execute import Execution, OnError, take_down
+from harness.running.machine import machine_facts
+from harness.running.plan import Plan, make_plan, refuse
+from harness.running.probe import probe_jar
+from harness.running.talk import Talk
+from harness.store import Run, Store
+from harness.workloads import WORKLOADS
+
+TYPICAL_TRIAL_S = 15.0
+
+
+@dataclass
+class Session:
+    """An experiment *text* read from *source*, its results below *results_dir*."""
+
+    text: str
+    source: str
+    results_dir: Path
+    overrides: tuple[str, ...]
+    talk: Talk
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment; `SpecError` says all that is wrong with its file."""
+        known = KnownNames(
+            workloads=tuple(WORKLOADS), models=tuple(MODELS), providers=tuple(PROVIDERS)
+        )
+        experiment = read_experiment(self.text, self.source, self.overrides, known=known)
+        refuse(expand(experiment), refusals, self.source)
+        return experiment
+
+    @cached_property
+    def home(self) -> HadoopHome:
+        """The Hadoop home, verified."""
+        return HadoopHome.find()
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Versions of Hadoop, Java and our jars, which trial ids depend on."""
+        return self.home.versions()
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial, in the order in which it is run."""
+        return order(self.experiment, expand(self.experiment), self.versions)
+
+    @cached_property
+    def store(self) -> Store:
+        """The results folder."""
+        return Store(self.results_dir)
+
+    def plan(self) -> Plan:
+        """All trials with what the newest run of the experiment holds of them; starts nothing."""
+        experiment, trials = self.experiment, self.trials
+        run = self.store.unfinished(experiment)
+        return make_plan(experiment, trials, run.trials() if run else {})
+
+    def measure(
+        self, *, on_error: OnError = "skip", retries: int = 0, new: bool = False
+    ) -> tuple[Run, int]:
+        """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
+        experiment, trials = self.experiment, self.trials
+        self._warn_of_contention()
+        probe_jar()
+        run = self.store.open_run(experiment, self.text, new=new)
+        with run.lock():
+            take_down(PROVIDERS[experiment.cluster.provider], f"run-{run.id}")
+            run.write_plan(trials)
+            run.manifest(self._manifest())
+            done = set(run.trials())
+            self.talk.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
+            execution = Execution(
+                run=run,
+                home=self.home,
+                versions=self.versions,
+                limit_s=experiment.trial_limit_s,
+                warmup=experiment.warmup,
+                talk=self.talk,
+                on_error=on_error,
+                retries=retries,
+            )
+            execution.execute(trials, done)
+            run.finish()
+        return run, sum(r.state != "done" for r in run.trials().values())
+
+    def latest(self) -> Run:
+        """The newest run of the experiment; `DataError` where there is none."""
+        return self.store.latest(self.experiment.name)
+
+    def collect(self) -> int:
+        """Make the trace tables again from the raw logs; return how many trials have them."""
+        run, count = self.latest(), 0
+        with run.lock():
+            for trial_id, record in run.trials().items():
+                raw = run.raw(trial_id)
+                names = sorted(n for n in raw.names() if n.endswith("-history.jhist"))
+                traces = []
+                for name in names:
+                    with raw.open(name) as lines:
+                        traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
+                if record.state == "done" and not traces:
+                    raise DataError(f"trial {trial_id} has no history", where=str(run.path))
+                run.write_trace(trial_id, traces)
+                count += bool(traces)
+        return count
+
+    def evaluation(self, run: Run | None = None) -> Evaluation:
+        """Give the newest run (or *run*) to be profiled, predicted, scored, reported."""
+        run = run or self.latest()
+        return Evaluation(run, run.experiment(), run.read_plan())
+
+    def _warn_of_contention(self) -> None:
+        cores = os.cpu_count() or 1
+        for cell in expand(self.experiment):
+            slots = effective(cell.cluster, cell.configuration)
+            if max(slots.map_slots, slots.reduce_slots) > cores:
+                self.talk.say(
+                    f"warning: {max(slots.map_slots, slots.reduce_slots)} containers at once on"
+                    f" {cores} cores measure contention; set mapreduce.job.running.map.limit"
+                    f" and mapreduce.job.running.reduce.limit to {cores}"
+                )
+                return
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "harness": __version__,
+            "commit": _commit(),
+            "command": shlex.join(["harness", *sys.argv[1:]]),
+            "versions": self.versions.model_dump(),
+            "python": sys.version.split()[0],
+            "machine": machine_facts(),
+            "seed": self.experiment.seed,
+            "overrides": list(self.overrides),
+        }
+
+
+def check_readable(path: Path) -> str:
+    """Text of an experiment file; `SpecError` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise SpecError(
+            f"the experiment file cannot be read: {reason}",
+            where=str(path),
+            fix="name an experiment file, such as experiments/demo.yaml",
+        ) from error
+
+
+def _commit() -> str:
+    """Commit of the source tree that runs, with ``-dirty`` where it was changed; may be empty."""
+    here = Path(__file__).resolve().parent
+    argv = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

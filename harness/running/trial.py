@@ -1,0 +1,219 @@
+"""
+One trial on a running cluster: submit, wait, collect every log, prove the output right.
+
+The order of the last steps is chosen for speed: while the application master lingers after its
+job, the output is checked; the next trial starts when its container is gone.
+"""
+
+from __future__ import annotations
+
+import time
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.errors import ClusterError, HarnessError, JobError
+from harness.parsing import jobhistory
+from harness.records.trace import JobTrace
+from harness.records.trial import Trial, TrialState, WorkloadSpec
+from harness.running.inputs import FileSystem, Inputs, ReadyInput
+from harness.running.jobs import JobCluster, JobRunner, TimeLimitError, job_id
+from harness.workloads import WORKLOADS
+from harness.workloads.base import File, Workload
+from harness.workloads.counters import unbalanced
+
+OUTPUT = "/harness/output"
+HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
+DONE_KEY = "mapreduce.jobhistory.done-dir"
+_HISTORY_WAIT_S = 30.0
+
+
+class TrialCluster(JobCluster, Protocol):
+    """What a trial asks of a cluster."""
+
+    hdfs: FileSystem
+
+    def await_idle(self, timeout_s: float) -> None:
+        """Return when no application holds a container."""
+        ...
+
+    def container_logs(self, application_id: str, into: Path) -> list[Path]:
+        """Copy the logs of all containers of an application below *into*."""
+        ...
+
+    def site_properties(self) -> dict[str, str]:
+        """Return the cluster-wide properties that a client sees."""
+        ...
+
+
+@dataclass
+class Outcome:
+    """How a trial ended: its state and reason, its jobs, where its time went."""
+
+    state: TrialState = "done"
+    reason: str = ""
+    job_ids: list[str] = field(default_factory=list)
+    traces: list[JobTrace] = field(default_factory=list)
+    input_bytes: int | None = None
+    num_splits: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    cluster_lost: bool = False
+
+
+@dataclass
+class TrialRunner:
+    """Runs trials on one cluster; *inputs* are shared by them."""
+
+    cluster: TrialCluster
+    inputs: Inputs
+    block_bytes: int
+    limit_s: float
+
+    def run(self, trial: Trial, raw: Path) -> Outcome:
+        """Run *trial* with its evidence in the folder *raw*; whatever goes wrong is its outcome."""
+        outcome = Outcome()
+        try:
+            self._measure(trial, raw, outcome)
+        except TimeLimitError as error:
+            outcome.state, outcome.reason = "timed_out", f"{error.what} ({self.limit_s:g} s)"
+            outcome.cluster_lost = True
+        except ClusterError as error:
+            outcome.state, outcome.reason, outcome.cluster_lost = "failed", error.what, True
+        except HarnessError as error:
+            outcome.state, outcome.reason = "failed", error.what
+        if outcome.state != "done":
+            self._keep_evidence(raw, outcome)
+        return outcome
+
+    def _measure(self, trial: Trial, raw: Path, outcome: Outcome) -> None:
+        spec, workload = trial.cell.workload, WORKLOADS[trial.cell.workload.name]
+        ready = self.inputs.ensure(workload, spec, self.block_bytes)
+        outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
+        output = f"{OUTPUT}/{trial.id}"
+        self.cluster.hdfs.delete(output)
+        clock = _Clock(outcome.seconds)
+        jobs = JobRunner(self.cluster, self.limit_s, deadline=time.monotonic() + self.limit_s)
+        for number, command in enumerate(workload.submit(spec, ready.uri, output)):
+            log = raw / f"client-{number}.log"
+            outcome.job_ids.append(jobs.run(command, trial.cell.configuration, log))
+        clock.lap("client_s")
+        self._collect_history(raw, outcome)
+        self._verify(workload, spec, output, ready, outcome)
+        self.cluster.hdfs.delete(output)
+        clock.lap("verify_s")
+        self.cluster.await_idle(timeout_s=60.0)
+        clock.lap("am_exit_s")
+        self._collect_containers(raw, outcome.job_ids)
+        jobs.check_alive()
+        clock.lap("logs_s")
+
+    def _verify(
+        self,
+        workload: Workload,
+        spec: WorkloadSpec,
+        output: str,
+        ready: ReadyInput,
+        outcome: Outcome,
+    ) -> None:
+        for trace in outcome.traces:
+            if trace.state != "SUCCEEDED":
+                raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
+        first = outcome.traces[0]
+        records = ready.sample.get("records")
+        if wrong := unbalanced(
+            first, uses_combiner=workload.uses_combiner, input_records=records
+        ):
+            raise JobError(f"the counters of {first.job_id} do not add up: {wrong}")
+        verdict = workload.verdict(
+            spec, self._parts(workload.outputs(spec, output)), ready.sample
+        )
+        if not verdict.right:
+            raise JobError(f"wrong output of {spec.name}: {verdict.reason}")
+
+    def _parts(self, folder: str) -> Iterator[File]:
+        entries = sorted(self.cluster.hdfs.list(folder))
+        for name, _, is_folder in entries:
+            if name.startswith("part-") and not is_folder:
+                yield name, self.cluster.hdfs.open(f"{folder}/{name}")
+
+    def _collect_history(self, raw: Path, outcome: Outcome) -> None:
+        for number, job in enumerate(outcome.job_ids):
+            names = self._await_history(job)
+            for name, target in zip(names, ("history.jhist", "conf.xml"), strict=True):
+                write_chunks(raw / f"job-{number}-{target}", self.cluster.hdfs.open(name))
+            with (raw / f"job-{number}-history.jhist").open("rb") as lines:
+                outcome.traces.append(jobhistory.read_job(lines, f"job-{number}-history.jhist"))
+
+    def _await_history(self, job: str) -> tuple[str, str]:
+        """Paths of a job's history and configuration, once both lie in the done folder."""
+        if not job:
+            raise JobError("the client's log names no job", fix="read client-0.log of the trial")
+        site, deadline = self.cluster.site_properties(), time.monotonic() + _HISTORY_WAIT_S
+        while True:
+            for root in (site[HISTORY_KEY], site[DONE_KEY]):
+                found = {n.rpartition("/")[2]: n for n in find(self.cluster.hdfs, root, job)}
+                history = [p for n, p in found.items() if n.endswith(".jhist")]
+                configuration = [p for n, p in found.items() if n.endswith("_conf.xml")]
+                if history and configuration:
+                    return history[0], configuration[0]
+            if time.monotonic() > deadline:
+                raise JobError(
+                    f"no history of {job} after {_HISTORY_WAIT_S:g} s",
+                    where=site[HISTORY_KEY],
+                    fix="read the application master's syslog among the trial's container logs",
+                )
+            time.sleep(0.1)
+
+    def _collect_containers(self, raw: Path, job_ids: Sequence[str]) -> None:
+        for job in job_ids:
+            if job:
+                application = job.replace("job_", "application_", 1)
+                self.cluster.container_logs(application, raw / "containers")
+
+    def _keep_evidence(self, raw: Path, outcome: Outcome) -> None:
+        """Save what a failed trial left, as far as the cluster still gives it."""
+        logs = sorted(raw.glob("client-*.log"))
+        jobs = outcome.job_ids or [job_id(log) for log in logs]
+        try:
+            if not outcome.cluster_lost:
+                self.cluster.await_idle(timeout_s=60.0)
+            self._collect_containers(raw, jobs)
+            if not outcome.cluster_lost and not outcome.traces and any(jobs):
+                outcome.job_ids = jobs
+                self._collect_history(raw, outcome)
+        except (HarnessError, OSError) as error:
+            outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
+            outcome.cluster_lost = True
+
+
+class _Clock:
+    """Seconds between laps, by name."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds, self.last = seconds, time.monotonic()
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.seconds[name], self.last = now - self.last, now
+
+
+def find(hdfs: FileSystem, root: str, word: str, depth: int = 6) -> Iterator[str]:
+    """Paths of the files below *root* whose names hold *word*; a folder that is not there is empty."""
+    try:
+        entries = hdfs.list(root)
+    except HarnessError:
+        return
+    for name, _, is_folder in entries:
+        if is_folder and depth:
+            yield from find(hdfs, f"{root}/{name}", word, depth - 1)
+        elif not is_folder and word in name:
+            yield f"{root}/{name}"
+
+
+def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write *chunks* to the new file *path*."""
+    with path.open("wb") as target:
+        for chunk in chunks:
+            target.write(chunk)
