@@ -1,0 +1,125 @@
+"""
+`results/` on disk: the only code that knows the names of its files.
+
+    results/<experiment>/<run>/
+        manifest.json experiment.yaml plan.jsonl lock finished
+        trials/<id>/trial.json raw/ trace/     appear by one rename each
+        warmup/ retried/                       kept, never counted
+        incoming/                              half-done; swept when the run is locked
+        profiles/<workload>.json predictions/<model>.jsonl predictions/sealed.json
+        scores/*.parquet report.html report.json
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.records.experiment import Experiment
+from harness.records.trial import digest
+from harness.store.files import (
+    SCHEMA_VERSION,
+    RawLogs,
+    check_name,
+    disk,
+    json_bytes,
+    remove_tree,
+    settle,
+    sync_tree,
+)
+from harness.store.lock import held
+from harness.store.run import EXPERIMENT, MANIFEST, Run
+from harness.store.trials import TrialFolder
+
+__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name"]
+
+_RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
+
+
+class Store:
+    """All results under one folder."""
+
+    def __init__(self, results_dir: Path, *, clock: Callable[[], float] = time.time) -> None:
+        """Keep results under *results_dir*, which need not exist; *clock* gives epoch seconds."""
+        self.results_dir, self._clock = results_dir, clock
+
+    def open_run(self, experiment: Experiment, text: str, *, new: bool = False) -> Run:
+        """
+        Continue the newest unfinished run of *experiment*, or open one (always where *new*).
+
+        Only a run with the same resolved content is continued.  *text* is the experiment file as
+        given.  Two callers at once get the same run; `Run.lock` then refuses the second.
+        """
+        parent = self._folder(experiment.name)
+        with held(parent / ".lock", f"experiment {experiment.name}", wait=True):
+            remove_tree(parent / ".new")
+            unfinished = [] if new else [r for r in self.runs(experiment.name) if not r.finished]
+            for run in reversed(unfinished):
+                if run.manifest().get("experiment_id") == _identity(experiment):
+                    return run
+            return self._create(parent, experiment, text, unfinished)
+
+    def latest(self, experiment_name: str) -> Run:
+        """Give the newest run of an experiment, finished or not."""
+        runs = self.runs(experiment_name)
+        if not runs:
+            raise DataError(
+                f"no run of experiment {experiment_name}",
+                where=str(self._folder(experiment_name)),
+                fix="start one with 'harness run FILE', or name the folder with --results-dir",
+            )
+        return runs[-1]
+
+    def runs(self, experiment_name: str) -> tuple[Run, ...]:
+        """All runs of an experiment, oldest first."""
+        parent = self._folder(experiment_name)
+        with disk(parent):
+            names = [p.name for p in parent.iterdir()] if parent.is_dir() else []
+        return tuple(Run(parent / name) for name in sorted(names) if _RUN.fullmatch(name))
+
+    def _folder(self, experiment_name: str) -> Path:
+        return self.results_dir / check_name(experiment_name, "an experiment")
+
+    def _create(
+        self, parent: Path, experiment: Experiment, text: str, unfinished: list[Run]
+    ) -> Run:
+        target, scratch = parent / self._next_id(experiment.name), parent / ".new"
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "run": target.name,
+            "created_s": round(self._clock(), 3),
+            "experiment_id": _identity(experiment),
+            "experiment": experiment.model_dump(mode="json"),
+        }
+        with disk(target):
+            scratch.mkdir()
+            (scratch / MANIFEST).write_bytes(json_bytes(manifest))
+            (scratch / EXPERIMENT).write_bytes(text.encode())
+            sync_tree(scratch)
+            settle(scratch, target)
+        return Run(target, _note(unfinished))
+
+    def _next_id(self, experiment_name: str) -> str:
+        """Name a new run by time, to 1/65536 s; after all others even if the clock went back."""
+        second, part = divmod(self._clock(), 1)
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
+        name = f"{stamp}-{int(part * 65536):04x}"
+        newest = max((r.id for r in self.runs(experiment_name)), default="")
+        if name > newest:
+            return name
+        stamp, _, last = newest.rpartition("-")
+        return f"{stamp}-{int(last, 16) + 1:04x}"
+
+
+def _identity(experiment: Experiment) -> str:
+    return digest(experiment.model_dump(mode="json"))
+
+
+def _note(unfinished: list[Run]) -> str:
+    if not unfinished:
+        return ""
+    return f"the experiment is not that of the unfinished run {unfinished[-1].id}, which is kept"

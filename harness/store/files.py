@@ -1,0 +1,279 @@
+"""
+How results reach the disk: whole, or not at all.
+
+A file is written under another name, synced, renamed, and its folder is synced; a reader, or a
+machine that loses power, sees the old content or the new one.  A disk that cannot take a file is
+`MachineError`, content that does not read like ours is `DataError`; both name the path.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import zlib
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+from pydantic import ValidationError
+
+from harness.errors import DataError, MachineError
+from harness.records.trial import Record
+
+SCHEMA_VERSION = 1
+
+# Host, container, workload and file names become parts of paths: no separator, no leading dot.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
+
+_FULL = "free some space there, or choose another folder with --results-dir"
+_FIX = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: "choose a folder that can be written with --results-dir",
+    errno.EACCES: "give yourself the right to write there, or choose another with --results-dir",
+    errno.EPERM: "give yourself the right to write there, or choose another with --results-dir",
+    errno.ENOTDIR: "a file stands where a folder is needed: move it, or use --results-dir",
+}
+
+R = TypeVar("R", bound=Record)
+
+
+def check_name(name: str, what: str) -> str:
+    """
+    Return *name* if it is safe as one part of a path; *what* says in the error what it names.
+
+    >>> check_name("container_1_0001_01_000001", "a container")
+    'container_1_0001_01_000001'
+    """
+    if _NAME.fullmatch(name) is None:
+        raise DataError(
+            f"{name[:80]!r} cannot name {what} in the results",
+            where="harness.store",
+            fix="use letters, digits and _ . @ + = -, beginning with a letter, digit or _",
+        )
+    return name
+
+
+def inside(folder: Path, name: str, what: str) -> Path:
+    """Path of *name*, whose parts are separated by ``/``, under *folder* and never outside it."""
+    return folder.joinpath(*(check_name(part, what) for part in name.split("/")))
+
+
+@contextmanager
+def disk(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses inside into `MachineError` with a fix."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(
+            (error.strerror or str(error)).lower(),
+            where=str(error.filename or path),
+            fix=_FIX.get(error.errno or 0, "check this disk, or use another with --results-dir"),
+        ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside *folder* survive a loss of power."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Sync every file and folder under *folder*, and itself."""
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with Path(root, name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_folder(Path(root))
+
+
+def settle(source: Path, target: Path) -> None:
+    """Rename the synced *source* to *target*, durably: the one step that makes it count."""
+    source.rename(target)
+    sync_folder(target.parent)
+
+
+def write_file(path: Path, data: bytes, scratch: Path) -> None:
+    """Put *data* at *path* in one step; *scratch* is a folder on the same file system."""
+    with disk(path):
+        scratch.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = scratch / f"{path.name}.{os.getpid()}"
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            settle(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove *folder* and all below it; nothing happens where it does not exist."""
+    if folder.exists():
+        with disk(folder):
+            shutil.rmtree(folder)
+
+
+def read_file(path: Path, fix: str) -> bytes:
+    """Bytes of a file of results; a missing one is `DataError` with *fix*."""
+    try:
+        with disk(path):
+            return path.read_bytes()
+    except MachineError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise DataError(f"{path.name} is missing", where=str(path), fix=fix) from error
+        raise
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with disk(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
+    """*value* as JSON with sorted keys, ended by a newline: equal values give equal bytes."""
+    return (json.dumps(value, indent=indent, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
+    """Return the JSON object in *data*, of a schema version that this harness knows."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path.name} is not JSON: {error}", where=str(path), fix=fix) from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path.name} is not a JSON object", where=str(path), fix=fix)
+    check_version(value.get("schema_version"), path)
+    return value
+
+
+def check_version(version: object, path: Path) -> None:
+    """Refuse a file of a later harness, or one that does not say its version."""
+    if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
+        if version <= SCHEMA_VERSION:
+            return
+        raise DataError(
+            f"schema_version {version} is newer than {SCHEMA_VERSION}, the last one known here",
+            where=str(path),
+            fix="use the harness that wrote it, or a later one",
+        )
+    raise DataError(
+        f"schema_version {version!r} is not a version",
+        where=str(path),
+        fix="this file was not written by the harness: restore it, or remove it",
+    )
+
+
+def read_record(kind: type[R], data: bytes, path: Path, fix: str) -> R:
+    """Return the record of *kind* in *data*; *path* stands in the error."""
+    value = parse_json(data, path, fix)
+    if "schema_version" not in kind.model_fields:
+        del value["schema_version"]
+    return as_record(kind, value, path, fix)
+
+
+def as_record(kind: type[R], value: Mapping[str, Any], path: Path, fix: str) -> R:
+    """Validate *value*; the first thing that is wrong with it becomes `DataError`."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise DataError(
+            f"{field or kind.__name__}: {first['msg'].lower()}", where=str(path), fix=fix
+        ) from error
+
+
+def compress_tree(folder: Path) -> None:
+    """
+    Gzip every file under *folder* in place, as ``<name>.gz``.
+
+    Whatever is neither a file nor a folder is removed: a link that a task left among its logs
+    must not lead a reader out of the results.
+    """
+    for root, folders, names in os.walk(folder):
+        # In reverse, `a.gz` has become `a.gz.gz` before `a` becomes `a.gz`.
+        for name in sorted([*folders, *names], reverse=True):
+            path = Path(root, name)
+            if path.is_symlink() or not (path.is_dir() or path.is_file()):
+                path.unlink()
+            elif path.is_file():
+                _compress(path)
+
+
+def _compress(path: Path) -> None:
+    target = path.with_name(path.name + ".gz")
+    with (
+        path.open("rb") as plain,
+        target.open("xb") as file,
+        gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+    ):
+        shutil.copyfileobj(plain, packed)
+    path.unlink()
+
+
+class RawLogs:
+    """The unedited logs of one trial, read back decompressed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read under *folder*."""
+        self._folder = folder
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all logs, sorted; folders are separated by ``/``."""
+        found = (p for p in self._folder.rglob("*.gz") if p.is_file() and not p.is_symlink())
+        return tuple(
+            sorted(p.relative_to(self._folder).as_posix().removesuffix(".gz") for p in found)
+        )
+
+    def open(self, name: str) -> BinaryIO:
+        """Bytes of the log *name*; damage shows as `DataError` while reading."""
+        if name not in self.names():
+            raise DataError(
+                f"no log {name[:150]!r} in this trial",
+                where=str(self._folder),
+                fix="list the folder; names are relative to it, without .gz",
+            )
+        path = self._folder / f"{name}.gz"
+        with disk(path):
+            return cast("BinaryIO", io.BufferedReader(_Unpacked(path)))
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzip file whose damage is our error, with its path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._packed = gzip.GzipFile(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._packed.readinto(buffer)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(
+                f"the compressed log is damaged: {error}",
+                where=str(self._path),
+                fix="remove this trial's folder: the next run measures it again",
+            ) from error
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
