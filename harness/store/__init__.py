@@ -57,11 +57,16 @@ class Store:
         parent = self._folder(experiment.name)
         with held(parent / ".lock", f"experiment {experiment.name}", wait=True):
             remove_tree(parent / ".new")
-            unfinished = [] if new else [r for r in self.runs(experiment.name) if not r.finished]
-            for run in reversed(unfinished):
-                if run.manifest().get("experiment_id") == _identity(experiment):
-                    return run
-            return self._create(parent, experiment, text, unfinished)
+            return (None if new else self.unfinished(experiment)) or self._create(
+                parent, experiment, text, "" if new else self._note(experiment.name)
+            )
+
+    def unfinished(self, experiment: Experiment) -> Run | None:
+        """Give the newest unfinished run with the resolved content of *experiment*, if any."""
+        for run in reversed(self.runs(experiment.name)):
+            if not run.finished and run.manifest().get("experiment_id") == _identity(experiment):
+                return run
+        return None
 
     def latest(self, experiment_name: str) -> Run:
         """Give the newest run of an experiment, finished or not."""
@@ -84,9 +89,7 @@ class Store:
     def _folder(self, experiment_name: str) -> Path:
         return self.results_dir / check_name(experiment_name, "an experiment")
 
-    def _create(
-        self, parent: Path, experiment: Experiment, text: str, unfinished: list[Run]
-    ) -> Run:
+    def _create(self, parent: Path, experiment: Experiment, text: str, note: str) -> Run:
         target, scratch = parent / self._next_id(experiment.name), parent / ".new"
         manifest = {
             "schema_version": SCHEMA_VERSION,
@@ -101,7 +104,11 @@ class Store:
             (scratch / EXPERIMENT).write_bytes(text.encode())
             sync_tree(scratch)
             settle(scratch, target)
-        return Run(target, _note(unfinished))
+        return Run(target, note)
+
+    def _note(self, experiment_name: str) -> str:
+        other = next((r.id for r in reversed(self.runs(experiment_name)) if not r.finished), "")
+        return other and f"the experiment differs from that of the unfinished run {other}: new run"
 
     def _next_id(self, experiment_name: str) -> str:
         """Name a new run by time, to 1/65536 s; after all others even if the clock went back."""
@@ -117,9 +124,3 @@ class Store:
 
 def _identity(experiment: Experiment) -> str:
     return digest(experiment.model_dump(mode="json"))
-
-
-def _note(unfinished: list[Run]) -> str:
-    if not unfinished:
-        return ""
-    return f"the experiment is not that of the unfinished run {unfinished[-1].id}, which is kept"

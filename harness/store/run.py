@@ -58,7 +58,7 @@ class Run:
 
     # What this run is.
 
-    def manifest(self, **facts: Any) -> dict[str, Any]:
+    def manifest(self, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Add *facts* (JSON values) to what the run says of itself; return all of it."""
         path = self.path / MANIFEST
         known = parse_json(read_file(path, _NEW_RUN), path, _NEW_RUN)
@@ -67,7 +67,6 @@ class Run:
             write_file(path, json_bytes(known), self._incoming)
         return known
 
-    @property
     def experiment(self) -> Experiment:
         """The experiment as it was resolved when the run was opened."""
         value = self.manifest().get("experiment", {})
