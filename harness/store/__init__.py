@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 import time
 
@@ -37,6 +38,7 @@ from harness.store.trials import TrialFolder
 
 __all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name"]
 
+_STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 
 
@@ -112,14 +114,14 @@ class Store:
 
     def _next_id(self, experiment_name: str) -> str:
         """Name a new run by time, to 1/65536 s; after all others even if the clock went back."""
-        second, part = divmod(self._clock(), 1)
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
-        name = f"{stamp}-{int(part * 65536):04x}"
-        newest = max((r.id for r in self.runs(experiment_name)), default="")
-        if name > newest:
-            return name
-        stamp, _, last = newest.rpartition("-")
-        return f"{stamp}-{int(last, 16) + 1:04x}"
+        known = [_started_s(run.id) for run in self.runs(experiment_name)]
+        second, part = divmod(max([self._clock(), *(at + _TICK_S for at in known)]), 1)
+        return f"{time.strftime(_STAMP, time.gmtime(second))}-{int(part / _TICK_S):04x}"
+
+
+def _started_s(run_id: str) -> float:
+    stamp, _, ticks = run_id.rpartition("-")
+    return calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
 
 
 def _identity(experiment: Experiment) -> str:

@@ -39,7 +39,7 @@ from harness.store.trials import TrialFolder, read_trial
 MANIFEST, EXPERIMENT, PLAN, FINISHED = "manifest.json", "experiment.yaml", "plan.jsonl", "finished"
 
 _REPORT = re.compile(r"report\.[a-z]{1,8}")
-_NEW_RUN = "start a new run: harness all FILE"
+_NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 
 
 class Run:
@@ -68,7 +68,7 @@ class Run:
         return known
 
     def experiment(self) -> Experiment:
-        """The experiment as it was resolved when the run was opened."""
+        """Read the experiment as it was resolved when the run was opened."""
         value = self.manifest().get("experiment", {})
         return as_record(Experiment, value, self.path / MANIFEST, _NEW_RUN)
 
