@@ -1,0 +1,275 @@
+"""Logs of lines: spills, garbage collection, speed probe, machine."""
+
+import itertools
+import json
+
+from contextlib import suppress
+from datetime import timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import ParseError
+from harness.parsing import PARSERS, read_gc, read_machine, read_speed, read_spills
+from harness.records.trace import GcTotals, MachineSample, SpeedSample, Spill
+
+DATA = Path(__file__).parent / "data"
+
+
+def lines(name):
+    """Lines of a recorded log."""
+    return (DATA / name).read_bytes().splitlines(keepends=True)
+
+
+def syslog(*events):
+    """A container's log with (seconds, thread, message) as MapTask writes them."""
+    return [
+        f"2026-01-15 10:00:{s:02},500 INFO [{t}] org.apache.hadoop.mapred.MapTask: {m}\n".encode()
+        for s, t, m in events
+    ]
+
+
+BEGIN = "Spilling map output"
+AT = 1768471200.5  # 2026-01-15 10:00:00.500 UTC
+
+
+class TestSpills:
+    """Spills from the log of a map task."""
+
+    def test_terasort_map(self):
+        """
+        A real map task of three spills: two behind the map function, the last one by the flush.
+        """
+        spills = read_spills(lines("terasort-map.syslog"), "syslog")
+
+        assert spills == (
+            Spill(1795224643.048, 1795224643.394, last=False),
+            Spill(1795224643.473, 1795224643.587, last=False),
+            Spill(1795224643.65, 1795224643.666, last=True),
+        )
+
+    def test_wordcount_map(self):
+        """
+        The ten spills of a real map task do not overlap, and only the tenth is the last.
+        """
+        spills = read_spills(lines("wordcount-map.syslog"), "syslog")
+
+        assert [s.last for s in spills] == [False] * 9 + [True]
+        assert all(a.finish_s <= b.start_s for a, b in itertools.pairwise(spills))
+
+    def test_reduces_spill_nothing(self):
+        """
+        The log of a reduce task holds no spill.
+        """
+        assert read_spills(lines("terasort-reduce.syslog"), "syslog") == ()
+
+    def test_zone_of_the_node(self):
+        """
+        The log's local time is read in the zone of its node.
+        """
+        log = syslog((0, "main", BEGIN), (2, "main", "Finished spill 0"))
+
+        utc = read_spills(log, "x")
+        east = read_spills(log, "x", timezone(timedelta(hours=2)))
+
+        assert utc == (Spill(AT, AT + 2, last=True),)
+        assert east == (Spill(AT - 7200, AT - 7198, last=True),)
+
+    def test_task_killed_while_it_spills(self):
+        """
+        A spill without an end, and a line without an end, are left out.
+        """
+        log = syslog((0, "main", BEGIN), (2, "SpillThread", "Finished spill 0"), (3, "main", BEGIN))
+
+        assert len(read_spills(log, "x")) == 1
+        assert len(read_spills([*log, b"2026-01-15 ... .MapTask: Finished spill "], "x")) == 1
+
+    def test_record_larger_than_the_buffer(self):
+        """
+        Such a record is a spill with an index and without lines: the count may jump.
+        """
+        log = syslog(
+            (0, "main", BEGIN), (1, "SpillThread", "Finished spill 0"),
+            (2, "main", BEGIN), (3, "main", "Finished spill 2"),
+        )  # fmt: skip
+
+        assert len(read_spills(log, "x")) == 2
+
+    @pytest.mark.parametrize(
+        ("log", "message"),
+        [
+            (syslog((0, "main", "Finished spill 0")), "out of order"),
+            (syslog((0, "main", BEGIN), (1, "main", BEGIN)), "out of order"),
+            (
+                syslog(*((n, "main", m) for n, m in enumerate([BEGIN, "Finished spill 1"] * 2))),
+                "out of order",
+            ),
+            (syslog((0, "main", "Finished spill x")), "not a line of MapTask"),
+            ([b"org.apache.hadoop.mapred.MapTask: Finished spill 0\n"], "not a line of MapTask"),
+            ([syslog((0, "main", BEGIN))[0].replace(b"01-15", b"02-30")], "no such time"),
+        ],
+    )
+    def test_lost_lines(self, log, message):
+        """
+        A log with a hole is refused at its line.
+        """
+        with pytest.raises(ParseError, match=message) as error:
+            read_spills([b"something else\n", *log], "syslog")
+
+        assert error.value.where == f"syslog:{len(log) + 1}"
+
+
+class TestGc:
+    """Pauses from unified logging."""
+
+    def test_serial_collector(self):
+        """
+        A real log: four pauses, one of them of the whole heap.
+        """
+        totals = read_gc(lines("wordcount-map.gc.log"), "gc.log")
+
+        assert totals == GcTotals(
+            pauses=4, pause_s=pytest.approx(0.222746), longest_s=pytest.approx(0.092922)
+        )
+
+    def test_other_collectors_and_decorations(self):
+        """
+        Padded tags, dates and a decimal comma read the same; concurrent work is no pause.
+        """
+        log = [
+            b"[2026-01-15T10:00:00.000+0000][info][gc          ] Using G1\n",
+            b"[1.2s][info][gc,start    ] GC(0) Pause Young (Normal) (G1 Evacuation Pause)\n",
+            b"[1.3s][info][gc          ] GC(0) Pause Young (Normal) 24M->4M(256M) 2,500ms\n",
+            b"[1.4s][info][gc          ] GC(1) Concurrent Mark Cycle 9.000ms\n",
+            b"[1.5s][info][gc          ] GC(1) Pause Remark 20M->20M(256M) 1.500ms\n",
+            b"OpenJDK 64-Bit Server VM warning: something else\n",
+            b"[1.6s][info][gc          ] GC(2) Pause Yo",
+        ]
+
+        assert read_gc(log, "x") == GcTotals(pauses=2, pause_s=0.004, longest_s=0.0025)
+
+    def test_no_pause(self):
+        """
+        A JVM that never collected has no pauses, which is not the same as no log.
+        """
+        assert read_gc([b"[0.006s][info][gc] Using Serial\n"], "x") == GcTotals(0, 0.0, 0.0)
+        for text in ([], [b"hello\n"]):
+            with pytest.raises(ParseError, match="no line of garbage collection"):
+                read_gc(text, "x")
+
+    def test_pause_without_length(self):
+        """
+        A whole line that names a pause and not its length is refused.
+        """
+        with pytest.raises(ParseError, match=r"(?s)without its length.*gc\.log:2"):
+            read_gc(
+                [b"[1s][info][gc] Using Serial\n", b"[1s][info][gc] GC(0) Pause Full x\n"], "gc.log"
+            )
+
+
+class TestSpeed:
+    """Samples of the speed probe."""
+
+    def test_samples(self):
+        """
+        Header and blank lines are skipped, and CPU time is given in seconds.
+        """
+        log = [b"# epoch_ms thread units cpu_ns\n", b"\n", b"1768471200500 1 40 1500000\n"]
+
+        assert list(read_speed(log, "x")) == [SpeedSample(AT, 1, 40, 0.0015)]
+
+    @given(st.integers(0, 26))
+    def test_killed_while_it_writes(self, size):
+        """
+        However much of the last line was written, it is left out.
+        """
+        line = b"1768471200500 1 40 1500000\n"
+
+        assert len(list(read_speed([line, line[:size]], "x"))) == 1
+
+    @pytest.mark.parametrize(
+        "line", [b"1 2 3\n", b"a b c d\n", b"1 2 3 4 5\n", b"1 2 3 -4\n", b"9" * 16 + b" 1 1 1\n"]
+    )
+    def test_refused(self, line):
+        """
+        A whole line that is no sample is refused, with its number.
+        """
+        with pytest.raises(ParseError, match=r"(?s)not a sample.*probe\.log:1"):
+            list(read_speed([line], "probe.log"))
+
+
+SAMPLE = {
+    "at_s": 1.5, "busy": 0.5, "steal": 0, "iowait": 0.0, "runnable": 3,
+    "available_bytes": 10**9, "memory_pressure": None,
+}  # fmt: skip
+
+
+class TestMachine:
+    """Samples of the machine."""
+
+    @given(
+        st.builds(
+            MachineSample,
+            at_s=st.floats(0, 2e9), busy=st.floats(0, 1), steal=st.floats(0, 1),
+            iowait=st.floats(0, 1), runnable=st.integers(0, 999),
+            available_bytes=st.integers(0, 2**50), memory_pressure=st.none() | st.floats(0, 1),
+        )
+    )  # fmt: skip
+    def test_round_trip(self, sample):
+        """
+        What was written as JSON reads back as it was; half a line behind it is left out.
+        """
+        fields = {name: getattr(sample, name) for name in SAMPLE}
+
+        assert list(read_machine([json.dumps(fields).encode() + b"\n", b'{"at'], "x")) == [sample]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"[]\n", b"x\n", b"\xff\n", b"[" * 100_000 + b"\n",
+            json.dumps({**SAMPLE, "more": 1}).encode() + b"\n",
+            *(json.dumps({**SAMPLE, **bad}).encode() + b"\n" for bad in (
+                {"busy": "1"}, {"busy": True}, {"busy": float("nan")}, {"busy": -1},
+                {"runnable": 1.5}, {"available_bytes": 10**400}, {"at_s": None}, {"at_s": [[]]},
+            )),
+        ],
+    )  # fmt: skip
+    def test_refused(self, line):
+        """
+        A whole line that is no sample is refused, with its number.
+        """
+        with pytest.raises(ParseError, match=r"(?s)not a sample.*machine\.jsonl:2"):
+            list(read_machine([b"\n", line], "machine.jsonl"))
+
+
+RECORDED = [
+    line
+    for name in ("terasort-map.syslog", "terasort-reduce.syslog", "wordcount-map.gc.log")
+    for line in lines(name)
+]
+OURS = [
+    *syslog((1, "main", BEGIN), (2, "main", "Finished spill 0")),
+    b"1768471200500 1 40 1500000\n",
+    json.dumps(SAMPLE).encode() + b"\n",
+]
+
+
+@pytest.mark.parametrize("name", ["container_log", "gc_log", "machine", "speed_probe"])
+@given(
+    log=st.lists(st.sampled_from([*RECORDED, *OURS]) | st.binary(max_size=60), max_size=20),
+    flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(1, 255)), max_size=4),
+)
+def test_any_bytes_are_read_or_refused(name, log, flips):
+    """
+    Whatever a log holds, the answer is records or `ParseError`.
+    """
+    data = bytearray(b"".join(log) or b"\n")
+    for at, bits in flips:
+        data[at % len(data)] ^= bits
+
+    with suppress(ParseError):
+        answer = PARSERS[name](bytes(data).splitlines(keepends=True), "x")
+        assert isinstance(answer, GcTotals) or list(answer) is not None
