@@ -1,1 +1,9 @@
 """What to generate, submit and check, as commands; pure."""
+
+from __future__ import annotations
+
+from harness.workloads.base import Workload
+from harness.workloads.terasort import TeraSort
+from harness.workloads.wordcount import WordCount
+
+WORKLOADS: dict[str, Workload] = {w.name: w for w in (WordCount(), TeraSort())}

@@ -88,16 +88,14 @@ class Workload(Protocol):
     def generate(
         self, spec: WorkloadSpec, block_bytes: int, uri: str
     ) -> JobCommand | Iterator[File]:
-        """A job that writes the input under *uri*, or the files themselves to be put there."""
+        """Return a job that writes the input under *uri*, or the files to be put there."""
         ...
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
-        """What `verdict` needs to know of the input."""
+        """Return what `verdict` needs to know of the input."""
         ...
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """Jobs of one trial, in order; the trial's configuration is added by the caller."""
         ...
 

@@ -1,0 +1,118 @@
+"""
+WordCount of Hadoop's examples jar, as HiBench runs it, over generated text.
+
+The proof of its output is an independent count: of the bytes that lie in the file system, not of
+what the generator meant to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from harness.records.trial import WorkloadSpec, digest
+from harness.workloads import text
+from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Verdict
+from harness.workloads.shape import EXAMPLES, even_sizes, refuse_parameters, shown
+from harness.workloads.tally import Tally
+
+
+class WordCount:
+    """
+    Counts the words of Zipf distributed text; its job has a combiner.
+
+    *input_bytes* is met exactly, in files of equal size that fit a block each.
+    """
+
+    name = "wordcount"
+    uses_combiner = True
+    description = "WordCount of Hadoop's examples over Zipf text; proved by an independent count"
+
+    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
+        """Fewest files that fit a block each, equal in size to the byte."""
+        refuse_parameters(spec)
+        sizes = even_sizes(spec.input_bytes, -(-spec.input_bytes // block_bytes))
+        key = digest({"text": text.VERSION, "seed": spec.seed, "sizes": sizes})
+        names = (f"text-{number:05d}" for number in range(len(sizes)))
+        return InputPlan(f"text-{key}", tuple(map(InputFile, names, sizes)))
+
+    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> Iterator[File]:  # noqa: ARG002 - the caller puts the files
+        """Files to put under *uri*, made as they are read."""
+        files = self.plan_input(spec, block_bytes).files
+        return ((f.name, text.text(spec.seed, n, f.bytes)) for n, f in enumerate(files))
+
+    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:  # noqa: ARG002 - the bytes say it all
+        """
+        Return `counts` of every word; `words`, `records` (lines) and `bytes` in all.
+
+        Memory is bounded by the number of distinct words and the size of a chunk.
+        """
+        tally = Tally()
+        for _, chunks in files:
+            tally.add(chunks)
+        return tally.totals()
+
+    def submit(
+        self,
+        spec: WorkloadSpec,  # noqa: ARG002 - no argument depends on it
+        input_uri: str,
+        output_uri: str,
+    ) -> tuple[JobCommand, ...]:
+        """One job."""
+        return (JobCommand(EXAMPLES, (input_uri, output_uri), program="wordcount"),)
+
+    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
+        """Folder that the job was given."""
+        return output_uri
+
+    def verdict(
+        self,
+        spec: WorkloadSpec,  # noqa: ARG002 - the sample says it all
+        outputs: Iterable[File],
+        sample: Mapping[str, Any],
+    ) -> Verdict:
+        """Every word of the input once, with its count, and no other word."""
+        expected: Mapping[str, int] = sample["counts"]
+        counted: dict[str, int] = {}
+        for name, chunks in outputs:
+            wrong = _read_counts(name, chunks, counted)
+            if wrong:
+                return Verdict(right=False, reason=wrong)
+        reason = _difference(counted, expected)
+        facts = {"distinct words": len(counted), "words": sum(counted.values())}
+        return Verdict(right=not reason, reason=reason, facts=facts)
+
+
+def _read_counts(name: str, chunks: Iterable[bytes], counted: dict[str, int]) -> str:
+    """Add the lines of one output file to *counted*; what is wrong with them, or nothing."""
+    for number, line in enumerate(_lines(chunks), start=1):
+        word, tab, digits = line.decode("utf-8", "replace").rpartition("\t")
+        if not (tab and word and digits.isascii() and digits.isdigit() and len(digits) < 20):
+            return f"{name}:{number}: {shown(line)} is not a word, a tab and its count"
+        if word in counted:
+            return f"{name}:{number}: {shown(word)} is counted a second time"
+        counted[word] = int(digits)
+    return ""
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines without their ends; what follows the last newline is a line, too."""
+    tail = b""
+    for chunk in chunks:
+        *lines, tail = (tail + chunk).split(b"\n")
+        yield from lines
+    if tail:
+        yield tail
+
+
+def _difference(counted: Mapping[str, int], expected: Mapping[str, int]) -> str:
+    """First word, in the order of the alphabet, whose counts differ, and how many do."""
+    differ = [w for w in {*counted, *expected} if counted.get(w, 0) != expected.get(w, 0)]
+    if not differ:
+        return ""
+    word = min(differ)
+    return (
+        f"{shown(word)} is counted {counted.get(word, 0)} times and occurs"
+        f" {expected.get(word, 0)} times; {len(differ)} of {len({*counted, *expected})}"
+        " words differ"
+    )

@@ -1,0 +1,212 @@
+"""
+Tests for `harness.workloads.wordcount` and the tally that proves its output.
+"""
+
+import json
+import re
+
+from collections import Counter
+
+import pytest
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness.errors import SpecError
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
+
+MIB = 2**20
+workload = WORKLOADS["wordcount"]
+
+
+def spec(size=9 * MIB, seed=1, **parameters):
+    """
+    A WordCount of *size* bytes.
+    """
+    return WorkloadSpec(name="wordcount", input_bytes=size, seed=seed, parameters=parameters)
+
+
+def tally(*files):
+    """
+    What is kept of files given as bytes, or as lists of chunks.
+    """
+    chunked = (f if isinstance(f, list) else [f] for f in files)
+    return workload.sample(spec(), ((f"f{i}", c) for i, c in enumerate(chunked)))
+
+
+def verdict(sample, *outputs):
+    """
+    What is said of output files with these bytes.
+    """
+    files = ((f"part-r-{i:05d}", [data]) for i, data in enumerate(outputs))
+    return workload.verdict(spec(), files, sample)
+
+
+class TestPlanInput:
+    """Files and their key."""
+
+    @given(st.integers(1, 2**40), st.integers(MIB, 2**28))
+    def test_is_exact_and_fits_blocks(self, size, block):
+        """
+        The fewest files that hold the input, none larger than a block, equal to the byte.
+        """
+        size = min(size, 1000 * block)
+        sizes = [f.bytes for f in workload.plan_input(spec(size), block).files]
+
+        assert sum(sizes) == size
+        assert len(sizes) == -(-size // block)
+        assert max(sizes) - min(sizes) <= 1
+
+    def test_key_tells_contents_apart(self):
+        """
+        Size, block and seed decide the content, and nothing else does.
+        """
+        asked = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
+        keys = [workload.plan_input(s, block).key for s, block in asked]
+
+        assert len(set(keys)) == 4
+        assert all(re.fullmatch(r"text-[0-9a-f]{16}", key) for key in keys)
+
+    def test_refuses_parameters(self):
+        """
+        A parameter that nothing would read is an error, not an axis of the grid.
+        """
+        with pytest.raises(SpecError, match="knows no parameter 'vocabulary'"):
+            workload.plan_input(spec(vocabulary=7), MIB)
+
+
+def test_generates_what_is_planned():
+    """
+    Names and sizes of the files are those of the plan.
+    """
+    planned = workload.plan_input(spec(2_500_000), MIB).files
+    made = workload.generate(spec(2_500_000), MIB, "hdfs:///in")
+
+    assert [(name, sum(map(len, chunks))) for name, chunks in made] == [
+        (f.name, f.bytes) for f in planned
+    ]
+
+
+def test_submits_one_job():
+    """
+    The program, the configuration, then input and output, as the examples' driver wants them.
+    """
+    (job,) = workload.submit(spec(), "hdfs://m:1/in", "hdfs://m:1/out")
+
+    assert job.main_class == "org.apache.hadoop.examples.ExampleDriver"
+    assert job.argv({"mapreduce.job.reduces": "2"}) == (
+        "wordcount", "-Dmapreduce.job.reduces=2", "hdfs://m:1/in", "hdfs://m:1/out",
+    )  # fmt: skip
+
+
+def test_a_command_keeps_its_own_properties():
+    """
+    What a workload needs wins over the trial's configuration.
+    """
+    command = JobCommand("Main", ("x",), properties={"a": "own"})
+
+    assert command.argv({"a": "trial", "b": "2"}) == ("-Da=own", "-Db=2", "x")
+
+
+class TestSample:
+    """The independent count."""
+
+    @given(st.lists(st.binary(max_size=40), max_size=8))
+    @example([b"a\r", b"\nb"])
+    @example([b"a\0", b"a"])
+    @example([b"longer than eight bytes"])
+    @example([b"a\x0bb"])
+    def test_equals_the_obvious_count(self, chunks):
+        """
+        Wherever the chunks are cut, words and lines are those of the whole.
+        """
+        whole = b"".join(chunks)
+        words = [w.decode("utf-8", "replace") for w in re.split(rb"[ \t\n\r\f]+", whole) if w]
+        lines = re.split(rb"\r\n|\r|\n", whole)
+
+        assert tally(chunks) == {
+            "counts": dict(Counter(words)),
+            "words": len(words),
+            "records": len(lines) - (not lines[-1]),
+            "bytes": len(whole),
+        }
+
+    def test_words_end_with_their_file(self):
+        """
+        The last word of a file and the first of the next are two words, on two lines.
+        """
+        sample = tally(b"one two", b"three\n")
+
+        assert sample["counts"] == {"one": 1, "two": 1, "three": 1}
+        assert sample["records"] == 2
+
+    def test_counts_generated_text(self):
+        """
+        Over more than one block the count is the obvious one, and survives JSON.
+        """
+        files = [b"".join(c) for _, c in workload.generate(spec(), 16 * MIB, "")]
+        sample = tally(*files)
+
+        assert json.loads(json.dumps(sample)) == sample
+        assert sample["counts"] == dict(Counter(files[0].decode().split()))
+        assert sample["records"] == files[0].count(b"\n")
+
+
+class TestVerdict:
+    """The proof of the output."""
+
+    sample = tally(b"b a b\nc\n")
+
+    def test_accepts_the_right_counts(self):
+        """
+        Every word once, in any file.
+        """
+        answer = verdict(self.sample, b"a\t1\nc\t1\n", b"", b"b\t2\n")
+
+        assert (answer.right, answer.reason) == (True, "")
+        assert answer.facts == {"distinct words": 3, "words": 4}
+
+    @pytest.mark.parametrize(
+        ("output", "reason"),
+        [
+            (b"a\t1\nb\t3\nc\t1\n", "'b' is counted 3 times and occurs 2 times; 1 of 3 words"),
+            (b"a\t1\nc\t1\n", "'b' is counted 0 times and occurs 2 times; 1 of 3 words"),
+            (b"a\t1\nb\t2\nc\t1\nd\t1\n", "'d' is counted 1 times and occurs 0 times"),
+            (b"a\t2\nb\t1\nc\t1\n", "'a' is counted 2 times and occurs 1 times; 2 of 3 words"),
+            (b"a\t1\nb\t1\nb\t1\nc\t1\n", "part-r-00000:3: 'b' is counted a second time"),
+            (b"a\t1\nb\t2\nc\n", "part-r-00000:3: 'c' is not a word, a tab and its count"),
+            (b"a\t1\nb\t2\nc\t-1\n", "'c\\t-1' is not a word"),
+            ("a\t1\nb\t2\nc\t\u0661\n".encode(), "is not a word, a tab and its count"),
+            (b"a\t1\nb\t2\nc\t1\n\n", "part-r-00000:4: '' is not a word"),
+            (b"\x1b[2J\n", "'\\x1b[2J' is not a word"),
+            (b"", "'a' is counted 0 times and occurs 1 times; 3 of 3 words differ"),
+        ],
+    )
+    def test_refuses_and_says_why(self, output, reason):
+        """
+        A changed, lost, foreign, repeated or mangled count fails, with the first word of it.
+        """
+        answer = verdict(self.sample, output)
+
+        assert not answer.right
+        assert reason in answer.reason
+
+    def test_refuses_a_word_in_two_files(self):
+        """
+        A word belongs to one reduce.
+        """
+        answer = verdict(self.sample, b"a\t1\nb\t1\n", b"b\t1\nc\t1\n")
+
+        assert answer.reason == "part-r-00001:1: 'b' is counted a second time"
+
+    @given(st.binary(max_size=60))
+    def test_any_output_gets_a_verdict(self, data):
+        """
+        Whatever the files hold, the answer is right or says what is wrong.
+        """
+        answer = verdict(self.sample, data)
+
+        assert answer.right != bool(answer.reason)
+        assert answer.reason.isascii()

@@ -1,0 +1,55 @@
+"""
+Tests for what all workloads have in common.
+"""
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.workloads import WORKLOADS
+from harness.workloads.shape import even_sizes, regroup, shown
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_is_registered_under_its_name(name):
+    """
+    The name in an experiment file is the name in a report; each says what it is.
+    """
+    assert WORKLOADS[name].name == name
+    assert WORKLOADS[name].description
+
+
+@given(st.integers(0, 10**12), st.integers(1, 500))
+def test_even_sizes(total, parts):
+    """
+    The parts add up and differ by one at most.
+    """
+    sizes = even_sizes(total, parts)
+
+    assert (len(sizes), sum(sizes)) == (parts, total)
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(st.lists(st.binary(max_size=30)), st.integers(1, 20))
+def test_regroup_keeps_the_bytes(chunks, size):
+    """
+    All pieces but the last have the size asked for, and none is empty.
+    """
+    pieces = list(regroup(chunks, size))
+
+    assert b"".join(pieces) == b"".join(chunks)
+    assert all(len(piece) == size for piece in pieces[:-1])
+    assert all(pieces)
+
+
+@given(st.text() | st.binary())
+def test_shown_is_harmless(value):
+    """
+    Whatever comes out of a file, a message shows printable ASCII and not much of it.
+    """
+    text = shown(value)
+
+    assert text.isascii()
+    assert text.isprintable()
+    assert len(text) <= 62 * 10
