@@ -31,6 +31,7 @@ from harness.units import format_bytes, parse_bytes
 
 MAX_CELLS = 10_000
 MAX_TRIALS = 100_000
+MAX_VALUES = 1_000_000
 
 # (part of the cell, name in it); names of properties may occur in two parts
 _Dimension = tuple[str, str]
@@ -53,6 +54,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     count = full if experiment.design.points is None else experiment.design.points
     _refuse_too_many(count, MAX_CELLS, "cells")
     _refuse_too_many(count * experiment.repeat, MAX_TRIALS, "trials")
+    _refuse_too_many(count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells")
     points = _all(grids) if experiment.design.points is None else _spread(experiment, grids)
     cells = (_cell(experiment, workload, point) for workload, point in points)
     return tuple({cell.id: cell for cell in cells}.values())
@@ -79,7 +81,6 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     Grouped by cluster; within a group every cell once in random order, then every cell again in
     another.  The order is by a hash of the seed, so it is the same on every machine.
     """
-
     groups: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.cluster.id, {})[cell.id] = cell
@@ -229,7 +230,7 @@ def _spread(
 
 
 def _unit_points(experiment: Experiment, sides: int) -> list[list[float]]:
-    from scipy.stats import qmc  # noqa: PLC0415 - two seconds, and most grids are full
+    from scipy.stats import qmc
 
     points, seed = experiment.design.points or 0, experiment.seed
     if experiment.design.kind == "latin":
@@ -247,7 +248,7 @@ def _pick(values: Sequence[Any], at: float) -> Any:
 def _refuse_too_many(count: int, most: int, what: str) -> None:
     if count > most:
         raise SpecError(
-            f"the grid has {count} {what}, more than {most}",
+            f"the grid has more than {most} {what}",
             where="workloads, configuration, cluster, repeat",
             fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
         )

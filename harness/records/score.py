@@ -107,9 +107,15 @@ class Comparison(Record):
 
 
 class ScoreBook(Record):
-    """Everything that `score` gives: rows, their summaries, comparisons of pairs of models."""
+    """
+    Everything that `score` gives: rows, their summaries, comparisons of pairs of models.
+
+    *not_applicable* counts, by model, the measured cells for which it had no answer (a model
+    without any answer has no summary).
+    """
 
     schema_version: Literal[1] = 1
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
+    not_applicable: dict[str, int] = Field(default_factory=dict)

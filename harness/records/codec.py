@@ -1,0 +1,309 @@
+"""
+Experiment files: text -> `Experiment`, or one `SpecError` that says all that is wrong.
+
+The tables below are the file format; `experiment_schema` gives them to editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import SpecError
+from harness.records import shapes
+from harness.records.experiment import Experiment
+from harness.records.grid import axis_values, expand, is_profiling, meaning
+from harness.records.overrides import apply_overrides
+from harness.records.shapes import Key, Keys, Listed, Properties, Schema, Shape, Value
+from harness.records.trial import Cell
+from harness.records.yamltree import (
+    Entries,
+    Node,
+    Place,
+    Problems,
+    Scalar,
+    nearest,
+    read_tree,
+    shown,
+)
+from harness.units import MIB
+
+SCHEMA = 1
+
+_SIZE = Value(shapes.size, {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB"]})
+_COUNT = Value(shapes.whole(1), {"type": "integer", "minimum": 1})
+_SEED = Value(shapes.whole(0, 2**31 - 1), {"type": "integer", "minimum": 0})
+_ARGUMENT = Value(shapes.argument, {"type": ["string", "number", "boolean"]})
+_TEXT = Value(shapes.text, {"type": "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """
+    Names that an experiment may use; *parameters* are the further arguments of each workload.
+
+    Without an entry there, a workload takes none.
+    """
+
+    workloads: Collection[str]
+    models: Collection[str]
+    providers: Collection[str]
+    parameters: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+def read_experiment(
+    text: str, source: str, overrides: Sequence[str] = (), *, known: KnownNames | None = None
+) -> Experiment:
+    """
+    Read the experiment in *text*; *source* names its file in errors.
+
+    *overrides* are ``a.b=VALUE`` as given to ``--set``.  Names of workloads, models and providers
+    are checked where *known* is given.
+    """
+    problems = Problems(source)
+    tree = read_tree(text, source, problems)
+    if not isinstance(tree, Entries):
+        raise SpecError(
+            "the file is not a mapping of keys to values",
+            where=str(tree.at),
+            fix="begin it with 'schema: 1'; experiments/demo.yaml shows the rest",
+        )
+    apply_overrides(tree, overrides, problems)
+    _check_schema(tree)
+    values = _experiment(known).read(tree, "", problems)
+    problems.check()
+    del values["schema_version"]
+    values.setdefault("predict", {"models": (), "profile_on": {}})
+    values["predict"].setdefault("profile_on", {})
+    experiment = Experiment.model_validate(values)
+    _check_grid(experiment, tree, problems, narrowed=bool(overrides))
+    problems.check()
+    return experiment
+
+
+def experiment_schema() -> dict[str, Any]:
+    """JSON Schema of the file, for editors."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "An experiment of mapreduce-harness",
+        **_experiment(None).schema(),
+    }
+
+
+def _version(node: Scalar) -> int:
+    if type(node.value) is not int or node.value != SCHEMA:
+        raise ValueError(f"'{shown(node.text)}' is no version of this format; write {SCHEMA}")
+    return SCHEMA
+
+
+class _Design:
+    """``full``, or ``{sobol: N}``, or ``{latin: N}``."""
+
+    def read(self, node: Node, path: str, problems: Problems) -> Any:
+        if isinstance(node, Scalar) and node.text == "full":
+            return {"kind": "full"}
+        if isinstance(node, Entries) and len(node.entries) == 1:
+            ((kind, points),) = node.entries.items()
+            if kind in ("sobol", "latin"):
+                return {"kind": kind, "points": _COUNT.read(points, f"{path}.{kind}", problems)}
+        problems.add(node.at, f"{path} is no design", "write full, {sobol: 32} or {latin: 32}")
+        return None
+
+    def schema(self) -> Schema:
+        one = {"type": "object", "minProperties": 1, "maxProperties": 1}
+        points = {"sobol": _COUNT.schema(), "latin": _COUNT.schema()}
+        return {"anyOf": [{"const": "full"}, one | _closed(points)]}
+
+
+def _closed(properties: Schema) -> Schema:
+    return {"properties": properties, "additionalProperties": False}
+
+
+def _experiment(known: KnownNames | None) -> Shape:
+    return Keys(
+        {
+            "schema": Key(
+                Value(_version, {"const": SCHEMA}),
+                "schema_version",
+                "1, the version of this format",
+                required=True,
+            ),
+            "name": Key(
+                Value(shapes.one_of(None, "experiment"), {"type": "string"}),
+                "name",
+                "a short name; results lie in a folder of this name",
+                required=True,
+            ),
+            "question": Key(
+                _TEXT, "question", "what the report is to answer, in a sentence", required=True
+            ),
+            "cluster": Key(_cluster(known), "cluster", "what to measure on"),
+            "workloads": Key(
+                Listed(_workload(known), bare=False, unique=False),
+                "workloads",
+                "a list such as [{name: wordcount, input: [32 MiB, 64 MiB]}]",
+                required=True,
+            ),
+            "configuration": Key(
+                Properties(), "configuration", "job properties; a list is an axis of the grid"
+            ),
+            "design": Key(_Design(), "design", "full, {sobol: N} or {latin: N}"),
+            "repeat": Key(_COUNT, "repeat", "trials of each cell (3)"),
+            "warmup": Key(
+                Value(shapes.whole(0, 100), {"type": "integer", "minimum": 0}),
+                "warmup",
+                "trials before those that count, per cluster (1)",
+            ),
+            "seed": Key(_SEED, "seed", "of the order of trials and of the design (7)"),
+            "trial_limit": Key(
+                Value(shapes.duration, {"type": ["string", "number"], "examples": ["10 min"]}),
+                "trial_limit_s",
+                "the longest that a trial may take (10 min)",
+            ),
+            "predict": Key(_predict(known), "predict", "what to predict, and from which cells"),
+        }
+    )
+
+
+def _cluster(known: KnownNames | None) -> Shape:
+    axis = Listed(_COUNT)
+    node = {
+        "map_slots": Key(axis, "map_slots", "map tasks at once on a node (1)"),
+        "reduce_slots": Key(axis, "reduce_slots", "reduce tasks at once on a node (1)"),
+        "task_memory": Key(
+            Listed(_SIZE), "task_memory_bytes", "memory of a task's container (512 MiB)"
+        ),
+    }
+    provider = shapes.one_of(known.providers if known else None, "provider")
+    return Keys(
+        {
+            "provider": Key(
+                Value(provider, {"type": "string"}), "provider", "what makes the cluster (local)"
+            ),
+            "workers": Key(axis, "workers", "worker nodes (3); a list is an axis"),
+            "node": Key(Keys(node), "node", "slots and memory of a worker"),
+            "site": Key(Properties(), "site", "cluster-wide properties; a list is an axis"),
+        }
+    )
+
+
+def _workload(known: KnownNames | None) -> Shape:
+    name = Value(shapes.one_of(known.workloads if known else None, "workload"), {"type": "string"})
+    keys = {
+        "name": Key(
+            name, "name", "wordcount, or another of 'harness list workloads'", required=True
+        ),
+        "input": Key(
+            Listed(_SIZE), "input_bytes", "a size such as 32 MiB, or a list", required=True
+        ),
+        "seed": Key(_SEED, "seed", "of the generated input (1)"),
+    }
+    if known is None:
+        return Keys(keys, rest=Listed(_ARGUMENT))
+    return Keys(
+        keys, rest=Listed(_ARGUMENT), allowed=lambda v: known.parameters.get(v.get("name", ""), ())
+    )
+
+
+def _predict(known: KnownNames | None) -> Shape:
+    model = Value(shapes.one_of(known.models if known else None, "model"), {"type": "string"})
+    return Keys(
+        {
+            "models": Key(
+                Listed(model), "models", "names from 'harness list models', to score", required=True
+            ),
+            "profile_on": Key(
+                Properties(),
+                "profile_on",
+                "values of axes: these cells feed the profiles and are never scored",
+                required=True,
+            ),
+        }
+    )
+
+
+def _check_schema(tree: Entries) -> None:
+    """Refuse a file of another format at once: what else is wrong with it would mislead."""
+    node = tree.entries.get("schema")
+    if isinstance(node, Scalar) and type(node.value) is int and node.value != SCHEMA:
+        raise SpecError(
+            f"schema {shown(node.text)} is not one that this harness reads; it reads {SCHEMA}",
+            where=str(node.at),
+            fix=f"use the harness that this file was written for, or write schema {SCHEMA}",
+        )
+
+
+def _check_grid(
+    experiment: Experiment, tree: Entries, problems: Problems, *, narrowed: bool
+) -> None:
+    try:
+        cells = expand(experiment)
+    except SpecError as error:
+        problems.add(tree.at, error.what, error.fix)
+        return
+    predict = tree.entries.get("predict")
+    if isinstance(predict, Entries):
+        chosen = predict.entries["profile_on"]
+        assert isinstance(chosen, Entries)
+        if _values_exist(cells, chosen, problems, narrowed=narrowed):
+            _check_split(experiment, cells, predict.keys["profile_on"], problems)
+
+
+def _values_exist(
+    cells: Sequence[Cell], chosen: Entries, problems: Problems, *, narrowed: bool
+) -> bool:
+    """
+    Note what `profile_on` names and the grid does not have.
+
+    Where overrides *narrowed* the grid, it is enough that one of an axis' values is left.
+    """
+    axes, good = _axes(cells), True
+    for name, node in chosen.entries.items():
+        if name not in axes:
+            what = f"predict.profile_on: the grid has no axis '{shown(name)}'"
+            problems.add(chosen.keys[name], what, nearest(name, sorted(axes)))
+            good = False
+            continue
+        exist = [meaning(value) for value in axes[name]]
+        values = Listed(Value(shapes.hadoop_text, {})).read(node, name, problems)
+        lacking = [v for v in values if meaning(v) not in exist]
+        if lacking and not (narrowed and len(lacking) < len(values)):
+            missed = ", ".join(_readable(name, v) for v in lacking)
+            what = f"predict.profile_on: no cell has {shown(name)} {missed}"
+            problems.add(node.at, what, f"its values are {', '.join(axes[name])}")
+            good = False
+    return good
+
+
+def _check_split(
+    experiment: Experiment, cells: Sequence[Cell], at: Place, problems: Problems
+) -> None:
+    """Note a workload that feeds no profile, and a grid of which nothing is left to score."""
+    profiling = [is_profiling(cell, experiment.predict) for cell in cells]
+    fed = {cell.workload.name for cell, feeds in zip(cells, profiling, strict=True) if feeds}
+    exist = "; ".join(
+        f"{name} has {', '.join(values)}" for name, values in _axes(cells).items() if values[1:]
+    )
+    fix = f"choose some values and leave some: {exist or 'no axis has two values yet'}"
+    for name in sorted({cell.workload.name for cell in cells} - fed):
+        problems.add(at, f"predict.profile_on selects no cell of {name}", fix)
+    if all(profiling):
+        problems.add(at, "predict.profile_on selects every cell, and none is left to score", fix)
+
+
+def _axes(cells: Sequence[Cell]) -> dict[str, list[str]]:
+    """Values of each axis as text, in the order of the grid."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for name, value in axis_values(cell).items():
+            found.setdefault(name, {})[_readable(name, value)] = None
+    return {name: list(values) for name, values in found.items()}
+
+
+def _readable(name: str, value: str | float) -> str:
+    """Write a value as in the file: sizes in MiB where they are whole."""
+    whole = meaning(value)
+    if name in ("input", "task_memory") and isinstance(whole, int) and whole % MIB == 0:
+        return f"{whole // MIB} MiB"
+    return shown(str(value))

@@ -1,0 +1,150 @@
+"""
+The plan: which trials there are, which of them results/ already holds, how long the rest takes.
+
+Pure; `refuse` is given the function that knows what a cluster can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean, median
+from typing import Any, Literal
+
+from harness.errors import SpecError
+from harness.records.experiment import Experiment
+from harness.records.grid import label, varying
+from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
+
+# The rule while nothing was measured: seen on two cores, within a factor of two.
+CLUSTER_START_S = 15.0
+TRIAL_S = 9.0
+BYTES_PER_S = 6 * 2**20
+
+State = Literal["pending"] | TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
+    """A trial and its state; *estimate_s* is how long it takes, or took."""
+
+    trial: Trial
+    state: State
+    label: str
+    estimate_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All trials of an experiment in their order; *estimate_s* is the time that is still needed."""
+
+    trials: tuple[PlannedTrial, ...]
+    estimate_s: float
+
+    @property
+    def pending(self) -> tuple[Trial, ...]:
+        """Trials that are still to be run, in their order."""
+        return tuple(p.trial for p in self.trials if p.state == "pending")
+
+
+def make_plan(
+    experiment: Experiment, trials: Sequence[Trial], records: Mapping[str, TrialRecord]
+) -> Plan:
+    """
+    Compare *trials*, in their order, with the *records* that are there already.
+
+    A trial is expected to take as long as the done trials of its cell; else as the rule says
+    (`TRIAL_S` + input / `BYTES_PER_S`), scaled by what the done trials say of the rule.  Each
+    group of trials on one cluster adds its start and its warm-up trials.
+    """
+    expected = _expectation(trials, records, experiment.trial_limit_s)
+    axes = varying(t.cell for t in trials)
+    planned = tuple(
+        PlannedTrial(t, _state(records.get(t.id)), label(t.cell, axes), expected(t.cell))
+        for t in trials
+    )
+    return Plan(planned, _needed_s(planned, experiment.warmup))
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """`harness plan --json`."""
+    return {
+        "schema_version": 1,
+        "trials": [
+            {
+                "id": p.trial.id,
+                "cell": p.trial.cell.model_dump(mode="json"),
+                "cell_id": p.trial.cell.id,
+                "label": p.label,
+                "repetition": p.trial.repetition,
+                "profiling": p.trial.profiling,
+                "state": p.state,
+                "estimate_s": round(p.estimate_s, 1),
+            }
+            for p in plan.trials
+        ],
+        "estimate_s": round(plan.estimate_s, 1),
+    }
+
+
+def refuse(
+    cells: Iterable[Cell],
+    refusals: Callable[[ClusterSpec, dict[str, str]], Iterable[str]],
+    source: str,
+) -> None:
+    """
+    Raise one `SpecError` with everything that *refusals* has against any of *cells*.
+
+    *refusals* gets the cluster and the job's properties, and says what cannot be held and why:
+    Hadoop itself would wait for ever.
+    """
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        for reason in refusals(cell.cluster, dict(cell.configuration)):
+            found.setdefault(reason, []).append(cell)
+    if not found:
+        return
+    lines = [
+        reason if len(found) == 1 else f"  {reason} ({len(hit)} cells)"
+        for reason, hit in found.items()
+    ]
+    head = [] if len(found) == 1 else ["the cluster cannot hold this grid"]
+    raise SpecError(
+        "\n".join([*head, *lines]),
+        where=f"{source}: {sum(map(len, found.values()))} times in the grid",
+        fix="change cluster.node or cluster.workers, or the configuration; nothing was started",
+    )
+
+
+def _expectation(
+    trials: Sequence[Trial], records: Mapping[str, TrialRecord], limit_s: float
+) -> Callable[[Cell], float]:
+    seen: dict[str, list[float]] = {}
+    ratios = []
+    for trial in trials:
+        record = records.get(trial.id)
+        if record is not None and record.state == "done":
+            took = record.finished_s - record.started_s
+            seen.setdefault(trial.cell.id, []).append(took)
+            ratios.append(took / _rule_s(trial.cell))
+    scale = median(ratios) if ratios else 1.0
+    measured = {cell: fmean(times) for cell, times in seen.items()}
+    return lambda cell: min(limit_s, measured.get(cell.id, scale * _rule_s(cell)))
+
+
+def _rule_s(cell: Cell) -> float:
+    return TRIAL_S + cell.workload.input_bytes / BYTES_PER_S
+
+
+def _state(record: TrialRecord | None) -> State:
+    return "pending" if record is None else record.state
+
+
+def _needed_s(planned: Iterable[PlannedTrial], warmup: int) -> float:
+    pending = [p for p in planned if p.state == "pending"]
+    total = 0.0
+    for _, group in groupby(pending, key=lambda p: p.trial.cell.cluster.id):
+        times = [p.estimate_s for p in group]
+        total += CLUSTER_START_S + warmup * times[0] + sum(times)
+    return total
