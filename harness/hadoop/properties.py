@@ -1,0 +1,174 @@
+"""
+What the models read of a job's configuration, from Hadoop 3's property names.
+
+Values are text, as ``job.xml`` and experiment files hold them; names and defaults are those of
+``docs/models/whatif.md``, section 4.1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.errors import SpecError
+from harness.records.prediction import JobConfig
+
+MIB = 2**20
+
+_XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]+)([kKmMgGtT]?)(?=\s|$)")
+_SUFFIX = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_COMBINERS = ("mapreduce.job.combine.class", "mapred.combiner.class")
+
+
+def job_config(properties: Mapping[str, str], *, use_combiner: bool | None = None) -> JobConfig:
+    """
+    Models' view of a job with *properties*; names that models do not know are ignored.
+
+    *use_combiner* says whether the job sets a combiner; `None`: whether *properties* name one.
+    ``SpecError`` names a property whose value Hadoop would refuse or the models cannot read.
+    """
+    values: dict[str, Any] = {
+        field: read(name, properties[name])
+        for field, (name, read) in _PROPERTIES.items()
+        if name in properties
+    }
+    if use_combiner is None:
+        use_combiner = any(properties.get(name, "").strip() for name in _COMBINERS)
+    config = JobConfig(
+        **values, use_combiner=use_combiner, reduce_heap_bytes=reduce_heap_bytes(properties)
+    )
+    limit, merge = config.shuffle_segment_limit_percent, config.shuffle_merge_percent
+    if config.num_reduces and not 0 < limit < merge:
+        raise SpecError(
+            f"a segment limit of {limit:g} is not above 0 and below the merge threshold {merge:g}",
+            where="mapreduce.reduce.shuffle.memory.limit.percent, .merge.percent",
+            fix="Hadoop fails such reduces: lower the limit, or raise the merge threshold",
+        )
+    return config
+
+
+def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
+    """
+    Memory of which Hadoop takes the shuffle buffer, in bytes.
+
+    It is ``mapreduce.reduce.memory.totalbytes`` where set, else ``Runtime.maxMemory()`` of the
+    reduce's JVM: the heap, or with ``-XX:+UseSerialGC`` what `serial_max_memory` says.
+    """
+    total = "mapreduce.reduce.memory.totalbytes"
+    if total in properties:
+        return _whole(1)(total, properties[total])
+    heap, options = _reduce_heap(properties)
+    serial = "-XX:+UseSerialGC" in options.split()
+    # Another shape of the young generation would need another rule.
+    shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
+    return serial_max_memory(heap) if serial and not shaped else heap
+
+
+def serial_max_memory(heap: int) -> int:
+    """
+    ``Runtime.maxMemory()`` in bytes of a JVM with the serial collector and a heap of *heap* bytes.
+
+    One survivor space is never usable: the heap (rounded up to 2 MiB) less a tenth of the young
+    generation, which is a third of the heap; both parts are rounded down to 64 KiB.  Checked on
+    OpenJDK 17 with 14 heaps from 64 MiB to 3 GiB, each exact to the byte.
+
+    >>> serial_max_memory(820 * 2**20)
+    831193088
+    """
+    rounded = math.ceil(heap / (2 * MIB)) * 2 * MIB
+    young = rounded // 3 // 2**16 * 2**16
+    return rounded - young // 10 // 2**16 * 2**16
+
+
+def _reduce_heap(properties: Mapping[str, str]) -> tuple[int, str]:
+    """Heap in bytes, and the JVM options that it was taken from."""
+    name = "mapreduce.reduce.java.opts"
+    if name not in properties and "mapred.child.java.opts" in properties:
+        name = "mapred.child.java.opts"
+    options = properties.get(name, "")
+    sizes = _XMX.findall(options)
+    if sizes:
+        number, suffix = sizes[-1]  # the last one wins in the JVM
+        heap = int(number) * _SUFFIX[suffix.lower()]
+        if heap < 2 * MIB:
+            raise _refusal(name, options, "options of a JVM: its heap is below 2 MiB")
+        return heap, options
+    if "-Xmx" in options:
+        raise _refusal(name, options, "options of a JVM: -Xmx wants a size such as 400m")
+    return _share_of_container(properties), options
+
+
+def _share_of_container(properties: Mapping[str, str]) -> int:
+    """Heap that Hadoop gives a reduce without ``-Xmx``: a share of its container."""
+    memory, ratio = "mapreduce.reduce.memory.mb", "mapreduce.job.heap.memory-mb.ratio"
+    if memory not in properties and ratio not in properties:
+        return JobConfig().reduce_heap_bytes
+    # A size of -1 is Hadoop's own default and stands for 1024.
+    given = properties.get(memory, "-1").strip()
+    size = 1024 if given == "-1" else _whole(1)(memory, given)
+    share = _share()(ratio, properties.get(ratio, "0.8"))
+    return int(share * size * MIB)
+
+
+def _whole(low: int, high: float = math.inf) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        try:
+            number = int(text.strip())
+        except ValueError:
+            raise _refusal(name, text, "a whole number") from None
+        if not low <= number <= high:
+            raise _refusal(name, text, f"a whole number from {low} to {high:g}")
+        return number
+
+    return read
+
+
+def _share(*, above: bool = False) -> Callable[[str, str], float]:
+    def read(name: str, text: str) -> float:
+        try:
+            number = float(text.strip())
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 1 or (above and number == 0):
+            raise _refusal(name, text, f"a share {'above 0' if above else 'from 0'} to 1")
+        return number
+
+    return read
+
+
+def _switch(name: str, text: str) -> bool:
+    # Hadoop takes the default for any other word, which nobody who wrote one expects.
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise _refusal(name, text, "true or false")
+    return word == "true"
+
+
+def _refusal(name: str, text: str, wanted: str) -> SpecError:
+    return SpecError(f"{name} = {text!r} is not {wanted}", where=f"configuration, {name}")
+
+
+# Field of `JobConfig`: property, and how its text is read.
+_PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "num_reduces": ("mapreduce.job.reduces", _whole(0)),
+    "sort_buffer_mb": ("mapreduce.task.io.sort.mb", _whole(1, 2047)),
+    "sort_spill_percent": ("mapreduce.map.sort.spill.percent", _share(above=True)),
+    "sort_record_percent": ("io.sort.record.percent", _share()),
+    "merge_factor": ("mapreduce.task.io.sort.factor", _whole(2)),
+    "combine_min_spills": ("mapreduce.map.combine.minspills", _whole(0)),
+    "inmem_merge_segments": ("mapreduce.reduce.merge.inmem.threshold", _whole(-(2**31))),
+    "shuffle_buffer_percent": (
+        "mapreduce.reduce.shuffle.input.buffer.percent",
+        _share(above=True),
+    ),
+    "shuffle_merge_percent": ("mapreduce.reduce.shuffle.merge.percent", _share()),
+    "shuffle_segment_limit_percent": ("mapreduce.reduce.shuffle.memory.limit.percent", _share()),
+    "reduce_buffer_percent": ("mapreduce.reduce.input.buffer.percent", _share()),
+    "reduce_slowstart": ("mapreduce.job.reduce.slowstart.completedmaps", _share()),
+    "parallel_copies": ("mapreduce.reduce.shuffle.parallelcopies", _whole(1)),
+    "map_output_compressed": ("mapreduce.map.output.compress", _switch),
+    "output_compressed": ("mapreduce.output.fileoutputformat.compress", _switch),
+}

@@ -1,0 +1,205 @@
+"""
+Test vectors: an implementation for each kind of case, and the comparison with what is expected.
+
+A vector file names its model; which of the model's functions a case asks for is told by the fields
+of its `input`, never by a file's name.  Format and tolerance: ``docs/models/README.md``, section 1.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.errors import DataError, ModelError
+from harness.models import merge
+from harness.models.scheduler import schedule
+from harness.models.whatif import evaluate
+
+Input = Mapping[str, Any]
+TOLERANCE = 1e-9
+
+
+class NoImplementationError(ModelError):
+    """No evaluator answers a case of this kind."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an implementation may see of a case: everything but the answer."""
+
+    name: str
+    input: Input
+    rules: str | None = None
+    method: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case: its question, and the answer that is expected of it."""
+
+    question: Question
+    expected: Any
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """A vector file: model, tolerances, cases."""
+
+    model: str
+    relative_tolerance: float
+    absolute_tolerance: float
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Implementation of the cases of *model* whose input has all *fields*."""
+
+    model: str
+    fields: frozenset[str]
+    answer: Callable[[Question], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A field whose value is outside the tolerance, or absent."""
+
+    field: str
+    got: Any
+    expected: Any
+
+
+def read_vectors(text: str, source: str) -> VectorFile:
+    """
+    Read a vector file from its *text*; *source* names it in errors.
+
+    ``DataError`` for a text that is no such file.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not JSON: {error}", where=source) from None
+    cases = document.get("cases") if isinstance(document, dict) else None
+    if not isinstance(cases, list) or not cases or not isinstance(document.get("model"), str):
+        raise DataError("not a vector file: it names no model or holds no cases", where=source)
+    relative, absolute = (
+        _tolerance(document.get(f"{kind}_tolerance", TOLERANCE), source)
+        for kind in ("relative", "absolute")
+    )
+    read = tuple(_case(case, number, source) for number, case in enumerate(cases, start=1))
+    return VectorFile(document["model"], relative, absolute, read)
+
+
+def compute(model: str, question: Question, evaluators: Iterable[Evaluator]) -> dict[str, Any]:
+    """
+    Answer a question with the first of *evaluators* that knows its kind.
+
+    An input that the model refuses is answered by ``{"error": "ValueError", "message": ...}``.
+    ``NoImplementationError`` where no evaluator knows the kind.
+    """
+    for evaluator in evaluators:
+        if evaluator.model == model and evaluator.fields <= question.input.keys():
+            try:
+                return evaluator.answer(question)
+            except (ValueError, TypeError) as error:  # a field that is missing, strange or bad
+                return {"error": "ValueError", "message": str(error).partition("\n")[0]}
+    fields = ", ".join(sorted(question.input))
+    raise NoImplementationError(
+        f"no implementation for {model} cases with the inputs {fields}",
+        where=f"case {question.name!r}",
+    )
+
+
+def compare(got: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
+    """All mismatches of an answer, which may hold more fields than are expected."""
+    if isinstance(expected, Mapping) and "error" in expected:
+        refused = isinstance(got, Mapping) and "error" in got
+        return [] if refused else [Mismatch("error", "an answer", expected["error"])]
+    if isinstance(got, Mapping) and "error" in got:
+        return [Mismatch("error", got["message"], "an answer")]
+    return list(_differences("", got, expected, vectors))
+
+
+def _differences(path: str, got: Any, expected: Any, v: VectorFile) -> Iterator[Mismatch]:
+    if isinstance(expected, Mapping) and isinstance(got, Mapping):
+        for key, value in expected.items():
+            inner = f"{path}.{key}" if path else str(key)
+            if key in got:
+                yield from _differences(inner, got[key], value, v)
+            else:
+                yield Mismatch(inner, "nothing", value)
+    elif _is_list(expected) and _is_list(got) and len(expected) == len(got):
+        for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+            yield from _differences(f"{path}[{index}]", mine, theirs, v)
+    elif not _same(got, expected, v):
+        yield Mismatch(path, got, expected)
+
+
+def _same(got: Any, expected: Any, v: VectorFile) -> bool:
+    """Section 1: integers, booleans, strings and null are equal, other numbers close."""
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return got is expected
+    if not isinstance(expected, float) or not isinstance(got, int | float):
+        return bool(got == expected)
+    return got == expected or (
+        abs(got - expected) <= max(v.absolute_tolerance, v.relative_tolerance * abs(expected))
+    )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _case(case: Any, number: int, source: str) -> Case:
+    if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
+        raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
+    name = str(case.get("name", number))
+    question = Question(name, case["input"], case.get("rules"), case.get("method"))
+    return Case(question, case.get("expected"))
+
+
+def _tolerance(value: Any, source: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise DataError(f"a tolerance of {value!r} is no number from 0 on", where=source)
+    return float(value)
+
+
+# The implementations.
+
+
+def _evaluate(question: Question) -> dict[str, Any]:
+    data = {k: question.input.get(k, {}) for k in ("statistics", "costs", "config", "cluster")}
+    for name, part in data.items():
+        if not isinstance(part, dict):
+            raise ModelError(f"{name} is not an object")
+    return evaluate(**data, rules=question.rules or "mr2")
+
+
+def _merge_functions(question: Question) -> dict[str, Any]:
+    sizes = question.input["num_segments"], question.input["merge_factor"]
+    return {
+        "first_pass": merge.first_pass(*sizes),
+        "intermediate_merge": merge.inter_merge(*sizes),
+        "final_merge": merge.final_merge(*sizes),
+        "merge_passes": merge.merge_passes(*sizes),
+    }
+
+
+def _simulate_merge(question: Question) -> dict[str, Any]:
+    data = question.input
+    return asdict(merge.simulate_merge(data["segment_bytes"], data["merge_factor"]))
+
+
+def _schedule(question: Question) -> dict[str, Any]:
+    return schedule(**question.input)
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("whatif", frozenset({"statistics", "config", "cluster"}), _evaluate),
+    Evaluator("whatif", frozenset({"num_segments", "merge_factor"}), _merge_functions),
+    Evaluator("whatif", frozenset({"segment_bytes", "merge_factor"}), _simulate_merge),
+    Evaluator("scheduler", frozenset({"map_times_s", "num_reduces"}), _schedule),
+)

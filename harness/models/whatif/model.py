@@ -1,0 +1,146 @@
+"""What-If behind the contract of `harness.models.base`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import MissingStatistic
+from harness.models.scheduler import POOLS, map_spans, schedule
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.phases import measurable
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
+from harness.records.profile import Profile
+
+# Costs that dominate a job with reduces: never taken as 0 in silence.
+_OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})
+
+PHASES = (
+    "map_read_s", "map_function_s", "collect_s", "spill_s", "map_merge_s", "map_write_s",
+    "shuffle_s", "reduce_merge_s", "reduce_function_s", "reduce_write_s",
+    "setup_cpu_s", "cleanup_cpu_s",
+)  # fmt: skip
+_AFTER_SHUFFLE = (
+    "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
+)  # fmt: skip
+_ELSEWHERE = frozenset(
+    {*PHASES, "job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings"}
+)
+
+
+class WhatIf:
+    """The published model (*rules* ``paper``), or its Hadoop 3 form (``mr2``)."""
+
+    name: str
+    required: frozenset[str]
+
+    def __init__(self, name: str, rules: str) -> None:
+        self.name, self.rules = name, rules
+        self.required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
+
+    def predict(
+        self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
+    ) -> Prediction:
+        """
+        Times for one cell: `job_s` is Eq. (94), the scheduler's job times are estimates.
+
+        ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
+        the costs of a shuffle); ``ModelError`` a field outside its range.
+        """
+        statistics = {name: s.value for name, s in profile.statistics.items()}
+        costs = {name: s.value for name, s in profile.costs.items()}
+        self._demand(profile, configuration)
+        config = configuration.model_dump() | {
+            "num_maps": job_input.num_splits,
+            "split_bytes": job_input.split_bytes,
+        }
+        answer = evaluate(statistics, costs, config, _effective(cluster), self.rules)
+        return self._prediction(answer, profile, configuration, cluster, job_input)
+
+    def _demand(self, profile: Profile, configuration: JobConfig) -> None:
+        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
+        lacking = needed - profile.statistics.keys() - profile.costs.keys()
+        if lacking:
+            raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
+
+    def _prediction(
+        self,
+        answer: Mapping[str, Any],
+        profile: Profile,
+        configuration: JobConfig,
+        cluster: Cluster,
+        job_input: JobInput,
+    ) -> Prediction:
+        tasks, notes = _scheduler_input(answer, profile, configuration, cluster, job_input)
+        schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
+        return Prediction(
+            model=self.name,
+            cell="",
+            job_s=answer["job_s"],
+            map_task_s=answer["map_task_s"],
+            reduce_task_s=answer.get("reduce_task_s"),
+            map_waves=answer["map_waves"],
+            reduce_waves=answer["reduce_waves"],
+            phases={name: answer[name] for name in PHASES if name in answer},
+            measurable=measurable(answer),
+            dataflow={k: v for k, v in answer.items() if k not in _ELSEWHERE},
+            estimates={f"scheduler_{pool}_s": s["job_s"] for pool, s in schedules.items()},
+            timeline=_timeline(tasks, schedules["separate"]),
+            warnings=(*answer["warnings"], *notes),
+        )
+
+
+def _effective(cluster: Cluster) -> dict[str, int]:
+    """
+    Slots for Eqs. (92) and (93), where only the product of nodes and slots per node enters.
+
+    A limit on running tasks may leave fewer slots than nodes x slots per node, so the whole cluster
+    stands as one node.
+    """
+    return {
+        "num_nodes": 1,
+        "map_slots_per_node": cluster.map_slots,
+        "reduce_slots_per_node": cluster.reduce_slots,
+    }
+
+
+def _scheduler_input(
+    answer: Mapping[str, Any],
+    profile: Profile,
+    configuration: JobConfig,
+    cluster: Cluster,
+    job_input: JobInput,
+) -> tuple[dict[str, Any], list[str]]:
+    """Arguments of `schedule` but the pool, and warnings."""
+    overheads = {
+        name: profile.overheads[name].value if name in profile.overheads else 0.0
+        for name in ("task_overhead_s", "job_overhead_s")
+    }
+    tasks = {
+        "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
+        "num_reduces": configuration.num_reduces,
+        "shuffle_s": answer.get("shuffle_s", 0.0),
+        "after_shuffle_s": sum(answer.get(name, 0.0) for name in _AFTER_SHUFFLE),
+        "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots,
+        "slowstart": configuration.reduce_slowstart,
+        **overheads,
+    }
+    absent = [name for name in overheads if name not in profile.overheads]
+    return tasks, [f"no {name}: the scheduler's estimates take it as 0" for name in absent]
+
+
+def _timeline(tasks: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
+    """Tasks as the scheduler with separate pools runs them."""
+    maps = map_spans(tasks["map_times_s"], tasks["map_slots"], tasks["task_overhead_s"])
+    reduces = zip(plan["reduce_start_s"], plan["reduce_end_s"], strict=True)
+    return (
+        *(
+            TaskSpan(task=f"map {i}", kind="map", start_s=start, end_s=end)
+            for i, (start, end) in enumerate(maps)
+        ),
+        *(
+            TaskSpan(task=f"reduce {i}", kind="reduce", start_s=start, end_s=end)
+            for i, (start, end) in enumerate(reduces)
+        ),
+    )
