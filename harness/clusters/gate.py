@@ -1,0 +1,60 @@
+"""
+The health gate, one for all providers: live DataNodes = active NodeManagers = workers.
+
+The looking is done by one process inside the cluster (`harness.clusters.inside.waiter`); how it
+gets there is the provider's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.errors import ClusterError
+
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def await_healthy(
+    ask: Ask, question: dict[str, Any], *, where: str, log: Callable[[str], str]
+) -> float:
+    """
+    Return when every daemon has answered; seconds that it took.
+
+    *ask* puts the question to the waiter; *log* gives the last lines of a daemon (``datanode on
+    worker2``).  `ClusterError` names who died or is silent, with those lines.
+    """
+    answer = ask({"until": "healthy", **question})
+    if answer.get("ok"):
+        return float(answer["seconds"])
+    died = [key.replace("-", " on ", 1) for key in answer.get("died", ())]
+    silent = list(answer.get("silent", ()))
+    if died:
+        what = f"{_list(died)} died at start"
+    else:
+        what = f"no {_list(silent) or 'answer'} after {question['limit_s']:g} s"
+    shown = (died or silent)[:1]
+    tail = "\n".join(log(name) for name in shown)
+    raise ClusterError(
+        f"{what}\n{tail}".rstrip(),
+        where=where,
+        fix="the last lines of its log are above; a busy machine may need a second try",
+    )
+
+
+def await_idle(ask: Ask, question: dict[str, Any], *, where: str) -> float:
+    """Return when nothing runs and no application holds a container; seconds that it took."""
+    answer = ask({"until": "idle", **question})
+    if answer.get("ok"):
+        return float(answer["seconds"])
+    left = [key.replace("-", " on ", 1) + " died" for key in answer.get("died", ())]
+    left += answer.get("silent", ())
+    raise ClusterError(
+        f"the cluster is not idle after {question['limit_s']:g} s: {_list(left) or 'no answer'}",
+        where=where,
+        fix="harness cluster down; harness cluster up",
+    )
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,0 +1,146 @@
+"""HDFS without a JVM: each operation is one small process inside the cluster, over WebHDFS."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from harness.errors import ClusterError
+
+CHUNK = 2**20
+LIMIT_S = 120.0
+
+
+class Entry(NamedTuple):
+    """An entry of a folder."""
+
+    name: str
+    bytes: int
+    is_dir: bool
+
+
+class Hdfs:
+    """The file system of a cluster; *door* makes the command line of an operation."""
+
+    def __init__(
+        self, door: Callable[[Sequence[str]], list[str]], environment: dict[str, str]
+    ) -> None:
+        self._door, self._environment = door, environment
+
+    def list(self, path: str) -> list[Entry]:
+        """Entries of a folder, by name; `ClusterError` when it is not there."""
+        lines = self.call("list", path).decode().splitlines()
+        return sorted(Entry(e["name"], e["bytes"], e["folder"]) for e in map(json.loads, lines))
+
+    def open(self, path: str) -> Iterator[bytes]:
+        """Content of a file in pieces of at most 1 MiB; stop early and the process is gone."""
+        for _, pieces in self.open_many([path]):
+            yield from pieces
+
+    def open_many(self, paths: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Path and content of several files, read in order by one process."""
+        if not paths:
+            return
+        with self._process("read", *paths) as process:
+            assert process.stdout is not None
+            for path in paths:
+                header = process.stdout.readline()
+                if not header:
+                    self._finish(process, f"read {path}")
+                pieces = _exactly(process.stdout, json.loads(header)["bytes"], path)
+                yield path, pieces
+                for _ in pieces:  # what the caller has left stands before the next header
+                    pass
+            self._finish(process, f"read {paths[-1]}")
+
+    def put(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Make the file *path* of *chunks*; an old one is replaced."""
+        with self._process("write", path) as process:
+            assert process.stdin is not None
+            try:
+                for chunk in chunks:
+                    process.stdin.write(chunk)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # it says why on standard error
+            self._finish(process, f"write {path}")
+
+    def delete(self, path: str) -> None:
+        """Remove a file or folder with all in it; one that is not there is no error."""
+        self.call("delete", path)
+
+    def make(self, path: str) -> None:
+        """Make a folder and those above it."""
+        self.call("make", path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or folder; `ClusterError` when the target is there."""
+        self.call("rename", source, target)
+
+    def call(self, *arguments: str, body: bytes | None = None) -> bytes:
+        """One operation whose answer is small; `ClusterError` with the cluster's own words."""
+        what = " ".join(arguments)
+        try:
+            done = subprocess.run(
+                self._door(arguments), input=body or b"", capture_output=True,
+                env=self._environment, timeout=LIMIT_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(
+                f"no answer after {LIMIT_S:g} s", where=what, fix="harness cluster logs"
+            ) from error
+        if done.returncode != 0:
+            raise _refused(what, done.stderr)
+        return done.stdout
+
+    @contextmanager
+    def _process(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen(
+            self._door(arguments), env=self._environment, bufsize=CHUNK,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                _close(pipe)
+            process.wait()
+
+    def _finish(self, process: subprocess.Popen[bytes], what: str) -> None:
+        """Wait for a good end; `ClusterError` after a bad one."""
+        assert process.stderr is not None
+        said = process.stderr.read()
+        if process.wait() != 0:
+            raise _refused(what, said)
+
+
+def _exactly(stream: Any, size: int, path: str) -> Iterator[bytes]:
+    while size > 0:
+        piece = stream.read(min(CHUNK, size))
+        if not piece:
+            raise ClusterError(
+                f"{size} bytes are missing", where=f"read {path}", fix="harness cluster logs"
+            )
+        size -= len(piece)
+        yield piece
+
+
+def _close(pipe: Any) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        pass  # what was still to be written has no reader any more
+
+
+def _refused(what: str, said: bytes) -> ClusterError:
+    lines = said.decode(errors="replace").splitlines() or ["no message"]
+    try:
+        reason = str(json.loads(lines[-1])["error"])
+    except (ValueError, KeyError, TypeError):
+        reason = lines[-1]
+    return ClusterError(reason, where=f"HDFS or web service: {what}", fix="harness cluster logs")

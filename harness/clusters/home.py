@@ -1,0 +1,305 @@
+"""
+The Hadoop home: one folder with every jar of a cluster, resolved by Maven, proved by checksums.
+
+    home/lib/*.jar       191 jars, exactly those of workloads/hadoop-home/SHA256SUMS
+    home/path.jar        a manifest that names them all: short command lines, one order
+    home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
+    home/name/           an empty formatted name space, copied into each new cluster
+    home/classes-*.jsa   class-data archives, one per JDK build (`harness.clusters.archive`)
+
+``python -m harness.clusters.home`` makes all of it, as often as it is called; `HadoopHome.find`
+only looks, and verifies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.clusters.java import Java, find_java
+from harness.errors import MachineError
+
+SOURCE = Path(__file__).resolve().parents[2] / "workloads" / "hadoop-home"
+EXAMPLES = "hadoop-mapreduce-examples-"
+_SETUP = "make setup"
+_JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
+_PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopHome:
+    """A verified home, and the Java that runs it."""
+
+    path: Path
+    java: Java
+    sums: dict[str, str]
+
+    @classmethod
+    def find(cls, path: Path | None = None) -> HadoopHome:
+        """Locate and verify the home; `MachineError` naming the jar that is wrong or missing."""
+        java = find_java()
+        path = path or home_path()
+        sums = read_sums(sums_file(path))
+        verify(path, sums)
+        return cls(path, java, sums)
+
+    @property
+    def path_jar(self) -> Path:
+        """The jar whose manifest names all others."""
+        return self.path / "path.jar"
+
+    @property
+    def archive(self) -> Path | None:
+        """The class-data archive that fits this JDK and these jars, or `None`."""
+        file = self.path / f"classes-{self.archive_key()}.jsa"
+        return file if file.is_file() else None
+
+    @property
+    def formatted(self) -> Path | None:
+        """An empty formatted name space to copy, or `None`."""
+        folder = self.path / "name"
+        return folder if (folder / "current" / "VERSION").is_file() else None
+
+    def archive_key(self) -> str:
+        """Hash of all that an archive depends on: the JDK build, the jars and where they lie."""
+        facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    def versions(self) -> dict[str, Any]:
+        """What an outcome depends on, as `harness.records.trial.Versions` takes it."""
+        common = next(n for n in self.sums if re.match(r"lib/hadoop-common-\d", n))
+        examples = next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
+        whole = hashlib.sha256(json.dumps(sorted(self.sums.items())).encode()).hexdigest()
+        return {
+            "hadoop": common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
+            "java": self.java.version,
+            "jars": {"hadoop-home": whole, Path(examples).name: self.sums[examples]},
+        }
+
+    def examples_jar(self) -> Path:
+        """Hadoop's own example programs."""
+        return self.path / next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
+
+
+def home_path() -> Path:
+    """Folder of the home: ``HARNESS_HADOOP_HOME``, or the one beside its pom."""
+    path = Path(os.environ.get("HARNESS_HADOOP_HOME") or SOURCE / "home").absolute()
+    if not _PLAIN.fullmatch(str(path)):
+        raise MachineError(
+            f"the path {str(path)!r} holds characters that Hadoop's start scripts cannot carry",
+            where="HARNESS_HADOOP_HOME" if "HARNESS_HADOOP_HOME" in os.environ else "hadoop home",
+            fix="HARNESS_HADOOP_HOME=/a/path/of/letters/and/digits make setup",
+        )
+    return path
+
+
+def sums_file(home: Path) -> Path:
+    """The committed checksum file, or the copy in a home that left its checkout."""
+    committed = SOURCE / "SHA256SUMS"
+    return committed if committed.is_file() else home / "SHA256SUMS"
+
+
+def read_sums(file: Path) -> dict[str, str]:
+    """Jar (``lib/x.jar``) -> SHA-256, as *file* lists them."""
+    try:
+        lines = file.read_text().splitlines()
+    except OSError as error:
+        raise MachineError("no Hadoop home", where=str(file), fix=_SETUP) from error
+    found = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
+    if not found or None in found:
+        raise MachineError("not a list of checksums", where=str(file), fix=f"git checkout {file}")
+    return {m[2]: m[1] for m in found if m}
+
+
+def verify(home: Path, sums: dict[str, str]) -> None:
+    """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
+    if not (home / "path.jar").is_file():
+        raise MachineError("no Hadoop home", where=str(home), fix=_SETUP)
+    stamp = _stamp(home, sums)
+    if _read_json(home / "verified.json") == stamp:
+        return
+    problems = wrong_jars(home, sums)
+    if problems:
+        raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=_SETUP)
+    try:
+        _write_atomically(home / "verified.json", json.dumps(stamp).encode())
+    except OSError:
+        pass  # somebody else's home: it is verified again next time
+
+
+def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:
+    """What is missing, changed or too much in ``lib``."""
+    present = {f"lib/{p.name}" for p in (home / "lib").glob("*.jar")}
+    missing = [f"{name} is missing" for name in sorted(sums.keys() - present)]
+    foreign = [f"{name} does not belong here" for name in sorted(present - sums.keys())]
+    changed = [
+        f"{name} has another checksum"
+        for name in sorted(sums.keys() & present)
+        if file_digest(home / name) != sums[name]
+    ]
+    return missing + changed + foreign
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def path_jar_bytes(jars: list[str]) -> bytes:
+    """
+    A jar of one manifest whose class path is *jars*, sorted; equal bytes for equal names.
+
+    A manifest's lines hold 72 bytes; a blank continues the line before.
+    """
+    line = "Class-Path: " + " ".join(sorted(jars))
+    pieces = [line[:72], *(" " + line[i : i + 71] for i in range(72, len(line), 71))]
+    manifest = "Manifest-Version: 1.0\r\n" + "\r\n".join(pieces) + "\r\n\r\n"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as jar:
+        jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), manifest)
+    return buffer.getvalue()
+
+
+def ensure() -> HadoopHome:
+    """Make whatever the home lacks: jars, formatted name space, archive; say so on stderr."""
+    from harness.clusters.archive import ensure_archive, ensure_formatted
+
+    java, home = find_java(), home_path()
+    sums = read_sums(sums_file(home))
+    home.mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(home):
+        if not _complete(home, sums):
+            _resolve(home, sums)
+        found = HadoopHome(home, java, sums)
+        ensure_formatted(found)
+        ensure_archive(found)
+    return found
+
+
+def say(text: str) -> None:
+    """A line for people who wait."""
+    print(f"hadoop home: {text}", file=sys.stderr, flush=True)
+
+
+def _complete(home: Path, sums: dict[str, str]) -> bool:
+    try:
+        verify(home, sums)
+    except MachineError:
+        return False
+    return True
+
+
+def _resolve(home: Path, sums: dict[str, str]) -> None:
+    """Fetch the jars beside the old ones, compare, and put them in place by a rename."""
+    fresh = home / "fresh"
+    shutil.rmtree(fresh, ignore_errors=True)
+    say(f"{len(sums)} jars from Maven (100 MB the first time)")
+    _copy_dependencies(fresh / "lib")
+    problems = wrong_jars(fresh, sums)
+    if problems:
+        raise MachineError(
+            "; ".join(problems[:5]),
+            where=f"jars that Maven resolved for {SOURCE / 'pom.xml'}",
+            fix="delete these artifacts from the local Maven repository, and repeat: make setup",
+        )
+    for jar in (fresh / "lib").iterdir():
+        os.utime(jar, (_JAR_TIME, _JAR_TIME))
+    shutil.rmtree(home / "lib", ignore_errors=True)
+    (fresh / "lib").rename(home / "lib")
+    fresh.rmdir()
+    for folder in ("hdfs", "datanode", "secondary", "static"):
+        (home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
+    if sums_file(home).parent != home:
+        _write_atomically(home / "SHA256SUMS", sums_file(home).read_bytes())
+    _write_atomically(home / "path.jar", path_jar_bytes(list(sums)))
+    os.utime(home / "path.jar", (_JAR_TIME, _JAR_TIME))
+    verify(home, sums)
+
+
+def _copy_dependencies(target: Path) -> None:
+    """Let Maven copy the jars: from its local repository alone when that is enough."""
+    if shutil.which("mvn") is None:
+        raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
+    command = [
+        "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"),
+        "dependency:copy-dependencies", f"-DoutputDirectory={target}",
+    ]  # fmt: skip
+    tries = ([*command, "-o"], command)
+    for argv in tries:
+        shutil.rmtree(target, ignore_errors=True)
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
+        if done.returncode == 0:
+            return
+    last = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:3]
+    raise MachineError(
+        "Maven cannot resolve Hadoop's jars: " + " ".join(last or ["no message"]),
+        where=str(SOURCE / "pom.xml"),
+        fix=" ".join(command),
+    )
+
+
+@contextmanager
+def _one_at_a_time(home: Path) -> Iterator[None]:
+    """Let a second invocation wait for the first; it then finds everything made."""
+    with (home / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another setup is at work, waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _stamp(home: Path, sums: dict[str, str]) -> dict[str, Any]:
+    with os.scandir(home / "lib") if (home / "lib").is_dir() else os.scandir(home) as entries:
+        jars = [(e.name, e.stat()) for e in entries if e.name.endswith(".jar")]
+    return {
+        "sums": hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest(),
+        "jars": {name: [s.st_size, s.st_mtime_ns, s.st_ctime_ns] for name, s in sorted(jars)},
+    }
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _write_atomically(file: Path, content: bytes) -> None:
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    part.write_bytes(content)
+    part.replace(file)
+
+
+def main() -> None:
+    """Entry of ``python -m harness.clusters.home``."""
+    from harness.errors import HarnessError
+
+    try:
+        found = ensure()
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_status) from None
+    say(f"ready: Hadoop {found.versions()['hadoop']} in {found.path}")
+
+
+if __name__ == "__main__":
+    main()

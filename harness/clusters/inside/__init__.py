@@ -1,0 +1,1 @@
+"""Programs that run inside a cluster's namespaces: standard library only, each a file by itself."""

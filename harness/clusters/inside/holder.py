@@ -1,0 +1,179 @@
+"""
+The first process of a local cluster: makes its network, starts its daemons, buries its dead.
+
+    python -I -S holder.py PLAN      (as PID 1 of a new mount, network and process namespace)
+
+Everything of the cluster is a descendant of this process; the kernel ends them all with it.
+
+It reads ``go`` from standard input first: a starter that died before it could write down whom it
+had started closes the pipe instead, and nothing happens.  Then one line of JSON goes to standard
+output: the file descriptors of the nodes' namespaces, through which others enter.  From then on
+
+    control     (a pipe by name) takes lines ``start KEY``
+    daemons     is the folder in which KEY holds the process id of a daemon, as seen inside
+    deaths      gets a line of JSON for each daemon that ended: key, status
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+
+from pathlib import Path
+from typing import Any
+
+CLONE_NEWUTS, CLONE_NEWNET = 0x04000000, 0x40000000
+BRIDGE = "cluster"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Hold the cluster of the plan file until killed."""
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    if sys.stdin.readline() != "go\n":
+        return
+    wake = _catch_children()
+    ours = _make_bridge()
+    doors = [_make_node(node, ours) for node in plan["nodes"]]
+    _run("mount", "--bind", plan["hosts"], "/etc/hosts")
+    control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+    print(json.dumps(doors), flush=True)
+    Keeper(plan, doors).keep(wake, control)
+
+
+class Keeper:
+    """The daemons of the plan: which run, which have ended."""
+
+    def __init__(self, plan: dict[str, Any], doors: list[dict[str, int]]) -> None:
+        self.plan, self.doors = plan, doors
+        self.daemons = {d["key"]: d for d in plan["daemons"]}
+        self.running: dict[int, str] = {}
+
+    def keep(self, wake: int, control: int) -> None:
+        """Start what is to be started at once, then serve for ever."""
+        for key, daemon in self.daemons.items():
+            if daemon["at_once"]:
+                self.start(key)
+        while True:
+            ready, _, _ = select.select([wake, control], [], [])
+            if wake in ready:
+                os.read(wake, 4096)
+                self.bury()
+            if control in ready:
+                for line in os.read(control, 65536).decode().splitlines():
+                    verb, _, key = line.partition(" ")
+                    if verb == "start" and key in self.daemons and key not in self.running.values():
+                        self.start(key)
+
+    def start(self, key: str) -> None:
+        """Start one daemon on its node."""
+        daemon = self.daemons[key]
+        pid = os.fork()
+        if pid == 0:
+            _become(daemon, self.doors[daemon["node"]])
+        self.running[pid] = key
+        _write(Path(self.plan["daemons_folder"]) / key, str(pid))
+
+    def bury(self) -> None:
+        """Collect every ended child: daemons are reported, orphans of others just go."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            key = self.running.pop(pid, None)
+            if key is not None:
+                (Path(self.plan["daemons_folder"]) / key).unlink(missing_ok=True)
+                line = {"key": key, "status": os.waitstatus_to_exitcode(status)}
+                with Path(self.plan["deaths"]).open("a") as deaths:
+                    deaths.write(json.dumps(line) + "\n")
+
+
+def _become(daemon: dict[str, Any], doors: dict[str, int]) -> None:
+    """In the forked child: enter the node, and turn into the daemon."""
+    try:
+        _enter(doors["net"], CLONE_NEWNET)
+        _enter(doors["uts"], CLONE_NEWUTS)
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        null = os.open(os.devnull, os.O_RDONLY)
+        log = os.open(daemon["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.chdir(daemon["cwd"])
+        os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])
+    finally:
+        os._exit(127)
+
+
+def _make_bridge() -> dict[str, int]:
+    """Join for all nodes in the cluster's own network; answers our own namespaces."""
+    _run("ip", "link", "set", "lo", "up")
+    _run("ip", "link", "add", BRIDGE, "type", "bridge")
+    _run("ip", "link", "set", BRIDGE, "up")
+    return _namespaces()
+
+
+def _make_node(node: dict[str, Any], ours: dict[str, int]) -> dict[str, int]:
+    """Namespaces of one node, joined to the bridge; answers descriptors that keep them alive."""
+    _unshare(CLONE_NEWNET | CLONE_NEWUTS)
+    doors, link = _namespaces(), node["link"]
+    if _libc.sethostname(node["name"].encode(), len(node["name"])) != 0:
+        raise OSError(ctypes.get_errno(), "sethostname")
+    _run("ip", "link", "set", "lo", "up")
+    _enter(ours["net"], CLONE_NEWNET)
+    there = f"/proc/1/fd/{doors['net']}"
+    _run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", there)
+    _run("ip", "link", "set", link, "master", BRIDGE, "up")
+    _enter(doors["net"], CLONE_NEWNET)
+    _run("ip", "addr", "add", node["address"], "dev", "eth0")
+    _run("ip", "link", "set", "eth0", "up")
+    _enter(ours["net"], CLONE_NEWNET)
+    _enter(ours["uts"], CLONE_NEWUTS)
+    return doors
+
+
+def _namespaces() -> dict[str, int]:
+    return {kind: os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "uts")}
+
+
+def _enter(descriptor: int, kind: int) -> None:
+    if _libc.setns(descriptor, kind) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def _unshare(kinds: int) -> None:
+    if _libc.unshare(kinds) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+
+
+def _run(*argv: str) -> None:
+    """Run a command that must succeed; what it says goes to our log."""
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+
+
+def _catch_children() -> int:
+    """Descriptor that becomes readable when a child has ended."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _write(file: Path, text: str) -> None:
+    part = file.with_name(f".{file.name}")
+    part.write_text(text)
+    part.replace(file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""
+Wait for a cluster from the inside: one process that looks, and answers once.
+
+    python -I -S waiter.py < QUESTION      (one JSON object; the answer is one JSON line)
+
+    {"until": "healthy", "master", "workers": [...], "history": bool, "limit_s",
+     "deaths": FILE?, "control": PIPE?, "start": KEY?}
+        healthy: live DataNodes = active NodeManagers = workers, and the history server answers.
+        With *control*, the history server is started by a line to that pipe once HDFS answers
+        (started earlier it sleeps 10 s between its tries).
+    {"until": "idle", "master", "limit_s", "deaths": FILE?}
+        idle: no application runs or waits, and none holds a container.
+
+    answer: {"ok": bool, "silent": [daemon, ...], "died": [key, ...], "seen": {...}, "seconds"}
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import time
+
+from pathlib import Path
+from typing import Any
+
+PAUSE_S = 0.05
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    question = json.load(sys.stdin)
+    look = Healthy(question).look if question["until"] == "healthy" else Idle(question).look
+    print(json.dumps(wait(look, question)), flush=True)
+
+
+def wait(look: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """Look until it is so, until a daemon has died, or until the time is over."""
+    begin = time.monotonic()
+    while True:
+        silent = look()
+        seconds = time.monotonic() - begin
+        died = deaths(question.get("deaths"))
+        if not silent or died or seconds > question["limit_s"]:
+            ok = not silent and not died
+            return {"ok": ok, "silent": silent, "died": died, "seconds": seconds}
+        time.sleep(PAUSE_S)
+
+
+class Healthy:
+    """The health gate: each daemon is asked until it has answered once."""
+
+    def __init__(self, question: dict[str, Any]) -> None:
+        self.master, self.workers = question["master"], set(question["workers"])
+        self.question = question
+        self.left = ["namenode", "datanode", "resourcemanager", "nodemanager", "historyserver"]
+
+    def look(self) -> list[str]:
+        """Names of the daemons that are still silent."""
+        silent: list[str] = []
+        for kind in list(self.left):
+            missing = getattr(self, kind)()
+            if not missing:
+                self.left.remove(kind)
+                if kind == "namenode":
+                    self._start_history()
+            silent += [f"{kind} on {host}" for host in missing]
+        return silent
+
+    def namenode(self) -> list[str]:
+        """The NameNode is out of safe mode."""
+        state = self._bean("FSNamesystemState").get("FSState")
+        active = self._bean("NameNodeStatus").get("State")
+        return [] if (state, active) == ("Operational", "active") else [self.master]
+
+    def datanode(self) -> list[str]:
+        """The NameNode hears every DataNode."""
+        live = json.loads(self._bean("NameNodeInfo").get("LiveNodes", "{}"))
+        return sorted(self.workers - {name.partition(":")[0] for name in live})
+
+    def resourcemanager(self) -> list[str]:
+        """The ResourceManager has started."""
+        info = fetch(self.master, 8088, "/ws/v1/cluster/info").get("clusterInfo", {})
+        return [] if info.get("state") == "STARTED" else [self.master]
+
+    def nodemanager(self) -> list[str]:
+        """The ResourceManager hears every NodeManager."""
+        nodes = (fetch(self.master, 8088, "/ws/v1/cluster/nodes").get("nodes") or {}).get("node")
+        listed = nodes if isinstance(nodes, list) else [nodes or {}]
+        running = {n.get("nodeHostName") for n in listed if n.get("state") == "RUNNING"}
+        return sorted(self.workers - running)
+
+    def historyserver(self) -> list[str]:
+        """The history server answers."""
+        info = fetch(self.master, 19888, "/ws/v1/history/info").get("historyInfo")
+        return [] if info else [self.master]
+
+    def _bean(self, name: str) -> dict[str, Any]:
+        beans = fetch(self.master, 9870, f"/jmx?qry=Hadoop:service=NameNode,name={name}")
+        return next(iter(beans.get("beans", [])), {})
+
+    def _start_history(self) -> None:
+        if self.question.get("control"):
+            with Path(self.question["control"]).open("w") as control:
+                control.write(f"start {self.question['start']}\n")
+
+
+class Idle:
+    """Nothing runs: the last application master, which lingers after its job, has gone too."""
+
+    def __init__(self, question: dict[str, Any]) -> None:
+        self.master = question["master"]
+
+    def look(self) -> list[str]:
+        """What is still there."""
+        reply = fetch(self.master, 8088, "/ws/v1/cluster/metrics").get("clusterMetrics")
+        if reply is None:
+            return ["resourcemanager on master"]
+        names = (
+            "appsRunning", "appsPending",
+            "containersAllocated", "containersPending", "containersReserved",
+        )  # fmt: skip
+        return [f"{reply[name]} {name}" for name in names if reply.get(name)]
+
+
+def fetch(host: str, port: int, path: str) -> dict[str, Any]:
+    """The JSON object that a daemon answers, empty while it does not."""
+    connection = http.client.HTTPConnection(host, port, timeout=5)
+    try:
+        connection.request("GET", path, headers={"Accept": "application/json"})
+        reply = connection.getresponse()
+        value = json.loads(reply.read()) if reply.status == 200 else {}
+        return value if isinstance(value, dict) else {}
+    except (OSError, http.client.HTTPException, ValueError):
+        return {}  # silence is an answer here
+    finally:
+        connection.close()
+
+
+def deaths(file: str | None) -> list[str]:
+    """Keys of the daemons that the holder has seen die."""
+    try:
+        lines = Path(file).read_text().splitlines() if file else []
+    except FileNotFoundError:
+        return []
+    return [json.loads(line)["key"] for line in lines]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,370 @@
+"""
+Site files of a cluster: what every node's configuration folder holds, as data.
+
+A *member* is a node as its neighbours see it; the first is the master (NameNode, ResourceManager,
+JobHistoryServer), the others are workers (DataNode, NodeManager).  All members use Hadoop's
+default ports, so an address decides which daemon is meant.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from harness.errors import SpecError
+from harness.records.trial import ClusterSpec, NodeSpec
+from harness.units import MIB, parse_bytes
+
+SiteFiles = dict[str, dict[str, str]]
+
+AM_MEMORY_MB = 512
+ALLOCATION_STEP_MB = 64  # yarn.scheduler.minimum-allocation-mb: requests are rounded up to it
+HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
+HEARTBEAT_MS = 100
+
+# Addresses, folders and slots are the provider's: an override would take the cluster apart.
+_OWNED = re.compile(
+    r"fs\.defaultFS|hadoop\.tmp\.dir|dfs\.(namenode|datanode)\.(.*address|.*\.dir|hostname|bind-host)"
+    r"|yarn\.(resourcemanager|nodemanager)\.(.*address|.*hostname|bind-host|.*-dirs)"
+    r"|yarn\.nodemanager\.resource-type\..*|yarn\.resource-types|mapreduce\.framework\.name"
+    r"|mapreduce\.jobhistory\..*(address|-dir)|yarn\.nodemanager\.resource\.memory-mb"
+    r"|mapreduce\.(map|reduce)\.resource\.(map|reduce)-slot"
+)
+_BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node: its host name and its address."""
+
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """
+    Where a cluster lies: its members (master first) and the folders that its nodes see.
+
+    *base* holds a node's data under ``nodes/<name>``, its configuration under ``conf/<name>``;
+    *home* is the Hadoop home; *archive* the class-data archive, or `None` to start without.
+    *recording* makes every JVM list the classes it loads into that folder instead.
+    """
+
+    members: tuple[Member, ...]
+    base: str
+    home: str
+    archive: str | None = None
+    recording: str | None = None
+
+    @property
+    def master(self) -> Member:
+        """The node of the NameNode, the ResourceManager and the history server."""
+        return self.members[0]
+
+    @property
+    def workers(self) -> tuple[Member, ...]:
+        """The nodes of DataNodes and NodeManagers."""
+        return self.members[1:]
+
+    def data(self, member: Member) -> str:
+        """Folder of all that *member* writes."""
+        return f"{self.base}/nodes/{member.name}"
+
+    def conf(self, member: Member) -> str:
+        """Configuration folder of *member*."""
+        return f"{self.base}/conf/{member.name}"
+
+
+def members(workers: int) -> tuple[Member, ...]:
+    """
+    Master and *workers*, with addresses of 198.18.0.0/15, the block kept for benchmarks (RFC 2544).
+
+    >>> [f"{m.name} {m.address}" for m in members(2)]
+    ['master 198.18.0.1', 'worker1 198.18.0.2', 'worker2 198.18.0.3']
+    """
+    names = ["master", *(f"worker{i}" for i in range(1, workers + 1))]
+    return tuple(Member(n, f"198.18.{i // 250}.{i % 250 + 1}") for i, n in enumerate(names))
+
+
+def container_mb(memory_bytes: int) -> int:
+    """Memory in MiB of the container that YARN grants for *memory_bytes*."""
+    return math.ceil(memory_bytes / MIB / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+
+
+def heap_mb(container: int) -> int:
+    """Maximal heap in MiB of a JVM in a container of *container* MiB."""
+    return int(container * HEAP_SHARE)
+
+
+def node_memory_mb(node: NodeSpec) -> int:
+    """Memory in MiB that a NodeManager offers: all its slots and one application master."""
+    slots = node.map_slots + node.reduce_slots
+    return slots * container_mb(node.task_memory_bytes) + AM_MEMORY_MB
+
+
+def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
+    """File name -> property -> value for *member*; *spec.site* has the last word."""
+    master = layout.master.name
+    files: SiteFiles = {
+        "core-site.xml": _core(layout, member, master),
+        "hdfs-site.xml": _hdfs(spec, layout, member),
+        "yarn-site.xml": _yarn(spec.node, layout, member, master),
+        "resource-types.xml": {"yarn.resource-types": "map-slot,reduce-slot"},
+        "mapred-site.xml": _mapred(spec, layout, master),
+        "capacity-scheduler.xml": _scheduler(),
+    }
+    for name, value in spec.site.items():
+        files[site_file(name)][name] = plain_value(value)
+    return files
+
+
+def refused_overrides(spec: ClusterSpec) -> list[str]:
+    """Names in *spec.site* that belong to the provider, each with what to write instead."""
+    return [
+        f"cluster.site.{name} is set by the provider from cluster.workers and cluster.node"
+        for name in spec.site
+        if _OWNED.fullmatch(name)
+    ]
+
+
+def site_file(name: str) -> str:
+    """
+    File that a property belongs to, by its prefix.
+
+    >>> site_file("dfs.blocksize"), site_file("yarn.app.mapreduce.am.resource.mb")
+    ('hdfs-site.xml', 'mapred-site.xml')
+    """
+    prefixes = {
+        "yarn.app.mapreduce.": "mapred-site.xml",
+        "yarn.scheduler.capacity.": "capacity-scheduler.xml",
+        "mapreduce.": "mapred-site.xml",
+        "mapred.": "mapred-site.xml",
+        "yarn.": "yarn-site.xml",
+        "dfs.": "hdfs-site.xml",
+    }
+    return next((file for p, file in prefixes.items() if name.startswith(p)), "core-site.xml")
+
+
+def plain_value(text: str) -> str:
+    """
+    Property value as Hadoop reads it: a size with a binary unit becomes bytes.
+
+    >>> plain_value("32 MiB"), plain_value("0.05")
+    ('33554432', '0.05')
+    """
+    return str(parse_bytes(text)) if _BINARY_SIZE.fullmatch(text.strip()) else text
+
+
+def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Properties as a client sees them: core, then HDFS, YARN and MapReduce."""
+    order = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
+    return {name: value for file in order for name, value in files[file].items()}
+
+
+def render_xml(properties: Mapping[str, str]) -> str:
+    """Text of a site file; `SpecError` for a character that XML cannot hold."""
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n'
+        + "".join(
+            f"<property><name>{_text(name)}</name><value>{_text(value)}</value></property>\n"
+            for name, value in properties.items()
+        )
+        + "</configuration>\n"
+    )
+
+
+LOG4J = """\
+log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p [%t] %c: %m%n
+"""
+
+
+def _text(value: str) -> str:
+    bad = re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", value)
+    if bad:
+        raise SpecError(
+            f"{value!r} holds the character {bad[0]!r}, which a site file cannot hold",
+            where="cluster.site",
+            fix="write the value without control characters",
+        )
+    return escape(value)
+
+
+def _core(layout: Layout, member: Member, master: str) -> dict[str, str]:
+    return {
+        "fs.defaultFS": f"hdfs://{master}:8020",
+        "hadoop.tmp.dir": f"{layout.data(member)}/tmp",
+        # a DataNode that gives up connecting sleeps 5 s
+        "ipc.client.connect.retry.interval": "100",
+        "ipc.client.connect.max.retries": "200",
+    }
+
+
+def _hdfs(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, str]:
+    data, me, master = layout.data(member), member.name, layout.master.name
+    return {
+        "dfs.replication": str(min(spec.workers, 2)),
+        "dfs.blocksize": str(32 * MIB),
+        "dfs.namenode.rpc-address": f"{master}:8020",
+        "dfs.namenode.http-address": f"{master}:9870",
+        "dfs.namenode.name.dir": f"file://{data}/name",
+        "dfs.datanode.data.dir": f"file://{data}/data",
+        "dfs.datanode.address": f"{me}:9866",
+        "dfs.datanode.http.address": f"{me}:9864",
+        "dfs.datanode.ipc.address": f"{me}:9867",
+        "dfs.datanode.hostname": me,
+        "dfs.permissions.enabled": "false",
+        "dfs.namenode.safemode.extension": "0",
+        # an empty name space is safe at once; the health gate counts the DataNodes
+        "dfs.namenode.safemode.min.datanodes": "0",
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+        "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
+        "dfs.heartbeat.interval": "1",
+        "dfs.namenode.heartbeat.recheck-interval": "2000",  # dead after 14 s, not 10 min 30 s
+        # 400 ms are lost on every closed file otherwise
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
+        "dfs.namenode.resource.du.reserved": "10485760",
+        "dfs.namenode.fs-limits.min-block-size": "65536",
+        "dfs.namenode.metrics.logger.period.seconds": "0",
+        "dfs.datanode.metrics.logger.period.seconds": "0",
+    }
+
+
+def _yarn(node: NodeSpec, layout: Layout, member: Member, master: str) -> dict[str, str]:
+    data, me, memory = layout.data(member), member.name, node_memory_mb(node)
+    health = "yarn.nodemanager.disk-health-checker."
+    return {
+        "yarn.resourcemanager.hostname": master,
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(HEARTBEAT_MS),
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",
+        # a loaded machine needs long to start an application master
+        "yarn.am.liveness-monitor.expiry-interval-ms": "120000",
+        "yarn.nodemanager.hostname": me,
+        "yarn.nodemanager.address": f"{me}:8041",
+        "yarn.nodemanager.localizer.address": f"{me}:8040",
+        "yarn.nodemanager.webapp.address": f"{me}:8042",
+        "yarn.nodemanager.local-dirs": f"{data}/local",
+        "yarn.nodemanager.log-dirs": f"{data}/userlogs",
+        "yarn.nodemanager.aux-services": "mapreduce_shuffle",
+        "yarn.nodemanager.resource.memory-mb": str(memory),
+        # cores are not what is counted here: slots are
+        "yarn.nodemanager.resource.cpu-vcores": "64",
+        "yarn.nodemanager.resource-type.map-slot": str(node.map_slots),
+        "yarn.nodemanager.resource-type.reduce-slot": str(node.reduce_slots),
+        "yarn.scheduler.minimum-allocation-mb": str(ALLOCATION_STEP_MB),
+        "yarn.scheduler.maximum-allocation-mb": str(memory),
+        "yarn.scheduler.maximum-allocation-vcores": "64",
+        # the pages of the class-data archive count once per JVM: no container dies of that
+        "yarn.nodemanager.pmem-check-enabled": "false",
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        f"{health}max-disk-utilization-per-disk-percentage": "100",
+        f"{health}disk-utilization-threshold.enabled": "false",
+        f"{health}disk-free-space-threshold.enabled": "false",
+        "yarn.log-aggregation-enable": "false",
+        "yarn.nodemanager.log.retain-seconds": "604800",
+        "yarn.application.classpath": f"$HADOOP_CONF_DIR,{layout.home}/path.jar",
+        # an application master clings to a dead NodeManager for minutes, and its job fails
+        "yarn.client.nodemanager-connect.max-wait-ms": "3000",
+        "yarn.client.nodemanager-connect.retry-interval-ms": "500",
+        "yarn.client.application-client-protocol.poll-interval-ms": "50",
+        # the default lies in the machine's temporary folder, under the user's name
+        "yarn.node-attribute.fs-store.root-dir": f"file://{data}/node-attribute",
+    }
+
+
+def _mapred(spec: ClusterSpec, layout: Layout, master: str) -> dict[str, str]:
+    node, history = spec.node, "mapreduce.jobhistory"
+    task = container_mb(node.task_memory_bytes)
+    values = {
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.application.classpath": f"{layout.home}/path.jar",
+        "yarn.app.mapreduce.am.staging-dir": "/staging",
+        f"{history}.jhist.format": "json",
+        f"{history}.address": f"{master}:10020",
+        f"{history}.webapp.address": f"{master}:19888",
+        f"{history}.admin.address": f"{master}:10033",
+        f"{history}.intermediate-done-dir": "/history/intermediate",
+        f"{history}.done-dir": "/history/done",
+        f"{history}.always-scan-user-dir": "true",
+        "yarn.app.mapreduce.am.resource.mb": str(AM_MEMORY_MB),
+        "yarn.app.mapreduce.am.command-opts": container_options(layout, AM_MEMORY_MB),
+        "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": str(HEARTBEAT_MS),
+        "mapreduce.job.ubertask.enable": "false",
+        "mapreduce.client.completion.pollinterval": "100",
+        "mapreduce.client.progressmonitor.pollinterval": "100",
+        "mapreduce.client.submit.file.replication": str(min(spec.workers, 2)),
+        "mapreduce.task.progress-report.interval": "1000",
+        # read before yarn-site, whose value is ignored
+        "mapreduce.shuffle.port": "13562",
+    }
+    for kind, slots in (("map", node.map_slots), ("reduce", node.reduce_slots)):
+        values |= {
+            f"mapreduce.{kind}.memory.mb": str(task),
+            f"mapreduce.{kind}.java.opts": container_options(layout, task),
+            f"mapreduce.{kind}.speculative": "false",
+            f"mapreduce.{kind}.resource.{kind}-slot": "1",
+            # without it an unsatisfiable reduce reserves the node, and the last maps wait 300 s
+            f"mapreduce.job.running.{kind}.limit": str(slots * spec.workers),
+        }
+    return values
+
+
+def _scheduler() -> dict[str, str]:
+    prefix = "yarn.scheduler.capacity."
+    return {
+        f"{prefix}root.queues": "default",
+        f"{prefix}root.default.capacity": "100",
+        f"{prefix}maximum-am-resource-percent": "1.0",
+        # the default calculator sees memory only, and no slots
+        f"{prefix}resource-calculator": (
+            "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+        ),
+        f"{prefix}node-locality-delay": "-1",
+        f"{prefix}per-node-heartbeat.maximum-offswitch-assignments": "100",
+    }
+
+
+def container_options(layout: Layout, memory_mb: int) -> str:
+    """
+    JVM options of a task or application master in a container of *memory_mb* MiB.
+
+    YARN puts its log folder in the place of ``<LOG_DIR>``.  The class path of the container begins
+    with folders, which the class-data archive does not allow: ``-cp`` takes its place.
+    """
+    options = [
+        f"-Xmx{heap_mb(memory_mb)}m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:-UsePerfData",
+        "-Xlog:gc:<LOG_DIR>/gc.log",
+        *class_data_options(layout, "<LOG_DIR>/classes.lst"),
+    ]
+    if layout.archive or layout.recording:
+        options += [
+            "-cp",
+            f"{layout.home}/path.jar:$HADOOP_CONF_DIR"
+            ":job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD",
+        ]
+    return " ".join(options)
+
+
+def class_data_options(layout: Layout, recorded: str) -> list[str]:
+    """Options that use the class-data archive, or list the loaded classes in *recorded*."""
+    if layout.recording:
+        return ["-Xshare:auto", f"-XX:DumpLoadedClassList={recorded}"]
+    if layout.archive:
+        return [
+            f"-XX:SharedArchiveFile={layout.archive}",
+            "-Xshare:auto",
+            "-Xlog:cds=off",
+            "-Xlog:cds+dynamic=off",
+        ]
+    return ["-Xshare:auto"]
