@@ -29,7 +29,7 @@ QUIET_S = 30.0  # between two lines of progress where no terminal shows a bar
 # Escape sequences as terminals read them: CSI, strings (OSC, DCS, APC, PM, SOS), and the rest.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
 # C0 without tab and newline, DEL, C1, marks that reverse the direction of text, lone surrogates.

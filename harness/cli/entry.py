@@ -1,0 +1,164 @@
+"""
+The entry: finds the command, runs it, and makes its end an exit status.
+
+A module of its own, because the modules `all` and `list` become attributes of the package and
+would hide the builtins there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from click.shell_completion import shell_complete
+
+from harness import __version__
+from harness.errors import HarnessError
+
+# Name -> module and the line that `harness --help` shows: listing them imports none of them.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "all": ("harness.cli.all", "Run an experiment from its file to its report."),
+    "plan": ("harness.cli.plan", "Show the trials of an experiment, and how long they take."),
+    "run": ("harness.cli.run", "Measure the trials that are not done yet."),
+    "collect": ("harness.cli.collect", "Make traces from the raw logs of trials."),
+    "profile": ("harness.cli.profile", "Fit statistics and costs to the profiling trials."),
+    "predict": ("harness.cli.predict", "Predict every held-out cell, and seal the predictions."),
+    "score": ("harness.cli.score", "Compare sealed predictions with measurements."),
+    "report": ("harness.cli.report", "Write the report of a run."),
+    "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
+    "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
+    "list": ("harness.cli.list", "List workloads, models, providers, metrics or reports."),
+}
+
+BROKEN_PIPE = 128 + signal.SIGPIPE
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived: clean up as after Ctrl-C, and end with status 143."""
+
+
+class Commands(click.Group):
+    """The commands of `COMMANDS`, each imported when it is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order in which an experiment needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of *cmd_name*; None when there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that *args* begin with; the error offers the nearest name."""
+        if self.get_command(ctx, args[0]) is None and (near := _nearest(args[0])):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the dictionary, where click would import them all."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, COMMANDS)), "")
+
+
+@click.group(
+    "harness",
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Example:
+    harness all experiments/demo.yaml
+    harness COMMAND --help""",
+)
+@click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
+def group() -> None:
+    """Says which performance model of Hadoop MapReduce to believe, on the cluster at hand."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (that of the process by default), and answer the exit status."""
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        status = _run(arguments)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return status
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        return _invoke(arguments)
+    except HarnessError as error:
+        return _say(f"error: {error}", error.exit_status)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:
+        return _leave_quietly()
+    except (KeyboardInterrupt, click.Abort) as stop:
+        return _interrupted(stop)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug, whose traceback is kept in a file
+        from harness.cli.crash import describe
+
+        return _say(describe(error), 70)
+
+
+def _invoke(arguments: Sequence[str] | None) -> int:
+    # Not click's own main: where a pipe breaks it ends the process, with the status of a gate.
+    if instruction := os.environ.get("_HARNESS_COMPLETE"):
+        return shell_complete(group, {}, "harness", "_HARNESS_COMPLETE", instruction)
+    try:
+        with group.make_context(
+            "harness", list(sys.argv[1:] if arguments is None else arguments)
+        ) as context:
+            status = group.invoke(context)
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    except SystemExit as end:
+        status = end.code
+    sys.stdout.flush()
+    return status if isinstance(status, int) else 0
+
+
+def _interrupted(stop: BaseException) -> int:
+    terminated = isinstance(stop, Terminated)
+    what = "terminated" if terminated else "interrupted"
+    note = f"{what}: what is finished is kept; the same command goes on from there"
+    return _say(note, TERMINATED if terminated else INTERRUPTED)
+
+
+def _leave_quietly() -> int:
+    # The reader has gone.  Python would still flush what is left at exit, and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
+
+
+def _say(text: str, status: int) -> int:
+    from harness.cli.console import talk
+
+    talk(text)
+    return status

@@ -1,0 +1,218 @@
+"""
+Tests for `harness.cli.console`: what reaches a terminal, a pipe and a program.
+"""
+
+import io
+import json
+import sys
+import unicodedata
+
+from pathlib import Path
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli.console import Progress, clean, print_json, table, talk
+from harness.records.trial import WorkloadSpec
+
+ESCAPES = [
+    "\x1b[31m",  # a colour
+    "\x1b[2J\x1b[1;1H",  # clear the screen, go home
+    "\x1b]0;title\x07",  # the window's title
+    "\x1b]8;;http://host/\x1b\\",  # a link
+    "\x1bP+q544e\x1b\\",  # a question to the terminal
+    "\x1bc",  # reset
+    "\x9b31m",  # a colour, in one byte
+    "\x9d0;title\x9c",
+    "\r",
+    "\x08\x07\x7f",
+    "\u202e",  # what follows reads backwards
+]
+
+
+class TestClean:
+    @pytest.mark.parametrize("escape", ESCAPES, ids=ascii)
+    def test_takes_out_what_terminals_obey(self, escape):
+        """
+        What stands before and behind stays.
+        """
+        assert clean(f"before {escape}behind") == "before behind"
+
+    @given(st.text(alphabet=st.one_of(st.sampled_from("\x1b[]P\\;0m\x07\x9b\n"), st.characters())))
+    def test_leaves_no_control_character(self, text):
+        """
+        Whatever the text, only newlines and tabs are left of the control characters.
+        """
+        left = {c for c in clean(text) if unicodedata.category(c) in {"Cc", "Cs"}}
+
+        assert left <= {"\n", "\t"}
+
+    @given(st.text(alphabet=st.characters(exclude_categories=["C"])))
+    def test_keeps_ordinary_text(self, text):
+        """
+        Letters, digits, marks and spaces of any script are not touched.
+        """
+        assert clean(text) == text
+
+
+def test_talk_goes_to_stderr(capsys):
+    """
+    Stdout belongs to the data.
+    """
+    talk("three \x1b[1mworkers\x1b[0m")
+
+    assert capsys.readouterr() == ("", "three workers\n")
+
+
+class TestJson:
+    def test_has_a_schema_version(self, capsys):
+        """
+        Programs can tell what they read.
+        """
+        print_json({"estimate_s": 2.5})
+
+        assert json.loads(capsys.readouterr().out) == {"schema_version": 1, "estimate_s": 2.5}
+
+    def test_list_stays_a_list(self, capsys):
+        """
+        A list of objects is printed as it is.
+        """
+        print_json([{"name": "whatif"}])
+
+        assert json.loads(capsys.readouterr().out) == [{"name": "whatif"}]
+
+    def test_takes_records_and_paths(self, capsys):
+        """
+        Records may stand anywhere in a document.
+        """
+        spec = WorkloadSpec(name="terasort", input_bytes=32)
+
+        print_json({"spec": spec, "path": Path("results")})
+
+        read = json.loads(capsys.readouterr().out)
+        assert (read["spec"]["input_bytes"], read["path"]) == (32, "results")
+
+    @pytest.mark.parametrize("value", [float("nan"), object()], ids=["nan", "object"])
+    def test_refuses_what_json_cannot_hold(self, value):
+        """
+        Better no document than one that other programs cannot read.
+        """
+        with pytest.raises((ValueError, TypeError)):
+            print_json({"value": value})
+
+    def test_cannot_speak_to_the_terminal(self, capsys):
+        """
+        Control characters of every kind are escaped, and read back as they were.
+        """
+        hostile = "".join(ESCAPES)
+
+        print_json([hostile])
+
+        out = capsys.readouterr().out
+        assert out.isascii()
+        assert "\x1b" not in out
+        assert json.loads(out) == [hostile]
+
+
+class TestTable:
+    def test_shows_every_cell(self, capsys):
+        """
+        Markup in a cell is text, and an escape sequence is gone.
+        """
+        table(("name", "what"), [("a", "[bold]x[/bold]"), ("b", "\x1b[31mred")])
+
+        out = capsys.readouterr().out
+        assert "[bold]x[/bold]" in out
+        assert out.split()[-2:] == ["b", "red"]
+
+    def test_is_not_cut_in_a_pipe(self, capsys):
+        """
+        Where no terminal has a width, a row is one line.
+        """
+        table(("long",), [("x" * 500,)])
+
+        assert "x" * 500 in capsys.readouterr().out
+
+    def test_aligns_numbers_to_the_right(self, capsys):
+        """
+        A column of numbers, with or without a unit, can be compared by eye.
+        """
+        table(("model", "error"), [("a", "9.5 %"), ("b", "112.5 %")])
+
+        rows = [line.rstrip() for line in capsys.readouterr().out.splitlines() if "%" in line]
+        assert rows[0].index("%") == rows[1].index("%")
+
+    def test_of_nothing_is_its_head(self, capsys):
+        """
+        No rows are no error.
+        """
+        table(("model", "error"), [])
+
+        assert "model" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    """
+    A stream that says it is a terminal.
+    """
+
+    def isatty(self):
+        return True
+
+
+class TestProgress:
+    def steps(self, at):
+        """
+        Report one step at each moment of *at*, the last being the end.
+        """
+        moments = iter(at)
+        now = [0.0]
+        progress = Progress(clock=lambda: now[0])
+        for number, moment in enumerate(moments, start=1):
+            now[0] = moment
+            progress.step(number, len(at), 90.0, f"trial {number}")
+
+    def test_is_a_line_where_there_is_no_terminal(self, capsys):
+        """
+        Done, of how many, the time left, what is under way.
+        """
+        Progress().step(2, 14, 300.0, "terasort 64 MiB")
+
+        assert capsys.readouterr() == ("", "2 of 14 trials, 5 min 00 s left, terasort 64 MiB\n")
+
+    def test_lines_are_30_s_apart(self, capsys):
+        """
+        A log is not flooded; the first and the last step are always told.
+        """
+        self.steps([0.0, 10.0, 29.0, 31.0, 45.0, 60.0, 61.5, 62.0])
+
+        told = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+        assert told == ["1", "4", "7", "8"]
+
+    def test_is_a_bar_on_a_terminal(self, monkeypatch):
+        """
+        The bar counts, names what is under way, and leaves the cursor shown at its end.
+        """
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+
+        self.steps([0.0, 1.0, 2.0])
+
+        assert "3/3" in screen.getvalue()
+        assert "trial 3" in screen.getvalue()
+        assert screen.getvalue().rfind("\x1b[?25h") > screen.getvalue().rfind("\x1b[?25l")
+
+    def test_dumb_terminal_gets_lines(self, monkeypatch):
+        """
+        A terminal that cannot move its cursor is no place for a bar.
+        """
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "dumb")
+
+        self.steps([0.0, 40.0])
+
+        assert screen.getvalue().splitlines()[-1] == "2 of 2 trials, trial 2"
