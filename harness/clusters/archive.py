@@ -8,26 +8,41 @@ build and one folder of jars, and a JVM that cannot use it starts without.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
+import time
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from typing import TYPE_CHECKING
+
 from harness.clusters.home import SOURCE, HadoopHome, say
-from harness.errors import MachineError
+from harness.errors import ClusterError, MachineError
 from harness.hadoop import daemons, site
+from harness.records.trial import ClusterSpec
+
+if TYPE_CHECKING:
+    from harness.clusters.local import LocalCluster
+
+CLASS_LIST = SOURCE / "classes.lst"
+# Classes made at run time have other names each time, or cannot be found by name at all.
+_MADE_AT_RUN_TIME = re.compile(
+    r"[^\w$/]|\$\$Lambda|LambdaForm|/Generated|\$Proxy\d|\$\$(FastClass|Enhancer)|\$\$\w+ByGuice"
+)
 
 
 def ensure_archive(home: HadoopHome) -> None:
     """Dump the archive unless it is there; older ones, of another JDK, go."""
-    names = SOURCE / "classes.lst"
-    if home.archive is not None or not names.is_file():
+    if home.archive is not None or not CLASS_LIST.is_file():
         return
     say("class-data archive (about half a minute, once per JDK)")
     part = home.path / f"part-{os.getpid()}.jsa"
     done = subprocess.run(
         [
-            home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={names}",
+            home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={CLASS_LIST}",
             f"-XX:SharedArchiveFile={part}", "-XX:+UseSerialGC", "-cp", str(home.path_jar),
         ],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -81,3 +96,51 @@ def _let_others_read(folder: Path) -> None:
     """Hadoop keeps its folders to their owner; a home may serve several users."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def record_classes(home: HadoopHome) -> None:
+    """
+    Write the class list anew: run every daemon, clients, and jobs with maps and reduces.
+
+    ``python -m harness.clusters.home classes`` calls it after the versions in the pom have changed.
+    """
+    from harness.clusters.local import LocalCluster
+
+    with LocalCluster("class-list", ClusterSpec(workers=1), home, recording=True) as cluster:
+        cluster.hdfs.put("/text/words", [b"to be or not to be\n" * 1000])
+        for number, arguments in enumerate(_JOBS):
+            log = cluster.folder / f"client-{number}.log"
+            example = "org.apache.hadoop.examples.ExampleDriver"
+            status = cluster.client(example, arguments, log=log).wait(timeout=600)
+            if status != 0:
+                raise ClusterError(f"{arguments[0]} ended with {status}", where=log.read_text())
+            cluster.await_idle(120)
+        _end_gently(cluster)
+        lists = sorted(cluster.folder.rglob("*.lst"))
+        names = class_names(line for file in lists for line in file.read_text().splitlines())
+        say(f"{len(names)} classes of {len(lists)} JVMs")
+    part = CLASS_LIST.with_suffix(".part")
+    part.write_text("".join(f"{name}\n" for name in names))
+    part.replace(CLASS_LIST)
+
+
+_JOBS = (
+    ("wordcount", "/text", "/counts"),
+    ("teragen", "-Dmapreduce.job.maps=2", "2000", "/rows"),
+    ("terasort", "-Dmapreduce.job.reduces=1", "/rows", "/sorted"),
+)
+
+
+def class_names(lines: Iterable[str]) -> list[str]:
+    """Names of the classes that a class list of the JVM holds and that can be loaded by name."""
+    names = {line.split(" ")[0] for line in lines if line[:1] not in "#@" and " source: " not in line}
+    return sorted(name for name in names if name and not _MADE_AT_RUN_TIME.search(name))
+
+
+def _end_gently(cluster: LocalCluster) -> None:
+    """Let the daemons end themselves: a killed JVM keeps the end of its list to itself."""
+    for pid in cluster.daemon_pids().values():
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 120
+    while cluster.daemon_pids() and time.monotonic() < deadline:
+        time.sleep(0.2)

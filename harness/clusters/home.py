@@ -289,12 +289,15 @@ def _write_atomically(file: Path, content: bytes) -> None:
     part.replace(file)
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Entry of ``python -m harness.clusters.home``."""
+    from harness.clusters.archive import record_classes
     from harness.errors import HarnessError
 
     try:
         found = ensure()
+        if arguments == ["classes"]:
+            record_classes(found)
     except HarnessError as error:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_status) from None
@@ -302,4 +305,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

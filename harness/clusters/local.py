@@ -18,8 +18,7 @@ import shutil
 import subprocess
 import sys
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -50,8 +49,11 @@ class LocalCluster:
 
     provider = "local"
 
-    def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
-        self.name, self.spec, self.home = name, spec, home
+    def __init__(
+        self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False
+    ) -> None:
+        """*recording* lets every JVM list its classes, for the class-data archive."""
+        self.name, self.spec, self.home, self._recording = name, spec, home, recording
         self.folder = states.cluster_folder(name)
         self._state: ClusterState | None = None
 
@@ -206,11 +208,12 @@ class LocalCluster:
         return site.Layout(
             site.members(self.spec.workers), str(self.folder), str(self.home.path),
             str(archive) if archive else None,
+            f"{self.folder}/classes" if self._recording else None,
         )  # fmt: skip
 
     def _write_files(self) -> None:
         layout = self.layout
-        for folder in ("logs", "daemons"):
+        for folder in ("logs", "daemons", "classes"):
             (self.folder / folder).mkdir()
         for member in layout.members:
             _write_conf(Path(layout.conf(member)), site.site_files(self.spec, layout, member))
@@ -289,7 +292,7 @@ class LocalCluster:
         """Put a question to the waiter inside; an empty answer when the cluster is gone."""
         try:
             done = subprocess.run(
-                self._inside("waiter.py"), input=json.dumps(question), capture_output=True,
+                self._inside("waiter.py"), check=False, input=json.dumps(question), capture_output=True,
                 text=True, env=self._door_environment, timeout=question["limit_s"] + 60,
             )  # fmt: skip
             answer: dict[str, Any] = json.loads(done.stdout)
@@ -414,7 +417,7 @@ class LocalCluster:
 
 
 def _remove(folder: Path) -> bool:
-    """End the processes of the cluster in *folder*, and remove it; was there anything?"""
+    """End the processes of the cluster in *folder*, and remove it; answers whether there was any."""
     if not folder.exists():
         return False
     state = ClusterState.load(folder)
