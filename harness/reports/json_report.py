@@ -1,0 +1,90 @@
+"""The report for scripts: everything that was computed, and nothing formatted."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from typing import Any
+
+from harness.reports.answer import answer
+from harness.reports.data import ReportData, failed, in_order, label
+
+SCHEMA_VERSION = 1
+
+
+def render_json(data: ReportData) -> str:
+    """
+    One JSON document: question, answer, summaries, scores with floors, failed trials, manifest.
+
+    Numbers that are not finite become `null`, as JSON has no word for them.
+    """
+    document = _finite(_document(data))
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _document(data: ReportData) -> dict[str, Any]:
+    answered = answer(data)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": data.experiment.model_dump(mode="json"),
+        "question": data.experiment.question,
+        "answer": {"headline": answered.headline, "details": list(answered.details)},
+        "cells": {
+            cell: {"label": name, **spec.model_dump(mode="json")}
+            for cell, (spec, name) in data.cells.items()
+        },
+        "summaries": [s.model_dump(mode="json") for s in data.book.summaries],
+        "comparisons": [c.model_dump(mode="json") for c in data.book.comparisons],
+        "scores": [
+            {"label": label(data, s.cell), **s.model_dump(mode="json")} for s in data.book.scores
+        ],
+        "measurements": [m.model_dump(mode="json") for m in data.measurements],
+        "predictions": [
+            p.model_dump(mode="json", exclude={"timeline", "dataflow"}) for p in data.predictions
+        ],
+        "profiles": {name: p.model_dump(mode="json") for name, p in data.profiles.items()},
+        "failed_trials": [_failed(data, r.trial.id) for r in failed(data)],
+        "trials": [_trial(data, n, r) for n, r in enumerate(in_order(data), start=1)],
+        "manifest": dict(data.manifest),
+    }
+
+
+def _failed(data: ReportData, trial: str) -> dict[str, Any]:
+    r = next(r for r in data.trials if r.trial.id == trial)
+    return {
+        "id": trial,
+        "cell": r.trial.cell.id,
+        "label": label(data, r.trial.cell.id),
+        "state": r.state,
+        "reason": r.reason,
+        "evidence": data.evidence.get(trial),
+        "job_ids": list(r.job_ids),
+    }
+
+
+def _trial(data: ReportData, order: int, r: Any) -> dict[str, Any]:
+    return {
+        "order": order,
+        "id": r.trial.id,
+        "cell": r.trial.cell.id,
+        "repetition": r.trial.repetition,
+        "profiling": r.trial.profiling,
+        "state": r.state,
+        "started_s": r.started_s,
+        "finished_s": r.finished_s,
+        "disturbed": r.disturbed,
+        "machine": dict(data.machine.get(r.trial.id, {})),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)

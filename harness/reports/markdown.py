@@ -1,0 +1,98 @@
+"""The report as Markdown, for a code review or an issue."""
+
+from __future__ import annotations
+
+import re
+
+from harness.reports.answer import answer
+from harness.reports.data import ReportData, workloads
+from harness.reports.method import (
+    disturbed_table,
+    failed_table,
+    load_text,
+    manifest_table,
+    order_text,
+    setup_table,
+)
+from harness.reports.plots.errors import error_table
+from harness.reports.profile_tables import correction_text, profile_tables
+from harness.reports.score_tables import (
+    comparison_table,
+    overhead_table,
+    phase_table,
+    score_table,
+)
+from harness.reports.tables import Table
+from harness.reports.wording import one_line
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
+
+
+def render_markdown(data: ReportData) -> str:
+    """Write the sections of the HTML report without its figures."""
+    answered = answer(data)
+    blocks = [
+        f"# {escape(data.experiment.question)}",
+        f"Experiment {escape(data.experiment.name)}.",
+        f"**{escape(answered.headline)}**",
+        *(escape(s) for s in answered.details),
+        *_section("Scores", score_table(data), comparison_table(data)),
+        *_section("Errors per cell", *_cell_tables(data)),
+        *_section("Phases", *(phase_table(data, w) for w in workloads(data)), overhead_table(data)),
+        *_profiles(data),
+        *_method(data),
+        *_section("Failed trials", failed_table(data)),
+    ]
+    return "\n\n".join(b for b in blocks if b) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""
+    *text* in one line, with everything that Markdown or HTML would act upon made literal.
+
+    >>> escape("a|b <script> _c_")
+    'a\\|b \\<script\\> \\_c\\_'
+    """
+    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", "&#58;//")
+
+
+def _cell_tables(data: ReportData) -> list[Table]:
+    return [t for w in workloads(data) if (t := error_table(data, w)).rows]
+
+
+def _section(title: str, *tables: Table | None) -> list[str]:
+    shown = [_table(t) for t in tables if t is not None]
+    return [f"## {title}", *shown] if shown else []
+
+
+def _profiles(data: ReportData) -> list[str]:
+    found: list[str] = []
+    for name, profile in data.profiles.items():
+        found += _section(f"Profile of {escape(name)}", *profile_tables(profile))
+        found += [escape(w) for w in profile.warnings]
+    return found
+
+
+def _method(data: ReportData) -> list[str]:
+    corrections = [escape(correction_text(n, p.speed)) for n, p in data.profiles.items()]
+    tables = (setup_table(data), disturbed_table(data), manifest_table(data))
+    head, *rest = _section("How it was measured", *tables)
+    return [head, escape(order_text(data)), escape(load_text(data)), *corrections, *rest]
+
+
+def _table(t: Table) -> str:
+    rules = {"l": ":--", "c": ":--", "r": "--:"}
+    lines = [
+        " | ".join(escape(c) for c in _heads(t)),
+        " | ".join(rules[a] for a in t.align),
+        *(" | ".join(escape(v.text) for v in row) for row in t.rows),
+    ]
+    body = "\n".join(f"| {line} |" for line in lines)
+    note = f"\n\n{escape(t.note)}" if t.note else ""
+    return f"{escape(t.caption)}\n\n{body}{note}"
+
+
+def _heads(t: Table) -> list[str]:
+    """Markdown has one row of headings: a group's name goes before each of its columns."""
+    spans = [name for name, width in t.groups for _ in range(width)] or [""] * len(t.columns)
+    return [f"{g}: {c}" if g else c for g, c in zip(spans, t.columns, strict=True)]

@@ -1,0 +1,1 @@
+"""Figures of the report: records to SVG that follows the page's colours."""

@@ -1,0 +1,184 @@
+"""A job as it ran: one lane per slot of each node, phases coloured and hatched."""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trial import TrialRecord
+from harness.reports.data import ReportData, label
+from harness.reports.plots.canvas import (
+    INK,
+    MUTED,
+    PHASE_NAMES,
+    Canvas,
+    Figure,
+    grid,
+    phase_bar,
+    phase_legend,
+)
+from harness.reports.tables import Table, Value, table
+from harness.reports.wording import UNKNOWN, count, number, one_line, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH = 9.4
+_MOST_TIPS = 400
+_MOST_ROWS = 500
+_RESOLUTION_S = 0.05
+Lane = tuple[str, str, int]
+
+
+def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
+    """Swim lanes of one job, with its submission, its application master's start and its end."""
+    lanes = assign_lanes(job.attempts)
+    names = sorted(set(lanes.values()), key=_lane_key)
+    title = f"{job.name or job.job_id}: attempts of one job over time, by node and slot"
+    pitch = 0.27 if len(names) <= 24 else max(0.05, 6.5 / len(names))
+    canvas = Canvas(f"timeline{place}", title, _WIDTH, 1.45 + pitch * max(1, len(names)))
+    axes = canvas.figure.add_subplot()
+    for attempt in job.attempts:
+        row = names.index(lanes[attempt.attempt_id])
+        _bars(canvas, axes, row, attempt, job, tips=len(job.attempts) <= _MOST_TIPS)
+    _frame(axes, names, job)
+    _events(axes, job)
+    phase_legend(canvas, {name for a in job.attempts for name, _, _ in phases(a)})
+    return Figure(canvas.svg(), _caption(data, record, job), _data(job))
+
+
+def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
+    """
+    Slot of each attempt: (host, kind, number from 1), the lowest that is free when it starts.
+
+    History names containers and no slots; the number of lanes is what ran at once.
+    """
+    free: dict[tuple[str, str], list[float]] = {}
+    lanes: dict[str, Lane] = {}
+    for a in sorted(attempts, key=lambda a: (a.start_s, a.attempt_id)):
+        ends = free.setdefault((a.host, a.kind), [])
+        slot = next((i for i, end in enumerate(ends) if end <= a.start_s), len(ends))
+        ends[slot : slot + 1] = [a.finish_s]
+        lanes[a.attempt_id] = (a.host, a.kind, slot + 1)
+    return lanes
+
+
+def _lane_key(lane: Lane) -> tuple[list[tuple[int, int, str]], str, int]:
+    host, kind, slot = lane
+    parts = re.findall(r"[0-9]+|[^0-9]+", host)
+    natural = [(0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts]
+    return natural, kind, slot
+
+
+def phases(a: TaskAttempt) -> Iterator[tuple[str, float, float]]:
+    """
+    Phases of an attempt as (name, start, end), in seconds since the epoch.
+
+    An attempt that did not succeed is one phase, named by its state.
+    """
+    if a.state != "succeeded":
+        cuts: list[tuple[str, float | None]] = [(a.state, a.finish_s)]
+    elif a.kind == "map":
+        cuts = [("map", a.map_finish_s), ("map_tail", a.finish_s)]
+    else:
+        cuts = [("shuffle", a.shuffle_finish_s), ("sort", a.sort_finish_s), ("reduce", a.finish_s)]
+    start = a.start_s
+    for name, end in cuts:
+        # A phase whose end history does not know runs into the next one.
+        if end is not None and end > start:
+            yield name, start, end
+            start = end
+
+
+def _bars(
+    canvas: Canvas, axes: Axes, row: int, a: TaskAttempt, job: JobTrace, *, tips: bool
+) -> None:
+    for name, start, end in phases(a):
+        bar = phase_bar(axes, row, start - job.submit_s, end - job.submit_s, name)
+        if tips:
+            length = seconds(end - start, _RESOLUTION_S)
+            canvas.tip(bar, f"{a.attempt_id} on {a.host}: {PHASE_NAMES[name]} {length}")
+
+
+def _frame(axes: Axes, names: Sequence[Lane], job: JobTrace) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    if len(names) <= 60:
+        texts = [f"{one_line(h.partition(':')[0], 22)}  {kind} {slot}" for h, kind, slot in names]
+        axes.set_yticks(range(len(names)), texts)
+    else:
+        axes.set_yticks([])
+        axes.set_ylabel(count(len(names), "slot"))
+    for row, lane in enumerate(names[1:], start=1):
+        if lane[0] != names[row - 1][0]:
+            axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
+    axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
+    end = max([job.job_s, *(a.finish_s - job.submit_s for a in job.attempts)])
+    axes.set_xlim(0, max(end, 0.001) * 1.01)
+    axes.set_xlabel("seconds since the job was submitted")
+    axes.xaxis.set_major_locator(MaxNLocator(10))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
+
+
+def _events(axes: Axes, job: JobTrace) -> None:
+    marks = [(0.0, "submitted", "left", 1.0)]
+    launch = job.launch_s - job.submit_s
+    if 0 < launch < job.job_s:
+        name = f"application master started, {launch:.1f} s"
+        late = launch > job.job_s / 2
+        marks.append((launch, name, "right" if late else "left", 1.0 + 0.16 / _height(axes)))
+    marks.append((job.job_s, f"finished, {job.job_s:.1f} s", "right", 1.0))
+    for at, name, side, height in marks:
+        axes.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+        axes.text(at, height, name, ha=side, va="bottom", fontsize=8.5,
+                  transform=axes.get_xaxis_transform())  # fmt: skip
+
+
+def _height(axes: Axes) -> float:
+    return float(axes.figure.get_figheight()) - 1.3  # type: ignore[union-attr]
+
+
+def _caption(data: ReportData, record: TrialRecord, job: JobTrace) -> str:
+    cell = record.trial.cell.id
+    answers = [
+        f"{p.model} {seconds(p.job_s, 0.3)}"
+        for p in data.predictions
+        if p.cell == cell and p.job_s is not None
+    ]
+    predicted = f" Predicted: {', '.join(answers)}." if answers else ""
+    lost = sum(a.state != "succeeded" for a in job.attempts)
+    failures = f" {count(lost, 'attempt')} failed or was killed." if lost else ""
+    return (
+        f"{label(data, cell)}, trial {record.trial.id}: {count(job.num_maps, 'map')},"
+        f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end."
+        f"{predicted}{failures}"
+    )
+
+
+def _data(job: JobTrace) -> Table:
+    ordered = sorted(job.attempts, key=lambda a: (a.start_s, a.attempt_id))
+    rows = [_row(a, job) for a in ordered[:_MOST_ROWS]]
+    columns = ("Attempt", "Kind", "Host", "State", "Start, s", "End, s", "Phases, s", "Error")
+    hidden = len(ordered) - len(rows)
+    note = f"{count(hidden, 'later attempt')} not shown." if hidden else ""
+    return table("Attempts of this job; times from its submission", columns, "clllrrll", rows,
+                 note=note)  # fmt: skip
+
+
+def _row(a: TaskAttempt, job: JobTrace) -> tuple[str | Value, ...]:
+    spans = (f"{PHASE_NAMES[n]} {number(e - s, _RESOLUTION_S)}" for n, s, e in phases(a))
+    return (
+        a.attempt_id,
+        a.kind,
+        a.host,
+        Value(a.state, "" if a.state == "succeeded" else "mark"),
+        number(a.start_s - job.submit_s, _RESOLUTION_S),
+        number(a.finish_s - job.submit_s, _RESOLUTION_S),
+        "; ".join(spans) if a.state == "succeeded" else UNKNOWN,
+        a.error or "",
+    )

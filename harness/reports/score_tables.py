@@ -1,0 +1,226 @@
+"""Tables of scores: each model's error beside its interval and the noise floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from harness.records.score import Speed, Summary
+from harness.reports.answer import SPEEDS, error_text
+from harness.reports.data import ReportData, models, scores, summary, workloads
+from harness.reports.tables import Table, Value, table
+from harness.reports.wording import (
+    QUANTITIES,
+    UNKNOWN,
+    floor_percent,
+    number,
+    percent,
+)
+
+
+def score_table(data: ReportData) -> Table | None:
+    """Table of the result: error of the job time by workload and model, at both speeds."""
+    rows = [
+        (
+            _workload(w), m, str(raw.cells), *_errors(raw),
+            *_errors(summary(data, m, workload=w, speed="reference")), *_rest(raw),
+        )
+        for w in (*workloads(data), "*")
+        for m in models(data)
+        if (raw := summary(data, m, workload=w, speed="raw")) is not None
+    ]  # fmt: skip
+    if not rows:
+        return None
+    pair = ("Mean error", "Signed", "Noise floor")
+    return table(
+        "Error of the predicted job time",
+        ("Workload", "Model", "Cells", *pair, *pair, "Worst", "In noise", "I_accu", "No answer"),
+        "llrrrrrrrrrrr",
+        rows,
+        groups=(("", 3), ("Raw", 3), ("At reference speed", 3), ("Raw", 4)),
+        note=_NOTE,
+    )
+
+
+_NOTE = (
+    "Mean error: |predicted - measured| / measured, mean over the cells with its 95 % bootstrap"
+    " interval. Signed: with its sign, + where the prediction is too long. Noise floor: median over"
+    " the cells of the spread (coefficient of variation) of their repeats. In noise: cells whose"
+    " error is smaller than their own noise floor. I_accu: error of whatif minus error of the"
+    " model, mean over the cells, in percentage points; positive is nearer than whatif. No answer:"
+    " cells for which the model is not applicable."
+)
+
+
+def _errors(s: Summary | None) -> tuple[str, str, str]:
+    if s is None or not s.cells:
+        return (UNKNOWN,) * 3
+    signed = percent(s.mean_signed_error, _half(s), signed=True)
+    return error_text(s), signed, floor_percent(s.median_floor)
+
+
+def _rest(raw: Summary) -> tuple[str | Value, ...]:
+    silent = Value(str(raw.not_applicable), "mark" if raw.not_applicable else "")
+    if not raw.cells:
+        return (UNKNOWN, UNKNOWN, UNKNOWN, silent)
+    return percent(raw.worst_error, raw.median_floor), _within(raw), accuracy(raw), silent
+
+
+def accuracy(s: Summary) -> str:
+    """Mean I_accu in percentage points, no finer than the error that it compares."""
+    if s.mean_i_accu_percent is None:
+        return UNKNOWN
+    return percent(s.mean_i_accu_percent / 100, _half(s), signed=True).removesuffix(" %")
+
+
+def _within(s: Summary) -> str:
+    if s.within_floor is None:
+        return UNKNOWN
+    return f"{round(s.within_floor * s.cells)} of {s.cells}"
+
+
+def _workload(name: str) -> str:
+    return "all" if name == "*" else name
+
+
+def full_table(data: ReportData) -> Table | None:
+    """Every summary that was made: all levels, quantities and speeds."""
+    rows = [
+        (
+            _workload(s.workload),
+            s.model,
+            s.quantity,
+            s.speed,
+            str(s.cells),
+            error_text(s) if s.cells else UNKNOWN,
+            percent(s.mean_signed_error, _half(s), signed=True) if s.cells else UNKNOWN,
+            percent(s.worst_error, s.median_floor) if s.cells else UNKNOWN,
+            floor_percent(s.median_floor),
+            _within(s),
+            accuracy(s),
+        )
+        for s in data.book.summaries
+    ]
+    columns = (
+        "Workload", "Model", "Quantity", "Speed", "Cells", "Mean error (95 % interval)", "Signed",
+        "Worst", "Noise floor", "In noise", "I_accu",
+    )  # fmt: skip
+    return table("All summaries", columns, "llllrrrrrrr", rows) if rows else None
+
+
+def _half(s: Summary) -> float | None:
+    return (s.mape_high - s.mape_low) / 2 or None
+
+
+def comparison_table(data: ReportData) -> Table | None:
+    """Pairs of models: by how much one is nearer, and whether that is outside the noise."""
+    rows = []
+    for c in data.book.comparisons:
+        half = abs(c.high - c.low) / 2 or None
+        low, high = sorted((-c.low, -c.high))
+        rows.append(
+            (
+                f"{c.better} against {c.worse}",
+                QUANTITIES.get(c.quantity, c.quantity),
+                c.speed,
+                str(c.cells),
+                percent(abs(c.difference), half).removesuffix(" %"),
+                f"{percent(low, half).removesuffix(' %')} to {percent(high, half)}".removesuffix(
+                    " %"
+                ),
+                "yes" if c.outside_noise else "no: neither is better",
+            )
+        )
+    columns = (
+        "Pair",
+        "Quantity",
+        "Speed",
+        "Cells",
+        "Gain, points",
+        "95 % interval",
+        "Outside the noise",
+    )
+    caption = "Models in pairs: by how much the mean error of the first is smaller"
+    return table(caption, columns, "lllrrrl", rows) if rows else None
+
+
+def phase_table(data: ReportData, workload: str) -> Table | None:
+    """Errors at job, task and phase level of one workload, at both speeds."""
+    names = models(data)
+    rows = [
+        row
+        for quantity in QUANTITIES
+        for speed in SPEEDS
+        if (row := _quantity_row(data, workload, quantity, speed, names)) is not None
+    ]
+    columns = ["Quantity", "Speed", "Measured, s", "Noise floor"]
+    if not rows:
+        return None
+    return table(
+        f"{workload}: errors by level",
+        [*columns, *(h for _ in names for h in ("Predicted, s", "Mean error", "Signed"))],
+        "llrr" + "rrr" * len(names),
+        rows,
+        groups=(("", 4), *((m, 3) for m in names)),
+        note=_LEVELS,
+    )
+
+
+_LEVELS = (
+    "Makespan: first task start to last task end. Map, main: start, read, map function, spills;"
+    " tail: last spill and merge. Reduce, rest: reduce function and write."
+)
+
+
+def _quantity_row(
+    data: ReportData, workload: str, quantity: str, speed: Speed, names: Sequence[str]
+) -> tuple[str | Value, ...] | None:
+    chosen = scores(data, quantity, speed, workload=workload)
+    if not chosen:
+        return None
+    measured = {s.cell: s for s in chosen}
+    mean = fmean(s.measured_s for s in measured.values())
+    floors = [s.floor for s in measured.values() if s.floor is not None]
+    floor = median(floors) if floors else None
+    noise = mean * floor if floor else None
+    errors: list[str | Value] = []
+    for model in names:
+        mine = [s.predicted_s for s in chosen if s.model == model]
+        s = summary(data, model, workload=workload, quantity=quantity, speed=speed)
+        errors += _model_errors(fmean(mine) if mine else None, s, noise)
+    name = QUANTITIES[quantity]
+    return (name, speed, number(mean, noise), floor_percent(floor), *errors)
+
+
+def _model_errors(
+    mean: float | None, s: Summary | None, noise: float | None
+) -> tuple[str | Value, ...]:
+    if s is None or not s.cells or mean is None:
+        return (number(mean, noise), UNKNOWN, UNKNOWN)
+    signed = percent(s.mean_signed_error, _half(s), signed=True)
+    return (number(mean, noise), percent(s.mape, _half(s)), signed)
+
+
+def overhead_table(data: ReportData) -> Table | None:
+    """Job time minus makespan: what a job takes beyond its tasks, and What-If has no term for."""
+    rows = []
+    for workload in workloads(data):
+        mine = [
+            m.raw_s
+            for m in data.measurements
+            if m.workload == workload and {"job_s", "makespan_s"} <= set(m.raw_s)
+        ]
+        if mine:
+            job, span = fmean(m["job_s"] for m in mine), fmean(m["makespan_s"] for m in mine)
+            share = percent((job - span) / job) if job > 0 else UNKNOWN
+            rows.append(
+                (workload, str(len(mine)), number(job), number(span), number(job - span), share)
+            )
+    columns = ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job")
+    note = (
+        "Makespan: first task start to last task end. The overhead around it (starting the"
+        " application master, committing the job) is in the measured job time, and What-If has no"
+        " term for it."
+    )
+    caption = "What a job takes beyond its tasks, means over the scored trials"
+    return table(caption, columns, "lrrrrr", rows, note=note) if rows else None

@@ -1,0 +1,168 @@
+"""
+Numbers and names as people read them.
+
+A number is never given more digits than its noise supports: it ends where the first digit of its
+noise stands, or one place later where that digit is 1.  Text from outside (labels, reasons, host
+names) loses nothing but its power: characters that steer a terminal or the direction of the text
+are written out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+UNKNOWN = "\u2013"  # a dash
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+QUANTITIES = {
+    "job_s": "job",
+    "makespan_s": "makespan",
+    "map_task_s": "map task",
+    "map_main_s": "map: main",
+    "map_tail_s": "map: tail",
+    "reduce_task_s": "reduce task",
+    "shuffle_s": "reduce: shuffle",
+    "sort_s": "reduce: sort",
+    "reduce_rest_s": "reduce: rest",
+}
+
+
+def clean(text: object) -> str:
+    r"""
+    *text* with every control and direction mark written out; line feeds stay.
+
+    >>> clean("a\x1b[31mb\u202ec")
+    'a\\x1b[31mb\\u202ec'
+    """
+    return "".join(_visible(c) for c in str(text).replace("\r\n", "\n").replace("\t", " "))
+
+
+def _visible(char: str) -> str:
+    if char == "\n" or unicodedata.category(char) not in _HIDDEN:
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def one_line(text: object, most: int | None = None) -> str:
+    """`clean` *text* in one line, cut to *most* characters with an ellipsis in its middle."""
+    line = " ".join(clean(text).split())
+    if most is None or len(line) <= most:
+        return line
+    return f"{line[: most - most // 2 - 1]}…{line[len(line) - most // 2 :]}"
+
+
+def decimals(noise: float, most: int = 3) -> int:
+    """
+    Decimals that a number with this noise supports.
+
+    >>> decimals(3.0), decimals(0.3), decimals(0.13), decimals(0.0), decimals(25.0)
+    (0, 1, 2, 3, 0)
+    """
+    if not math.isfinite(noise) or noise <= 0:
+        return most
+    exponent = math.floor(math.log10(noise))
+    return min(most, max(0, -exponent + (noise / 10.0**exponent < 2)))
+
+
+def number(value: float | None, noise: float | None = None, *, most: int = 3) -> str:
+    """
+    Write a number to the place that its noise supports; three digits where that is not known.
+
+    >>> number(38.123, 1.3), number(38.123, 4.0), number(0.01234), number(1234.5)
+    ('38.1', '38', '0.0123', '1234')
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if noise is None:
+        places = 0 if value == 0 else min(12, max(0, 2 - math.floor(math.log10(abs(value)))))
+    else:
+        places = decimals(noise, most)
+    text = f"{value:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def percent(value: float | None, noise: float | None = None, *, signed: bool = False) -> str:
+    """
+    Write a share as a percentage: one decimal where its noise is below 1 %, else none.
+
+    >>> percent(0.0961, 0.02), percent(0.0961, 0.004), percent(-0.002, 0.03)
+    ('10 %', '9.6 %', '0 %')
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    coarse = abs(value) / 10 if noise is None else noise
+    text = f"{100 * value:.{int(coarse < 0.01)}f}"
+    if float(text) == 0:
+        text = text.removeprefix("-")
+    return f"+{text} %" if signed and float(text) > 0 else f"{text} %"
+
+
+def floor_percent(floor: float | None) -> str:
+    """
+    Write a noise floor: the spread of a few repeats has hardly more than one digit.
+
+    >>> floor_percent(0.0273), floor_percent(0.0042)
+    ('3 %', '0.4 %')
+    """
+    return percent(floor, floor)
+
+
+def seconds(value: float | None, noise: float | None = None) -> str:
+    """
+    Seconds with their unit.
+
+    >>> seconds(38.123, 1.3)
+    '38.1 s'
+    """
+    text = number(value, noise)
+    return text if text == UNKNOWN else f"{text} s"
+
+
+def listing(names: Sequence[str], last: str = "and") -> str:
+    """
+    Names in a sentence.
+
+    >>> listing(["a", "b", "c"])
+    'a, b and c'
+    """
+    *head, tail = names
+    return f"{', '.join(head)} {last} {tail}" if head else tail
+
+
+def count(amount: int, noun: str) -> str:
+    """
+    Say how many things there are.
+
+    >>> count(1, "cell"), count(3, "cell")
+    ('1 cell', '3 cells')
+    """
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def moment(epoch_s: float) -> str:
+    """
+    Write a point in time, in UTC.
+
+    >>> moment(1767225600.0)
+    '2026-01-01 00:00:00 UTC'
+    """
+    try:
+        return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return str(epoch_s)
+
+
+def typographic(text: str) -> str:
+    r"""
+    *text* with a real minus sign before numbers, and its units kept beside their numbers.
+
+    >>> ascii(typographic("-8 % of 3 s"))
+    "'\\u22128\\xa0% of 3\\xa0s'"
+    """
+    text = re.sub(r"(?<![\w.)])-(?=\d)", "\u2212", text)
+    return re.sub(r"(?<=\d) (?=(?:%|s|min|h|MiB|GiB|KiB|points)(?![\w]))", "\u00a0", text)

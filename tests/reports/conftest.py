@@ -1,0 +1,476 @@
+"""Made-up records for the reports: a run of 54 trials, two workloads, two models."""
+
+from __future__ import annotations
+
+from random import Random
+from statistics import correlation, fmean, linear_regression, stdev
+
+import pytest
+
+from harness.records.experiment import ClusterAxes, Experiment, Predict, WorkloadAxes
+from harness.records.prediction import Prediction
+from harness.records.profile import (
+    CostGroup,
+    FitDiagnostic,
+    Profile,
+    SpeedCorrection,
+    Statistic,
+)
+from harness.records.score import Calibration, Comparison, Measurement, Score, ScoreBook, Summary
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trial import (
+    Cell,
+    ClusterSpec,
+    Trial,
+    TrialRecord,
+    Versions,
+    WorkloadSpec,
+    trial_id,
+)
+from harness.reports.data import ReportData
+
+MIB = 2**20
+START = 1_767_225_600.0
+MODELS = ("whatif", "whatif-mr2")
+VERSIONS = Versions(hadoop="3.5.0", java="17.0.15", jars={"examples": "ab" * 32})
+PHASES = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")
+LEVELS = {
+    "job_s": "job",
+    "makespan_s": "job",
+    "map_task_s": "task",
+    "reduce_task_s": "task",
+    **dict.fromkeys(PHASES, "phase"),
+}
+# How far each model is off in each quantity, as a share: what the scores are made from.
+BIAS = {
+    "whatif": {"map_main_s": 0.06, "map_tail_s": 0.9, "shuffle_s": -0.55, "sort_s": 2.0},
+    "whatif-mr2": {"map_main_s": -0.03, "map_tail_s": 0.12, "shuffle_s": -0.4, "sort_s": 0.4},
+}
+JOB_BIAS = {"whatif": -0.21, "whatif-mr2": -0.11}
+
+
+def experiment(**changes):
+    """The experiment of the design's example file."""
+    return Experiment(
+        **{
+            "name": "quick",
+            "question": "How far off are the models for WordCount and TeraSort on this machine?",
+            "cluster": ClusterAxes(site={"dfs.blocksize": ("33554432",)}),
+            "workloads": (
+                WorkloadAxes(name="wordcount", input_bytes=tuple(n * MIB for n in (32, 64, 128))),
+                WorkloadAxes(name="terasort", input_bytes=tuple(n * MIB for n in (32, 64, 256))),
+            ),
+            "configuration": {
+                "mapreduce.job.reduces": ("1", "2", "4"),
+                "mapreduce.task.io.sort.mb": ("16",),
+            },
+            "predict": Predict(
+                models=MODELS,
+                profile_on={
+                    "input": ("33554432", "67108864"),
+                    "mapreduce.job.reduces": ("1", "2"),
+                },
+            ),
+            **changes,
+        }
+    )
+
+
+def cell_of(workload, size, reduces):
+    """One cell with its label."""
+    cell = Cell(
+        cluster=ClusterSpec(site={"dfs.blocksize": "33554432"}),
+        workload=WorkloadSpec(name=workload, input_bytes=size * MIB),
+        configuration={
+            "mapreduce.job.reduces": str(reduces),
+            "mapreduce.task.io.sort.mb": "16",
+        },
+    )
+    return cell, f"{workload} {size} MiB, reduces {reduces}"
+
+
+def profiling(cell):
+    """Does this cell feed the profile?"""
+    small = cell.workload.input_bytes <= 64 * MIB
+    return small and cell.configuration["mapreduce.job.reduces"] in ("1", "2")
+
+
+def true_times(cell):
+    """Seconds of each quantity without noise."""
+    size = cell.workload.input_bytes / MIB
+    maps = max(1, int(size // 32))
+    reduces = int(cell.configuration["mapreduce.job.reduces"])
+    per_map = 5.2 if cell.workload.name == "wordcount" else 3.1
+    shuffled = size * (0.12 if cell.workload.name == "wordcount" else 1.0)
+    times = {
+        "map_main_s": per_map,
+        "map_tail_s": 0.09 * per_map,
+        "shuffle_s": 1.1 + 0.016 * shuffled / reduces,
+        "sort_s": 0.04 + 0.002 * shuffled / reduces,
+        "reduce_rest_s": 0.9 + 0.05 * shuffled / reduces,
+    }
+    times["map_task_s"] = times["map_main_s"] + times["map_tail_s"]
+    times["reduce_task_s"] = times["shuffle_s"] + times["sort_s"] + times["reduce_rest_s"]
+    waves = -(-maps // 3) * times["map_task_s"] + -(-reduces // 3) * times["reduce_task_s"]
+    return {**times, "makespan_s": waves + 0.8, "job_s": waves + 6.4}
+
+
+class Run:
+    """A run in the making: draws trials, measures them, scores the models."""
+
+    def __init__(self, repeat=3, seed=7):
+        self.random, self.repeat = Random(seed), repeat
+        sizes = {"wordcount": (32, 64, 128), "terasort": (32, 64, 256)}
+        listed = [cell_of(w, s, r) for w in sizes for s in sizes[w] for r in (1, 2, 4)]
+        self.cells = {cell.id: (cell, name) for cell, name in listed}
+        self.trials, self.measurements, self.machine = [], [], {}
+
+    def measure(self, failing=2):
+        """Run all trials in a shuffled order on a machine whose speed drifts."""
+        wanted = [(c, n) for c, _ in self.cells.values() for n in range(self.repeat)]
+        self.random.shuffle(wanted)
+        clock, speed = START, 1.0
+        for place, (cell, repetition) in enumerate(wanted):
+            speed = 0.9 * speed + 0.1 + self.random.gauss(0, 0.025)
+            identity = trial_id(cell, repetition, VERSIONS)
+            trial = Trial(id=identity, cell=cell, repetition=repetition, profiling=profiling(cell))
+            bad = place in (11, 40)[:failing]
+            self._record(trial, clock, speed, bad=bad, disturbed=place == 29)
+            clock += true_times(cell)["job_s"] + 8
+
+    def _record(self, trial, clock, speed, *, bad, disturbed):
+        times = true_times(trial.cell)
+        record = TrialRecord(
+            trial=trial,
+            state=("timed_out" if trial.repetition else "failed") if bad else "done",
+            started_s=clock,
+            finished_s=clock + times["job_s"] + 5,
+            job_ids=("job_1767225600000_0007",),
+            reason="NodeManager worker2 is gone: no heartbeat for 30 s\n  at:  local cluster 'c1'"
+            if bad
+            else "",
+            disturbed="steal above 5 % for more than a tenth of the trial" if disturbed else "",
+            versions=VERSIONS,
+        )
+        self.trials.append(record)
+        steal = 0.08 if disturbed else abs(self.random.gauss(0.004, 0.004))
+        self.machine[trial.id] = {
+            "busy": self.random.uniform(0.6, 0.9),
+            "steal": steal,
+            "rate": 2.31e3 * speed,
+        }
+        if not bad and not trial.profiling:
+            noise = {k: self.random.gauss(1, 0.02) / speed for k in times}
+            self.measurements.append(
+                Measurement(
+                    cell=trial.cell.id,
+                    workload=trial.cell.workload.name,
+                    trial=trial.id,
+                    raw_s={k: v * noise[k] for k, v in times.items()},
+                    reference_s={k: v * noise[k] * speed**0.9 for k, v in times.items()},
+                    range="outside" if trial.cell.workload.input_bytes > 200 * MIB else "edge",
+                    disturbed=record.disturbed,
+                )
+            )
+
+    def predictions(self):
+        """What both models say of every cell that is not profiled."""
+        found = []
+        for cell, _ in self.cells.values():
+            if profiling(cell):
+                continue
+            for model in MODELS:
+                times = {k: v * (1 + BIAS[model].get(k, 0.1)) for k, v in true_times(cell).items()}
+                job = true_times(cell)["job_s"] * (1 + JOB_BIAS[model])
+                found.append(
+                    Prediction(
+                        model=model,
+                        cell=cell.id,
+                        job_s=job * self.random.uniform(0.95, 1.06),
+                        map_task_s=times["map_main_s"] + times["map_tail_s"],
+                        reduce_task_s=sum(times[p] for p in PHASES[2:]),
+                        measurable={p: times[p] for p in PHASES},
+                    )
+                )
+        return tuple(found)
+
+    def book(self, predictions):
+        """Scores, summaries and one comparison, computed in the plainest way."""
+        rows = [
+            s
+            for p in predictions
+            for speed in ("raw", "reference")
+            for quantity in LEVELS
+            if (s := self._score(p, quantity, speed)) is not None
+        ]
+        return ScoreBook(
+            scores=tuple(rows),
+            summaries=tuple(_summaries(rows, {c: s for c, (s, _) in self.cells.items()})),
+            comparisons=tuple(_comparison(rows, speed) for speed in ("raw", "reference")),
+        )
+
+    def _score(self, p, quantity, speed):
+        mine = [m for m in self.measurements if m.cell == p.cell]
+        values = [(m.raw_s if speed == "raw" else m.reference_s)[quantity] for m in mine]
+        predicted = {
+            "job_s": p.job_s,
+            "makespan_s": p.job_s,
+            "map_task_s": p.map_task_s,
+            "reduce_task_s": p.reduce_task_s,
+            **p.measurable,
+        }[quantity]
+        if not values:
+            return None
+        mean = fmean(values)
+        error = predicted / mean - 1
+        return Score(
+            model=p.model,
+            cell=p.cell,
+            level=LEVELS[quantity],
+            quantity=quantity,
+            speed=speed,
+            predicted_s=predicted,
+            measured_s=mean,
+            trials=len(values),
+            floor=stdev(values) / mean if len(values) > 1 else None,
+            signed_error=error,
+            relative_error=abs(error),
+            i_accu_percent=8.0 if p.model != "whatif" else None,
+            range=mine[0].range,
+        )
+
+
+def _summaries(rows, cells):
+    keys = {(s.model, s.level, s.quantity, s.speed): None for s in rows}
+    for model, level, quantity, speed in keys:
+        for workload in ("wordcount", "terasort", "*"):
+            mine = [
+                s
+                for s in rows
+                if (s.model, s.quantity, s.speed) == (model, quantity, speed)
+                and workload in ("*", cells[s.cell].workload.name)
+            ]
+            if mine:
+                yield _summary(model, workload, level, quantity, speed, mine)
+
+
+def _summary(model, workload, level, quantity, speed, mine):
+    errors = [s.relative_error for s in mine]
+    spread = 2 * (stdev(errors) if len(errors) > 1 else 0.0) / len(errors) ** 0.5
+    floors = sorted(s.floor for s in mine if s.floor is not None)
+    return Summary(
+        model=model,
+        workload=workload,
+        level=level,
+        quantity=quantity,
+        speed=speed,
+        cells=len(mine),
+        mape=fmean(errors),
+        mape_low=max(0.0, fmean(errors) - spread),
+        mape_high=fmean(errors) + spread,
+        mean_signed_error=fmean(s.signed_error for s in mine),
+        worst_error=max(errors),
+        median_floor=floors[len(floors) // 2] if floors else None,
+        within_floor=fmean(s.relative_error <= (s.floor or 0) for s in mine) if floors else None,
+        mean_i_accu_percent=None if model == "whatif" else 8.4,
+        calibration=_calibration(mine) if level == "job" and len(mine) > 2 else None,
+    )
+
+
+def _calibration(mine):
+    predicted, measured = [s.predicted_s for s in mine], [s.measured_s for s in mine]
+    slope, intercept = linear_regression(predicted, measured)
+    r2 = correlation(predicted, measured) ** 2
+    return Calibration(slope=slope, intercept_s=intercept, r2=r2, count=len(mine))
+
+
+def _comparison(rows, speed, better="whatif-mr2", worse="whatif"):
+    job = [s for s in rows if s.quantity == "job_s" and s.speed == speed]
+    mean = {m: fmean(s.relative_error for s in job if s.model == m) for m in (better, worse)}
+    difference = mean[better] - mean[worse]
+    return Comparison(
+        better=better,
+        worse=worse,
+        quantity="job_s",
+        speed=speed,
+        cells=len(job) // 2,
+        difference=difference,
+        low=difference - 0.03,
+        high=difference + 0.03,
+        outside_noise=difference + 0.03 < 0,
+    )
+
+
+def profile(workload="wordcount", coefficient=0.93):
+    """A profile with exact, noisy and assumed values, a group, a fit and a warning."""
+    group = ("partition_cpu_s_per_record", "serde_cpu_s_per_record")
+    return Profile(
+        workload=workload,
+        statistics={
+            "input_record_bytes": Statistic(
+                value=99.98, count=12, spread=0.04, source="counters of 12 trials"
+            ),
+            "map_records_selectivity": Statistic(
+                value=13.224, count=12, spread=0.021, source="counters of 12 trials"
+            ),
+            "map_output_compression_ratio": Statistic(
+                value=1.0, count=12, spread=0.0, source="map output is not compressed"
+            ),
+        },
+        costs={
+            "hdfs_read_s_per_byte": Statistic(
+                value=1.93e-9, count=96, spread=3.1e-10, source="fit of map_main_s"
+            ),
+            "map_cpu_s_per_record": Statistic(
+                value=7.41e-6, count=96, spread=1.8e-7, source="fit of map_main_s"
+            ),
+            "partition_cpu_s_per_record": Statistic(
+                value=2.2e-7,
+                count=96,
+                spread=4e-8,
+                source="fit of map_main_s",
+                assumed=True,
+                group=("serde_cpu_s_per_record",),
+            ),
+            "serde_cpu_s_per_record": Statistic(
+                value=2.2e-7,
+                count=96,
+                spread=4e-8,
+                source="fit of map_main_s",
+                assumed=True,
+                group=("partition_cpu_s_per_record",),
+            ),
+        },
+        overheads={
+            "task_overhead_s": Statistic(value=1.94, count=96, spread=0.22, source="history"),
+            "job_overhead_s": Statistic(value=5.62, count=12, spread=0.31, source="history"),
+        },
+        groups=(CostGroup(names=group, sum_s=0.41, spread_s=0.07, note="per record, both once"),),
+        fit=(
+            FitDiagnostic(phase="map_main_s", count=96, r2=0.962, median_residual=0.031),
+            FitDiagnostic(phase="reduce_rest_s", count=36, r2=0.91, median_residual=0.058),
+        ),
+        ranges={"input_bytes": (32 * MIB, 64 * MIB), "mapreduce.job.reduces": (1, 2)},
+        speed=SpeedCorrection(
+            reference_rate=2.3e3,
+            coefficient=coefficient,
+            gain=0.58 if coefficient else 0.0,
+            count=12,
+        ),
+        trials=("a", "b"),
+        warnings=("compression was off in all profiling trials",),
+    )
+
+
+def job_trace(maps=8, reduces=3, host="worker", error="Java heap space"):
+    """A job of two map waves and one failed attempt on three nodes."""
+    random, attempts, free = Random(3), [], [START + 3.1] * 3
+    for n in range(maps):
+        node = min(range(3), key=lambda i: free[i])
+        begin, length = free[node] + 0.05, random.uniform(4.6, 6.2)
+        if n == 4:
+            attempts.append(_attempt(n, 0, node, begin, begin + 2.1, host, error=error))
+            begin += 2.6
+        attempts.append(_attempt(n, 1, node, begin, begin + length, host))
+        free[node] = begin + length
+    ready = max(free)
+    for n in range(reduces):
+        attempts.append(
+            TaskAttempt(
+                attempt_id=f"attempt_1767225600000_0007_r_{n:06d}_0",
+                task_id=f"task_r_{n:06d}",
+                kind="reduce",
+                state="succeeded",
+                start_s=ready - 2,
+                finish_s=ready + 4 + n / 2,
+                host=f"{host}{n + 1}",
+                shuffle_finish_s=ready + 1,
+                sort_finish_s=ready + 1.4,
+            )
+        )
+    return JobTrace(
+        job_id="job_1767225600000_0007",
+        name="word count",
+        user="root",
+        state="SUCCEEDED",
+        submit_s=START,
+        launch_s=START + 1.8,
+        finish_s=max(a.finish_s for a in attempts) + 0.9,
+        num_maps=maps,
+        num_reduces=reduces,
+        attempts=tuple(attempts),
+    )
+
+
+def _attempt(task, number, node, start, finish, host, error=""):
+    return TaskAttempt(
+        attempt_id=f"attempt_1767225600000_0007_m_{task:06d}_{number}",
+        task_id=f"task_m_{task:06d}",
+        kind="map",
+        state="failed" if error else "succeeded",
+        start_s=start,
+        finish_s=finish,
+        host=f"{host}{node + 1}",
+        map_finish_s=None if error else start + 0.9 * (finish - start),
+        error=error,
+    )
+
+
+MANIFEST = {
+    "schema_version": 1,
+    "harness": "0.1.0",
+    "git_commit": "c6307650f3a0",
+    "command_line": ["harness", "all", "experiments/quick.yaml"],
+    "started_s": START,
+    "finished_s": START + 2100,
+    "seeds": {"order": 7, "wordcount": 1, "terasort": 1},
+    "versions": {"hadoop": "3.5.0", "java": "17.0.15", "python": "3.11.2"},
+    "hardware": {"cpu": "Intel Xeon (Skylake)", "cores": 4, "memory_bytes": 24 * 2**30},
+}
+
+
+def build(repeat=3, **changes):
+    """All that a report shows of a whole run; *changes* replace fields of `ReportData`."""
+    run = Run(repeat)
+    run.measure()
+    predictions = run.predictions()
+    chosen = [
+        next(
+            r
+            for r in run.trials
+            if r.trial.cell.workload.name == w and not r.trial.profiling and r.state == "done"
+        )
+        for w in ("wordcount", "terasort")
+    ]
+    fields = {
+        "experiment": experiment(),
+        "cells": run.cells,
+        "trials": run.trials,
+        "measurements": run.measurements,
+        "predictions": predictions,
+        "book": run.book(predictions),
+        "profiles": {"wordcount": profile(), "terasort": profile("terasort", 0.0)},
+        "manifest": MANIFEST,
+        "timelines": [(chosen[0], job_trace()), (chosen[1], job_trace(maps=5, reduces=1))],
+        "machine": run.machine,
+        "evidence": {r.trial.id: f"trials/{r.trial.id}/raw" for r in run.trials},
+    }
+    return ReportData(**{**fields, **changes})
+
+
+@pytest.fixture(scope="session")
+def whole():
+    """The whole made-up run."""
+    return build()
+
+
+@pytest.fixture
+def make():
+    """The builder of made-up runs."""
+    return build
+
+
+@pytest.fixture
+def traced():
+    """The builder of made-up jobs."""
+    return job_trace
