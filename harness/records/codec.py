@@ -6,7 +6,7 @@ The tables below are the file format; `experiment_schema` gives them to editors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from harness.records.shapes import Key, Keys, Listed, Properties, Schema, Shape,
 from harness.records.trial import Cell
 from harness.records.yamltree import (
     Entries,
+    Items,
     Node,
     Place,
     Problems,
@@ -80,6 +81,27 @@ def read_experiment(
     _check_grid(experiment, tree, problems, narrowed=bool(overrides))
     problems.check()
     return experiment
+
+
+def places(text: str, source: str) -> dict[str, str]:
+    """
+    Where each key of an experiment file stands, as ``file:line:column``, by its name alone.
+
+    For errors that are found later than here; a *text* that cannot be read has no places.
+    """
+    try:
+        return dict(_places(read_tree(text, source, Problems(source))))
+    except SpecError:
+        return {}
+
+
+def _places(node: Node) -> Iterator[tuple[str, str]]:
+    below = node.items if isinstance(node, Items) else []
+    if isinstance(node, Entries):
+        yield from ((name, str(at)) for name, at in node.keys.items())
+        below = [*node.entries.values()]
+    for each in below:
+        yield from _places(each)
 
 
 def experiment_schema() -> dict[str, Any]:

@@ -274,7 +274,7 @@ def one_of(known: Collection[str] | None, what: str) -> Callable[[Scalar], str]:
     def read(node: Scalar) -> str:
         if _ARGUMENT.fullmatch(node.text) is None:
             raise ValueError(
-                f"'{shown(node.text)}' is not the name of a {what};"
+                f"'{shown(node.text)}' cannot name the {what};"
                 " use letters, digits, _ and -, beginning with a letter"
             )
         if known is not None and node.text not in known:

@@ -30,7 +30,7 @@ from ruamel.yaml.events import (
 
 from harness.errors import SpecError
 
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS = 50_000
 MAX_DEPTH = 12
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")

@@ -13,6 +13,7 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from harness.errors import SpecError
+from harness.records.codec import places
 from harness.records.experiment import Experiment
 from harness.records.grid import label, varying
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
@@ -92,29 +93,39 @@ def refuse(
     cells: Iterable[Cell],
     refusals: Callable[[ClusterSpec, dict[str, str]], Iterable[str]],
     source: str,
+    text: str = "",
 ) -> None:
     """
     Raise one `SpecError` with everything that *refusals* has against any of *cells*.
 
     *refusals* gets the cluster and the job's properties, and says what cannot be held and why:
-    Hadoop itself would wait for ever.
+    Hadoop itself would wait for ever.  Keys that a reason names are looked up in *text*, the file
+    called *source*, so that the error points at them.
     """
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, int] = {}
     for cell in cells:
         for reason in refusals(cell.cluster, dict(cell.configuration)):
-            found.setdefault(reason, []).append(cell)
+            found[reason] = found.get(reason, 0) + 1
     if not found:
         return
-    lines = [
-        reason if len(found) == 1 else f"  {reason} ({len(hit)} cells)"
-        for reason, hit in found.items()
-    ]
-    head = [] if len(found) == 1 else ["the cluster cannot hold this grid"]
+    at = [_place(reason, source, text) for reason in found]
+    lines = list(found)
+    if len(found) > 1:
+        each = zip(at, found.items(), strict=True)
+        lines = [f"  {where}: {reason} ({count} cells)" for where, (reason, count) in each]
+        lines.insert(0, "the cluster cannot hold this grid")
     raise SpecError(
-        "\n".join([*head, *lines]),
-        where=f"{source}: {sum(map(len, found.values()))} times in the grid",
-        fix="change cluster.node or cluster.workers, or the configuration; nothing was started",
+        "\n".join(lines),
+        where=at[0],
+        fix="change cluster.node or the configuration; nothing was started",
     )
+
+
+def _place(reason: str, source: str, text: str) -> str:
+    # A name with a dot or an underscore is no English word.
+    keys = {name: at for name, at in places(text, source).items() if "." in name or "_" in name}
+    named = [(name, at) for name, at in keys.items() if name in reason]
+    return max(named, key=lambda each: len(each[0]), default=("", source))[1]
 
 
 def _expectation(

@@ -109,7 +109,7 @@ class Run:
 
     def trials(self) -> dict[str, TrialRecord]:
         """Trials that have ended, by id; failed ones too."""
-        return {folder.name: read_trial(folder) for folder in _folders(self._trials)}
+        return {folder.name: read_trial(folder, folder.name) for folder in _folders(self._trials)}
 
     def trial_dir(self, trial_id: str) -> Path:
         """Folder of a trial that has ended (`DataError` where there is none)."""
@@ -163,8 +163,8 @@ class Run:
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
         fix = "predict again: harness predict FILE"
-        paths = sorted((self.path / seal.PREDICTIONS).glob("*.jsonl"))
-        return {p.stem: tuple(_read_lines(Prediction, p, fix)) for p in paths}
+        found = (self.path / seal.PREDICTIONS).glob("*.jsonl")
+        return {p.stem: tuple(_read_lines(Prediction, p, fix)) for p in sorted(found, key=_stem)}
 
     def seal(self) -> None:
         """Hash the plan, the profiles and the predictions, so that none can change unseen."""
@@ -216,6 +216,10 @@ class Run:
             settle(target, old)
         settle(folder, target)
         remove_tree(folder.with_name(folder.name + ".old"))
+
+
+def _stem(path: Path) -> str:
+    return path.stem
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -92,7 +92,9 @@ def _counter_rows(traces: Iterable[JobTrace]) -> Iterable[dict[str, Any]]:
 
 
 def write_scores(folder: Path, book: ScoreBook) -> None:
-    """Write one table per list of the score book into *folder*."""
+    """Write one table per list of the score book into *folder*, and `book.json` for the rest."""
+    rest = book.model_dump(mode="json", exclude=set(_score_tables()))
+    (folder / "book.json").write_bytes(json_bytes(rest))
     for name, kind in _score_tables().items():
         rows = [row.model_dump(mode="json") for row in getattr(book, name)]
         _write(folder / f"{name}.parquet", get_type_hints(kind), rows, kind)
@@ -100,19 +102,20 @@ def write_scores(folder: Path, book: ScoreBook) -> None:
 
 def read_scores(folder: Path) -> ScoreBook:
     """Read what `write_scores` wrote."""
-    fix = "score again: harness score FILE"
+    fix, path = "score again: harness score FILE", folder / "book.json"
+    rest = parse_json(read_file(path, fix), path, fix)
     tables = {
         name: tuple(
             as_record(kind, row, folder, fix) for row in _read(folder / f"{name}.parquet", fix)
         )
         for name, kind in _score_tables().items()
     }
-    return ScoreBook(**tables)
+    return as_record(ScoreBook, rest | tables, path, fix)
 
 
 def _score_tables() -> dict[str, type[Record]]:
-    hints = get_type_hints(ScoreBook)
-    return {n: get_args(hints[n])[0] for n in ScoreBook.model_fields if n != "schema_version"}
+    hints = {name: get_type_hints(ScoreBook)[name] for name in ScoreBook.model_fields}
+    return {name: get_args(h)[0] for name, h in hints.items() if get_origin(h) is tuple}
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ class TrialFolder:
         return target
 
     def _give_way(self, target: Path) -> None:
-        if read_trial(target).state == "done":
+        if read_trial(target, self.trial.id).state == "done":
             raise DataError(
                 f"trial {self.trial.id} is done already",
                 where=str(target),
@@ -90,11 +90,11 @@ class TrialFolder:
             sync_tree(self._folder)
 
 
-def read_trial(folder: Path) -> TrialRecord:
-    """Read the record of the trial in *folder*."""
+def read_trial(folder: Path, trial_id: str) -> TrialRecord:
+    """Read the record of *trial_id* in *folder*."""
     path = folder / RECORD
     record = read_record(TrialRecord, read_file(path, _RERUN), path, _RERUN)
-    if record.trial.id != folder.name:
+    if record.trial.id != trial_id:
         raise DataError(
             f"{RECORD} speaks of trial {record.trial.id[:80]!r}", where=str(path), fix=_RERUN
         )

@@ -1,0 +1,163 @@
+"""
+Tests for `harness.running.plan`.
+"""
+
+import pytest
+
+from harness.errors import SpecError
+from harness.records.experiment import Experiment, Predict, WorkloadAxes
+from harness.records.grid import expand, order
+from harness.records.trial import TrialRecord, Versions
+from harness.running.plan import (
+    BYTES_PER_S,
+    CLUSTER_START_S,
+    TRIAL_S,
+    make_plan,
+    plan_json,
+    refuse,
+)
+
+VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
+MIB = 2**20
+
+
+def experiment(**rest):
+    """
+    Two cells, of 6 and 60 seconds beyond what every trial takes, twice each.
+    """
+    sizes = (6 * BYTES_PER_S, 60 * BYTES_PER_S)
+    workload = WorkloadAxes(name="terasort", input_bytes=sizes)
+    return Experiment(**{
+        "name": "e", "question": "q", "workloads": (workload,), "repeat": 2, "warmup": 0,
+        "predict": Predict(profile_on={"input": (str(sizes[0]),)}), **rest,
+    })  # fmt: skip
+
+
+def plan(records=(), **rest):
+    """
+    The plan of the experiment with what is there of it.
+    """
+    e = experiment(**rest)
+    return make_plan(e, trials(e), {r.trial.id: r for r in records})
+
+
+def trials(e=None):
+    """
+    The trials of an experiment in their order.
+    """
+    e = e or experiment()
+    return order(e, expand(e), VERSIONS)
+
+
+def record(trial, took=10.0, state="done"):
+    """
+    A trial that ended after some seconds.
+    """
+    return TrialRecord(
+        trial=trial, state=state, started_s=100.0, finished_s=100.0 + took, versions=VERSIONS
+    )
+
+
+class TestEstimate:
+    def test_follows_the_rule_while_nothing_was_measured(self):
+        """
+        Each trial costs a constant and its bytes, each cluster its start.
+        """
+        assert plan().estimate_s == pytest.approx(CLUSTER_START_S + 4 * TRIAL_S + 2 * 66)
+
+    def test_counts_the_warm_up(self):
+        """
+        Warm-up trials are as long as the first trial of their cluster.
+        """
+        p = plan(warmup=2)
+
+        assert p.estimate_s - plan().estimate_s == pytest.approx(2 * p.trials[0].estimate_s)
+
+    def test_takes_what_was_measured(self):
+        """
+        A cell that was measured takes as long again; the others by the rule, scaled.
+        """
+        first = trials()[0]
+        rule = {t.cell.id: TRIAL_S + t.cell.workload.input_bytes / BYTES_PER_S for t in trials()}
+
+        p = plan([record(first, took=3 * rule[first.cell.id])])
+
+        rest = sum(rule[t.cell.id] for t in trials()[1:])
+        assert p.estimate_s == pytest.approx(CLUSTER_START_S + 3 * rest)
+
+    def test_never_exceeds_the_limit_of_a_trial(self):
+        """
+        A trial ends at its limit at the latest.
+        """
+        assert plan(trial_limit_s=5.0).estimate_s == pytest.approx(CLUSTER_START_S + 4 * 5.0)
+
+    def test_is_zero_when_all_is_there(self):
+        """
+        Nothing to do takes no time, not even a cluster.
+        """
+        p = plan([record(t) for t in trials()])
+
+        assert (p.estimate_s, p.pending) == (0.0, ())
+
+
+def test_trials_have_their_state_in_the_order_of_the_plan():
+    """
+    Done and failed trials are marked, the others are pending.
+    """
+    a, b, c, d = trials()
+
+    p = plan([record(b), record(c, state="timed_out")])
+
+    assert [t.state for t in p.trials] == ["pending", "done", "timed_out", "pending"]
+    assert p.pending == (a, d)
+
+
+def test_json_says_what_the_plan_says():
+    """
+    The document has its version, all trials with id, cell and state, and the time needed.
+    """
+    document = plan_json(plan([record(trials()[0])]))
+
+    assert document.keys() == {"schema_version", "trials", "estimate_s"}
+    assert [t["id"] for t in document["trials"]] == [t.id for t in trials()]
+    assert document["trials"][0]["state"] == "done"
+    assert document["trials"][0]["cell"] == trials()[0].cell.model_dump(mode="json")
+    assert sum(t["profiling"] for t in document["trials"]) == 2
+
+
+class TestRefuse:
+    TEXT = "cluster:\n  node: {task_memory: 1 MiB}\nconfiguration:\n  a.memory.mb: 9\n"
+
+    def refusal(self, reasons):
+        """
+        What is said where each cell is refused for *reasons*.
+        """
+        with pytest.raises(SpecError) as caught:
+            refuse(expand(experiment()), lambda cluster, job: reasons, "f.yaml", self.TEXT)
+        return str(caught.value)
+
+    def test_lets_pass_what_fits(self):
+        """
+        Without a reason nothing is refused.
+        """
+        assert refuse(expand(experiment()), lambda cluster, job: [], "f.yaml") is None
+
+    def test_points_at_the_key_that_the_reason_names(self):
+        """
+        A reason that holds for many cells is said once, with the place of its key.
+        """
+        said = self.refusal(["a.memory.mb 9 does not fit"]).splitlines()
+
+        assert said[:2] == ["a.memory.mb 9 does not fit", "  at:  f.yaml:4:3"]
+
+    def test_says_all_reasons_at_once(self):
+        """
+        Several reasons are listed, each with its place and the number of cells it hits.
+        """
+        said = self.refusal(["a.memory.mb 9 does not fit", "no node has a core"]).splitlines()
+
+        assert said[:3] == [
+            "the cluster cannot hold this grid",
+            "  f.yaml:4:3: a.memory.mb 9 does not fit (2 cells)",
+            "  f.yaml: no node has a core (2 cells)",
+        ]

@@ -1,0 +1,199 @@
+"""
+Tests for what a run holds beside its trials: plan, profiles, sealed predictions, scores, reports.
+"""
+
+import json
+
+import pytest
+
+from harness.errors import DataError
+from harness.records.score import Calibration, Comparison, Score, ScoreBook, Summary
+
+
+@pytest.fixture
+def predicted(run, make):
+    """
+    A run with plan, profile and two models' predictions, sealed.
+    """
+    run.write_plan(make.trials())
+    run.write_profile(make.profile())
+    for model in ("whatif", "whatif-mr2"):
+        run.write_predictions(model, [make.prediction(model, c) for c in ("c", "d")])
+    run.seal()
+    return run
+
+
+def book():
+    """
+    A score book in which every kind of row occurs, with and without what is optional.
+    """
+    score = Score(
+        model="m", cell="c", level="job", quantity="job_s", speed="raw", predicted_s=1.5,
+        measured_s=2.0, trials=2, floor=None, signed_error=-0.25, relative_error=0.25,
+    )  # fmt: skip
+    summary = Summary(
+        model="m", workload="*", level="phase", quantity="sort_s", speed="reference", cells=3,
+        mape=0.1, mape_low=0.05, mape_high=0.2, mean_signed_error=0.0, worst_error=0.3,
+        median_floor=0.02, within_floor=None, mean_i_accu_percent=None, calibration=None,
+    )  # fmt: skip
+    fit = Calibration(slope=1.0, intercept_s=0.5, r2=0.99, count=3)
+    compared = Comparison(
+        better="a", worse="b", quantity="job_s", speed="raw", cells=3, difference=0.1,
+        low=-0.1, high=0.2, outside_noise=False,
+    )  # fmt: skip
+    return ScoreBook(
+        scores=(score, score.model_copy(update={"floor": 0.5, "range": "outside"})),
+        summaries=(summary, summary.model_copy(update={"calibration": fit})),
+        comparisons=(compared,),
+        not_applicable={"m": 2},
+    )
+
+
+class TestRecords:
+    def test_are_read_as_they_were_written(self, predicted, make):
+        """
+        Plan, profiles and predictions survive, in order.
+        """
+        assert predicted.read_plan() == make.trials()
+        assert predicted.read_profiles() == {"wordcount": make.profile()}
+        assert list(predicted.read_predictions()) == ["whatif", "whatif-mr2"]
+        assert predicted.read_predictions()["whatif"] == (
+            make.prediction(cell="c"), make.prediction(cell="d"),
+        )  # fmt: skip
+
+    def test_numbers_keep_every_digit(self, run):
+        """
+        A time is the same after the tables.
+        """
+        one, times = book().scores[0], (0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 2**53 + 1)
+        scores = tuple(one.model_copy(update={"predicted_s": float(t)}) for t in times)
+
+        run.write_scores(ScoreBook(scores=scores))
+
+        assert run.read_scores().scores == scores
+
+    @pytest.mark.parametrize("rows", [book(), ScoreBook()], ids=["full", "empty"])
+    def test_scores_are_read_as_they_were_written(self, run, rows):
+        """
+        Every row and every missing value survives; later scores take the place of earlier ones.
+        """
+        run.write_scores(ScoreBook(comparisons=book().comparisons * 2))
+
+        run.write_scores(rows)
+
+        assert run.read_scores() == rows
+
+    def test_missing_results_say_which_command_makes_them(self, run):
+        """
+        What was not made yet is no data, with the command in the fix.
+        """
+        with pytest.raises(DataError, match="missing") as caught:
+            run.read_scores()
+
+        assert "harness score" in caught.value.fix
+
+    def test_a_bad_line_is_named_with_its_number(self, predicted):
+        """
+        The error in a file of lines says which.
+        """
+        path = predicted.path / "predictions/whatif.jsonl"
+        path.write_text(path.read_text().splitlines()[0] + "\n{}\n")
+
+        with pytest.raises(DataError) as caught:
+            predicted.read_predictions()
+
+        assert caught.value.where == f"{path}:2"
+
+    def test_reports_lie_beside_the_manifest(self, run):
+        """
+        A report has one of the known names.
+        """
+        assert run.write_report("report.html", "<p>é").read_text() == "<p>é"
+        with pytest.raises(ValueError, match="not the name of a report"):
+            run.write_report("../report.html", "")
+
+    @pytest.mark.parametrize("name", ["../x", "a/b", ".", ""])
+    def test_names_of_workloads_and_models_stay_inside(self, run, make, name):
+        """
+        A name that is no plain part of a path is refused.
+        """
+        with pytest.raises(DataError, match="cannot name a workload"):
+            run.write_profile(make.profile(name))
+        with pytest.raises(DataError, match="cannot name a model"):
+            run.write_predictions(name, [])
+
+    def test_manifest_grows(self, run):
+        """
+        Facts are added to what the run says of itself, and replace only what they name.
+        """
+        run.manifest({"a": 1, "b": 1})
+
+        assert run.manifest({"b": 2}).items() >= {"a": 1, "b": 2, "run": run.id}.items()
+
+
+class TestSeal:
+    def test_holds_for_untouched_files(self, predicted):
+        """
+        Sealed and unchanged, nothing is said; sealed again, the seal stays as it is.
+        """
+        seal = (predicted.path / "predictions/sealed.json").read_bytes()
+
+        predicted.check_seal()
+        predicted.seal()
+
+        assert (predicted.path / "predictions/sealed.json").read_bytes() == seal
+
+    @pytest.mark.parametrize(
+        "name",
+        ["predictions/whatif.jsonl", "profiles/wordcount.json", "plan.jsonl"],
+    )
+    def test_finds_what_changed(self, predicted, name):
+        """
+        One changed digit is found, and the error names the file.
+        """
+        path = predicted.path / name
+        path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+
+        with pytest.raises(DataError, match=f"{name} changed after it was sealed") as caught:
+            predicted.check_seal()
+
+        assert caught.value.where == str(path)
+
+    def test_finds_what_was_removed(self, predicted):
+        """
+        A sealed prediction cannot be dropped.
+        """
+        (predicted.path / "predictions/whatif.jsonl").unlink()
+
+        with pytest.raises(DataError, match=r"predictions/whatif\.jsonl is missing"):
+            predicted.check_seal()
+
+    def test_finds_what_was_added(self, predicted, make):
+        """
+        A prediction that was made after the seal is not under it.
+        """
+        predicted.write_predictions("late", [make.prediction("late")])
+
+        with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
+            predicted.check_seal()
+
+    def test_is_needed(self, run, make):
+        """
+        Without a seal nothing can be scored.
+        """
+        run.write_plan(make.trials())
+
+        with pytest.raises(DataError, match=r"sealed\.json is missing"):
+            run.check_seal()
+
+    def test_names_in_it_stay_inside(self, predicted):
+        """
+        A seal from elsewhere cannot make the harness look at files outside the run.
+        """
+        path = predicted.path / "predictions/sealed.json"
+        seal = json.loads(path.read_text())
+        seal["sha256"]["../../outside"] = "00"
+        path.write_text(json.dumps(seal))
+
+        with pytest.raises(DataError, match="outside"):
+            predicted.check_seal()
