@@ -270,21 +270,22 @@ PROGRAM = """
     from harness.records.trace import JobTrace
     from harness.records.trial import Trial, TrialRecord, Versions
     from harness.store import Run
+    import pyarrow.parquet  # or most kills would fall into its import
 
     run = Run(Path(sys.argv[1]))
     print("ready", flush=True)
     with run.lock():
         done = run.trials()
         for trial in run.read_plan():
-            if trial.id in done:
-                continue
-            folder = run.begin_trial(trial)
-            for n in range(20):
-                folder.file(f"c_{n}/syslog").write_text(f"{trial.id} {n}\\n" * 2000)
-            record = TrialRecord(trial=trial, state="done", started_s=0, finished_s=1,
-                                 versions=Versions(hadoop="3", java="17"))
-            folder.commit(record)
-            run.write_trace(trial.id, [JobTrace("j", "", "", "", 0, 0, 1, 0, 0, ())])
+            if trial.id not in done:
+                folder = run.begin_trial(trial)
+                for n in range(20):
+                    folder.file(f"c_{n}/syslog").write_text(f"{trial.id} {n}\\n" * 2000)
+                record = TrialRecord(trial=trial, state="done", started_s=0, finished_s=1,
+                                     versions=Versions(hadoop="3", java="17"))
+                folder.commit(record)
+            if not run.has_trace(trial.id):
+                run.write_trace(trial.id, [JobTrace(trial.id, "", "", "", 0, 0, 1, 0, 0, ())])
     run.finish()
 """
 
@@ -316,8 +317,8 @@ def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
 
     while not run.finished:
         process = harness(run.path)
-        if kills < 6:
-            time.sleep(moments.uniform(0.0, 0.3))
+        if kills < 8:
+            time.sleep(moments.uniform(0.0, 0.25))
             process.send_signal(signal.SIGKILL)
             kills += 1
         process.wait()
@@ -329,6 +330,7 @@ def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
     for trial in plan:
         with run.raw(trial.id).open("c_19/syslog") as log:
             assert log.read() == f"{trial.id} 19\n".encode() * 2000
+        assert [t.job_id for t in run.read_trace(trial.id)] == [trial.id]
 
 
 class TestLock:
