@@ -22,7 +22,6 @@ def command() -> None:
     Start, look at and stop a cluster by hand.
 
     Example:
-
     \b
         harness cluster up --workers 2
         harness cluster status
@@ -40,7 +39,6 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     Start a cluster, that of the experiment FILE when one is given.
 
     Example:
-
     \b
         harness cluster up --workers 2
         harness cluster up experiments/demo.yaml
@@ -71,7 +69,6 @@ def status(name: str | None, as_json: bool) -> None:
     Which daemons of a cluster run.
 
     Example:
-
     \b
         harness cluster status --json
     """
@@ -97,7 +94,6 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
     The last lines of the daemons' logs; DAEMON is part of a name, as `status` shows it.
 
     Example:
-
     \b
         harness cluster logs "datanode on worker1"
         harness cluster logs namenode --lines 200
@@ -124,7 +120,6 @@ def down(name: str | None, everything: bool) -> None:
     Stop a cluster and remove all of it; one that is down already is fine.
 
     Example:
-
     \b
         harness cluster down
         harness cluster down --all
@@ -183,8 +178,16 @@ def _require_known(provider: str, known: list[str]) -> None:
 
 def _attach(name: str | None) -> LocalCluster:
     from harness.clusters.local import LocalCluster
+    from harness.errors import ClusterError
 
-    return LocalCluster.attach(name or _only(LocalCluster.names()) or "default")
+    cluster = LocalCluster.attach(name or _only(LocalCluster.names()) or "default")
+    if not cluster.is_up():
+        raise ClusterError(
+            f"no cluster {cluster.name!r} is up",
+            where=str(cluster.folder),
+            fix=f"harness cluster up --name {cluster.name}",
+        )
+    return cluster
 
 
 def _only(names: list[str]) -> str:

@@ -16,7 +16,6 @@ import time
 
 from collections.abc import Iterable
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 from harness.clusters.home import SOURCE, HadoopHome, say
@@ -45,7 +44,7 @@ def ensure_archive(home: HadoopHome) -> None:
             home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={CLASS_LIST}",
             f"-XX:SharedArchiveFile={part}", "-XX:+UseSerialGC", "-cp", str(home.path_jar),
         ],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if done.returncode != 0 or not part.is_file():
         part.unlink(missing_ok=True)
@@ -77,14 +76,15 @@ def _format(home: HadoopHome, layout: site.Layout, work: Path) -> None:
     conf.mkdir(parents=True)
     (Path(layout.data(layout.master)) / "jtmp").mkdir(parents=True)
     data = layout.data(layout.master)
-    core = {"fs.defaultFS": "hdfs://localhost:8020", "hadoop.tmp.dir": f"{data}/tmp"}
+    core = {"fs.defaultFS": "hdfs://localhost:8020", "hadoop.tmp.dir": f"{data}/scratch"}
     (conf / "core-site.xml").write_text(site.render_xml(core))
     hdfs = {"dfs.namenode.name.dir": f"file://{data}/name"}
     (conf / "hdfs-site.xml").write_text(site.render_xml(hdfs))
     (conf / "log4j.properties").write_text(site.LOG4J)
     done = subprocess.run(
         daemons.format_argv(home.java.launcher, layout),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=work,
+        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        cwd=work,
         env=daemons.environment(os.environ, str(home.java.home), layout, layout.master),
     )  # fmt: skip
     if done.returncode != 0:
@@ -133,7 +133,9 @@ _JOBS = (
 
 def class_names(lines: Iterable[str]) -> list[str]:
     """Names of the classes that a class list of the JVM holds and that can be loaded by name."""
-    names = {line.split(" ")[0] for line in lines if line[:1] not in "#@" and " source: " not in line}
+    names = {
+        line.split(" ")[0] for line in lines if line[:1] not in "#@" and " source: " not in line
+    }
     return sorted(name for name in names if name and not _MADE_AT_RUN_TIME.search(name))
 
 

@@ -6,21 +6,13 @@ import json
 import subprocess
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from harness.errors import ClusterError
 
 CHUNK = 2**20
 LIMIT_S = 120.0
-
-
-class Entry(NamedTuple):
-    """An entry of a folder."""
-
-    name: str
-    bytes: int
-    is_dir: bool
 
 
 class Hdfs:
@@ -31,10 +23,10 @@ class Hdfs:
     ) -> None:
         self._door, self._environment = door, environment
 
-    def list(self, path: str) -> list[Entry]:
-        """Entries of a folder, by name; `ClusterError` when it is not there."""
+    def list(self, path: str) -> list[tuple[str, int, bool]]:
+        """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         lines = self.call("list", path).decode().splitlines()
-        return sorted(Entry(e["name"], e["bytes"], e["folder"]) for e in map(json.loads, lines))
+        return sorted((e["name"], e["bytes"], e["folder"]) for e in map(json.loads, lines))
 
     def open(self, path: str) -> Iterator[bytes]:
         """Content of a file in pieces of at most 1 MiB; stop early and the process is gone."""
@@ -86,7 +78,7 @@ class Hdfs:
         what = " ".join(arguments)
         try:
             done = subprocess.run(
-                self._door(arguments), input=body or b"", capture_output=True,
+                self._door(arguments), check=False, input=body or b"", capture_output=True,
                 env=self._environment, timeout=LIMIT_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
@@ -131,10 +123,8 @@ def _exactly(stream: Any, size: int, path: str) -> Iterator[bytes]:
 
 
 def _close(pipe: Any) -> None:
-    try:
+    with suppress(BrokenPipeError):  # what was still to be written has no reader any more
         pipe.close()
-    except BrokenPipeError:
-        pass  # what was still to be written has no reader any more
 
 
 def _refused(what: str, said: bytes) -> ClusterError:

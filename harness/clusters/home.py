@@ -25,13 +25,14 @@ import sys
 import zipfile
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.clusters.java import Java, find_java
 from harness.errors import MachineError
+from harness.records.trial import Versions
 
 SOURCE = Path(__file__).resolve().parents[2] / "workloads" / "hadoop-home"
 EXAMPLES = "hadoop-mapreduce-examples-"
@@ -79,16 +80,16 @@ class HadoopHome:
         facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
-    def versions(self) -> dict[str, Any]:
-        """What an outcome depends on, as `harness.records.trial.Versions` takes it."""
+    def versions(self) -> Versions:
+        """What an outcome depends on: Hadoop, Java, and the jars that are neither."""
         common = next(n for n in self.sums if re.match(r"lib/hadoop-common-\d", n))
         examples = next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
         whole = hashlib.sha256(json.dumps(sorted(self.sums.items())).encode()).hexdigest()
-        return {
-            "hadoop": common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
-            "java": self.java.version,
-            "jars": {"hadoop-home": whole, Path(examples).name: self.sums[examples]},
-        }
+        return Versions(
+            hadoop=common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
+            java=self.java.version,
+            jars={"hadoop-home": whole, Path(examples).name: self.sums[examples]},
+        )
 
     def examples_jar(self) -> Path:
         """Hadoop's own example programs."""
@@ -135,10 +136,8 @@ def verify(home: Path, sums: dict[str, str]) -> None:
     problems = wrong_jars(home, sums)
     if problems:
         raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=_SETUP)
-    try:
+    with suppress(OSError):  # somebody else's home is verified again next time
         _write_atomically(home / "verified.json", json.dumps(stamp).encode())
-    except OSError:
-        pass  # somebody else's home: it is verified again next time
 
 
 def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:
@@ -193,7 +192,8 @@ def ensure() -> HadoopHome:
 
 def say(text: str) -> None:
     """A line for people who wait."""
-    print(f"hadoop home: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"hadoop home: {text}\n")
+    sys.stderr.flush()
 
 
 def _complete(home: Path, sums: dict[str, str]) -> bool:
@@ -243,8 +243,9 @@ def _copy_dependencies(target: Path) -> None:
     for argv in tries:
         shutil.rmtree(target, ignore_errors=True)
         done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
-        )
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace",
+        )  # fmt: skip
         if done.returncode == 0:
             return
     last = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:3]
@@ -299,9 +300,9 @@ def main(arguments: list[str]) -> None:
         if arguments == ["classes"]:
             record_classes(found)
     except HarnessError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         raise SystemExit(error.exit_status) from None
-    say(f"ready: Hadoop {found.versions()['hadoop']} in {found.path}")
+    say(f"ready: Hadoop {found.versions().hadoop} in {found.path}")
 
 
 if __name__ == "__main__":

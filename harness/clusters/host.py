@@ -62,7 +62,7 @@ class LocalHost:
         """Run a command to its end; `ClusterError` when it takes longer than *timeout* seconds."""
         try:
             done = subprocess.run(
-                self.enter(argv), env=self.environment, stdin=subprocess.DEVNULL,
+                self.enter(argv), check=False, env=self.environment, stdin=subprocess.DEVNULL,
                 capture_output=True, timeout=timeout, text=True, errors="replace",
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:

@@ -65,5 +65,5 @@ def _version(home: Path) -> str:
         text = (home / "release").read_text()
     except OSError:
         return ""
-    facts = dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
+    facts: dict[str, str] = dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
     return facts.get("JAVA_RUNTIME_VERSION") or facts.get("JAVA_VERSION", "")

@@ -56,19 +56,21 @@ class LocalCluster:
         self.name, self.spec, self.home, self._recording = name, spec, home, recording
         self.folder = states.cluster_folder(name)
         self._state: ClusterState | None = None
+        self.hdfs = Hdfs(lambda operation: self._inside("door.py", *operation), _door_environment())
 
     @classmethod
     def attach(cls, name: str) -> LocalCluster:
-        """The running cluster of that name, started by whichever process."""
+        """
+        The cluster of that name, started by whichever process.
+
+        `down` works whatever is left of it; all else raises `ClusterError` unless it `is_up`.
+        """
         state = ClusterState.load(states.cluster_folder(name))
-        if state is None or not state.alive() or state.inner is None:
-            raise ClusterError(
-                f"no cluster {name!r} is up",
-                where=f"{states.cluster_folder(name)}",
-                fix="harness cluster up",
-            )
-        home = HadoopHome.find(Path(state.home))
-        cluster = cls(name, ClusterSpec.model_validate(state.spec), home)
+        if state is None:
+            return cls(name, ClusterSpec(), HadoopHome.find())
+        cluster = cls(
+            name, ClusterSpec.model_validate(state.spec), HadoopHome.find(Path(state.home))
+        )
         cluster._state = state
         return cluster
 
@@ -83,6 +85,10 @@ class LocalCluster:
         folder = states.cluster_folder(name)
         with states.exclusive():
             return _remove(folder)
+
+    def is_up(self) -> bool:
+        """Whether the cluster's first process runs and can be entered."""
+        return self._state is not None and self._state.alive() and self._state.inner is not None
 
     def __enter__(self) -> Self:
         self.up()
@@ -157,7 +163,7 @@ class LocalCluster:
             holder = subprocess.Popen(
                 namespace.make_argv(argv, as_root=as_root), start_new_session=True, cwd="/",
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                env={"PATH": namespace.search_path()},
+                env=_door_environment(),
             )  # fmt: skip
         _started[holder.pid] = holder
         state = ClusterState(
@@ -292,22 +298,13 @@ class LocalCluster:
         """Put a question to the waiter inside; an empty answer when the cluster is gone."""
         try:
             done = subprocess.run(
-                self._inside("waiter.py"), check=False, input=json.dumps(question), capture_output=True,
-                text=True, env=self._door_environment, timeout=question["limit_s"] + 60,
+                self._inside("waiter.py"), check=False, input=json.dumps(question), text=True,
+                capture_output=True, env=_door_environment(), timeout=question["limit_s"] + 60,
             )  # fmt: skip
             answer: dict[str, Any] = json.loads(done.stdout)
         except (subprocess.TimeoutExpired, ValueError):
             return {}
         return answer
-
-    @property
-    def _door_environment(self) -> dict[str, str]:
-        return {"PATH": namespace.search_path()}
-
-    @cached_property
-    def hdfs(self) -> Hdfs:
-        """The file system of the cluster."""
-        return Hdfs(lambda arguments: self._inside("door.py", *arguments), self._door_environment)
 
     @property
     def hosts(self) -> tuple[LocalHost, ...]:
@@ -354,14 +351,14 @@ class LocalCluster:
         path = f"/ws/v1/cluster/apps/{_checked(_APPLICATION, application_id)}/state?user.name=root"
         self.hdfs.call("put", "rm", path, body=b'{"state": "KILLED"}')
 
-    def await_idle(self, limit_s: float = 60.0) -> float:
-        """Return when no application runs or holds a container; seconds that it took."""
+    def await_idle(self, timeout_s: float = 60.0) -> None:
+        """Return when no application runs or holds a container; `ClusterError` at the time-out."""
         question = {
             "master": self.layout.master.name,
-            "limit_s": limit_s,
+            "limit_s": timeout_s,
             "deaths": str(self.folder / "deaths"),
         }
-        return gate.await_idle(self._ask, question, where=self._where)
+        gate.await_idle(self._ask, question, where=self._where)
 
     def site_properties(self) -> dict[str, str]:
         """The cluster-wide properties in force, as a client on the master sees them."""
@@ -416,8 +413,12 @@ class LocalCluster:
         return copied
 
 
+def _door_environment() -> dict[str, str]:
+    return {"PATH": namespace.search_path()}
+
+
 def _remove(folder: Path) -> bool:
-    """End the processes of the cluster in *folder*, and remove it; answers whether there was any."""
+    """End the processes of the cluster in *folder*, and remove it; `False`: there was none."""
     if not folder.exists():
         return False
     state = ClusterState.load(folder)

@@ -1,4 +1,4 @@
-"""Command lines that make and enter a cluster's namespaces, and what this machine needs for them."""
+"""Command lines that make and enter a cluster's namespaces, and what they need of the machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError, MachineError
@@ -99,7 +100,6 @@ def refusal(said: str) -> MachineError | None:
 
 def _content(file: str) -> str:
     try:
-        with open(file) as stream:
-            return stream.read().strip()
+        return Path(file).read_text().strip()
     except OSError:
         return ""

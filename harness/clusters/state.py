@@ -25,7 +25,7 @@ from typing import Any
 
 from harness.errors import ClusterError, SpecError
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 _KILL_LIMIT_MS = 60_000
 
@@ -44,7 +44,7 @@ class Process:
         return cls(pid, _start_time(pid), _boot())
 
     def alive(self) -> bool:
-        """Does it still run?  A zombie does not."""
+        """Whether it still runs; a zombie does not."""
         try:
             return self.boot == _boot() and _start_time(self.pid) == self.started
         except ProcessLookupError:
@@ -103,7 +103,7 @@ def cluster_folder(name: str) -> Path:
         raise SpecError(
             f"{name!r} is no name for a cluster",
             where="name of the cluster",
-            fix="use up to 32 lower-case letters, digits and dashes, a letter or digit first",
+            fix="use up to 64 letters, digits, - and _, a letter or digit first",
         )
     return clusters_folder() / name
 
@@ -162,7 +162,7 @@ class ClusterState:
             return None
 
     def alive(self) -> bool:
-        """Does the cluster's first process still run?"""
+        """Whether the cluster's first process still runs."""
         return self.outer.alive() and (self.inner is None or self.inner.alive())
 
 
@@ -217,7 +217,7 @@ def namespace_processes(first: Process) -> dict[int, int]:
 
 def _link(pid: int) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
     except OSError:
         return ""
 

@@ -22,8 +22,9 @@ _OPENED = (
     "java.io", "java.lang", "java.lang.reflect", "java.math", "java.net", "java.text", "java.util",
     "java.util.concurrent", "java.util.zip", "sun.security.util", "sun.security.x509",
 )  # fmt: skip
-ADD_OPENS = ("-XX:+IgnoreUnrecognizedVMOptions",) + tuple(
-    f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED
+ADD_OPENS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
 )
 _INHERITED = ("PATH", "HOME", "LANG", "TZ")
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -91,7 +92,7 @@ def environment(
     """
     Environment of a JVM on *member*.
 
-    Little of the caller's gets in: no setting of another Hadoop, no option for every JVM, no secret.
+    Little of the caller's gets in: no setting of another Hadoop, no options for JVMs, no secret.
     """
     kept = {k: v for k, v in inherited.items() if k in _INHERITED or k.startswith("LC_")}
     return kept | {

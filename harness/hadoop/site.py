@@ -25,6 +25,8 @@ AM_MEMORY_MB = 512
 ALLOCATION_STEP_MB = 64  # yarn.scheduler.minimum-allocation-mb: requests are rounded up to it
 HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 HEARTBEAT_MS = 100
+BLOCK_BYTES = 32 * MIB
+_LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
 
 # Addresses, folders and slots are the provider's: an override would take the cluster apart.
 _OWNED = re.compile(
@@ -34,6 +36,7 @@ _OWNED = re.compile(
     r"|mapreduce\.jobhistory\..*(address|-dir)|yarn\.nodemanager\.resource\.memory-mb"
     r"|mapreduce\.(map|reduce)\.resource\.(map|reduce)-slot"
 )
+_JOB_CLASS_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD"
 _BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
 
 
@@ -160,6 +163,26 @@ def plain_value(text: str) -> str:
     return str(parse_bytes(text)) if _BINARY_SIZE.fullmatch(text.strip()) else text
 
 
+def client_properties(spec: ClusterSpec) -> dict[str, str]:
+    """Properties that a client of a cluster *spec* sees, wherever the cluster lies."""
+    layout = Layout(members(spec.workers), base="", home="")
+    return merged(site_files(spec, layout, layout.master))
+
+
+def block_bytes(spec: ClusterSpec) -> int:
+    """Size of an HDFS block of a cluster *spec*; `SpecError` for what Hadoop would not read."""
+    value = plain_value(spec.site.get("dfs.blocksize", str(BLOCK_BYTES)))
+    match = re.fullmatch(r"\s*(\d+)([kmgt]?)\s*", value, re.IGNORECASE)
+    size = int(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ") if match else 0
+    if size < _LEAST_BLOCK or size % _CHECKSUM_BYTES:
+        raise SpecError(
+            f"dfs.blocksize = {value!r} is no size of a block",
+            where="cluster.site.dfs.blocksize",
+            fix="write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB",
+        )
+    return size
+
+
 def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Properties as a client sees them: core, then HDFS, YARN and MapReduce."""
     order = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
@@ -201,7 +224,7 @@ def _text(value: str) -> str:
 def _core(layout: Layout, member: Member, master: str) -> dict[str, str]:
     return {
         "fs.defaultFS": f"hdfs://{master}:8020",
-        "hadoop.tmp.dir": f"{layout.data(member)}/tmp",
+        "hadoop.tmp.dir": f"{layout.data(member)}/scratch",
         # a DataNode that gives up connecting sleeps 5 s
         "ipc.client.connect.retry.interval": "100",
         "ipc.client.connect.max.retries": "200",
@@ -212,7 +235,7 @@ def _hdfs(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, str]:
     data, me, master = layout.data(member), member.name, layout.master.name
     return {
         "dfs.replication": str(min(spec.workers, 2)),
-        "dfs.blocksize": str(32 * MIB),
+        "dfs.blocksize": str(BLOCK_BYTES),
         "dfs.namenode.rpc-address": f"{master}:8020",
         "dfs.namenode.http-address": f"{master}:9870",
         "dfs.namenode.name.dir": f"file://{data}/name",
@@ -232,7 +255,7 @@ def _hdfs(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, str]:
         # 400 ms are lost on every closed file otherwise
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
         "dfs.namenode.resource.du.reserved": "10485760",
-        "dfs.namenode.fs-limits.min-block-size": "65536",
+        "dfs.namenode.fs-limits.min-block-size": str(_LEAST_BLOCK),
         "dfs.namenode.metrics.logger.period.seconds": "0",
         "dfs.datanode.metrics.logger.period.seconds": "0",
     }
@@ -350,8 +373,7 @@ def container_options(layout: Layout, memory_mb: int) -> str:
     if layout.archive or layout.recording:
         options += [
             "-cp",
-            f"{layout.home}/path.jar:$HADOOP_CONF_DIR"
-            ":job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD",
+            f"{layout.home}/path.jar:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}",
         ]
     return " ".join(options)
 

@@ -22,7 +22,7 @@ import http.client
 import json
 import sys
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -32,7 +32,7 @@ CHUNK = 2**20
 TIMEOUT_S = 60.0
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The cluster says no, with an HTTP status (0: it does not answer)."""
 
     def __init__(self, what: str, status: int = 0) -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     try:
         OPERATIONS[operation](*arguments)
         sys.stdout.flush()
-    except Refused as error:
+    except RefusedError as error:
         fail(str(error), error.status)
     except BrokenPipeError:
         sys.stderr.close()  # the reader has enough
@@ -57,7 +57,7 @@ def main() -> None:
 
 def fail(what: str, status: int) -> None:
     """End with the reason."""
-    print(json.dumps({"error": what, "status": status}), file=sys.stderr)
+    sys.stderr.write(json.dumps({"error": what, "status": status}) + "\n")
     raise SystemExit(1)
 
 
@@ -70,7 +70,7 @@ def list_folder(path: str) -> None:
             "bytes": entry["length"],
             "folder": entry["type"] == "DIRECTORY",
         }
-        print(json.dumps(line))
+        sys.stdout.write(json.dumps(line) + "\n")
 
 
 def read(*paths: str) -> None:
@@ -79,14 +79,14 @@ def read(*paths: str) -> None:
     for path in paths:
         status = json_of(ask("GET", path, "GETFILESTATUS"))["FileStatus"]
         if status["type"] != "FILE":
-            raise Refused(f"{path} is a folder", 400)
+            raise RefusedError(f"{path} is a folder", 400)
         out.write(json.dumps({"path": path, "bytes": status["length"]}).encode() + b"\n")
         left = status["length"]
         if left:
             reply = follow(ask("GET", path, "OPEN"), "GET", None)
             left -= copy(reply, out)
         if left:
-            raise Refused(f"{path} ends {left} bytes early", 0)
+            raise RefusedError(f"{path} ends {left} bytes early", 0)
 
 
 def copy(reply: http.client.HTTPResponse, out: Any) -> int:
@@ -127,7 +127,7 @@ def make(path: str) -> None:
 def rename(source: str, target: str) -> None:
     """Move a file or folder."""
     if not json_of(ask("PUT", source, "RENAME", destination=target))["boolean"]:
-        raise Refused(f"{source} cannot become {target}", 409)
+        raise RefusedError(f"{source} cannot become {target}", 409)
 
 
 def get(service: str, path: str) -> None:
@@ -148,14 +148,14 @@ def answer(service: str, method: str, path: str, body: bytes | None) -> None:
     reply = connection.getresponse()
     content = reply.read()
     if reply.status not in (200, 202):
-        raise Refused(content.decode(errors="replace")[:500] or reply.reason, reply.status)
+        raise RefusedError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
     sys.stdout.buffer.write(content)
 
 
 def ask(method: str, path: str, operation: str, **parameters: str) -> http.client.HTTPResponse:
-    """Ask the NameNode; a refusal becomes `Refused` with Hadoop's own message."""
+    """Ask the NameNode; a refusal becomes `RefusedError` with Hadoop's own message."""
     if not path.startswith("/"):
-        raise Refused(f"{path} is not an absolute path", 400)
+        raise RefusedError(f"{path} is not an absolute path", 400)
     query = urlencode({"op": operation, "user.name": "root", **parameters})
     connection = http.client.HTTPConnection(MASTER, SERVICES["nn"], timeout=TIMEOUT_S)
     connection.request(method, f"/webhdfs/v1{quote(path)}?{query}")
@@ -181,7 +181,7 @@ def checked(reply: http.client.HTTPResponse) -> http.client.HTTPResponse:
         what = json.loads(content)["RemoteException"]["message"]
     except (ValueError, KeyError, TypeError):
         what = content.decode(errors="replace")[:500] or reply.reason
-    raise Refused(what.partition("\n")[0], reply.status)
+    raise RefusedError(what.partition("\n")[0], reply.status)
 
 
 def json_of(reply: http.client.HTTPResponse) -> Any:
@@ -189,7 +189,7 @@ def json_of(reply: http.client.HTTPResponse) -> Any:
     return json.loads(reply.read())
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., None]] = {
     "list": list_folder, "read": read, "write": write, "delete": delete, "make": make,
     "rename": rename, "get": get, "put": put,
 }  # fmt: skip

@@ -43,7 +43,8 @@ def main() -> None:
     doors = [_make_node(node, ours) for node in plan["nodes"]]
     _run("mount", "--bind", plan["hosts"], "/etc/hosts")
     control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-    print(json.dumps(doors), flush=True)
+    sys.stdout.write(json.dumps(doors) + "\n")
+    sys.stdout.flush()
     Keeper(plan, doors).keep(wake, control)
 
 
@@ -110,7 +111,7 @@ def _become(daemon: dict[str, Any], doors: dict[str, int]) -> None:
         for source, target in ((null, 0), (log, 1), (log, 2)):
             os.dup2(source, target)
         os.chdir(daemon["cwd"])
-        os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])
+        os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])  # noqa: S606 - no shell is meant
     finally:
         os._exit(127)
 

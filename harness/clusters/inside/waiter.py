@@ -31,7 +31,7 @@ def main() -> None:
     """Answer the question on standard input."""
     question = json.load(sys.stdin)
     look = Healthy(question).look if question["until"] == "healthy" else Idle(question).look
-    print(json.dumps(wait(look, question)), flush=True)
+    sys.stdout.write(json.dumps(wait(look, question)) + "\n")
 
 
 def wait(look: Any, question: dict[str, Any]) -> dict[str, Any]:
