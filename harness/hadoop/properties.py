@@ -18,7 +18,9 @@ from harness.records.prediction import JobConfig
 
 MIB = 2**20
 
-_XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]+)([kKmMgGtT]?)(?=\s|$)")
+_XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]{1,18})([kKmMgGtT]?)(?=\s|$)")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _SUFFIX = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _COMBINERS = ("mapreduce.job.combine.class", "mapred.combiner.class")
 
@@ -115,10 +117,9 @@ def _share_of_container(properties: Mapping[str, str]) -> int:
 
 def _whole(low: int, high: float = math.inf) -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
-        try:
-            number = int(text.strip())
-        except ValueError:
-            raise _refusal(name, text, "a whole number") from None
+        if not _WHOLE.fullmatch(text.strip()):
+            raise _refusal(name, text, "a whole number")
+        number = int(text)
         if not low <= number <= high:
             raise _refusal(name, text, f"a whole number from {low} to {high:g}")
         return number
@@ -128,10 +129,7 @@ def _whole(low: int, high: float = math.inf) -> Callable[[str, str], int]:
 
 def _share(*, above: bool = False) -> Callable[[str, str], float]:
     def read(name: str, text: str) -> float:
-        try:
-            number = float(text.strip())
-        except ValueError:
-            number = math.nan
+        number = float(text) if _DECIMAL.fullmatch(text.strip()) else math.nan
         if not 0 <= number <= 1 or (above and number == 0):
             raise _refusal(name, text, f"a share {'above 0' if above else 'from 0'} to 1")
         return number

@@ -8,6 +8,7 @@ of its `input`, never by a file's name.  Format and tolerance: ``docs/models/REA
 from __future__ import annotations
 
 import json
+import math
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -115,7 +116,9 @@ def compute(model: str, question: Question, evaluators: Iterable[Evaluator]) -> 
 
 def compare(got: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
     """All mismatches of an answer, which may hold more fields than are expected."""
-    if isinstance(expected, Mapping) and "error" in expected:
+    if not isinstance(expected, Mapping):
+        return [Mismatch("expected", "an answer", expected)]
+    if "error" in expected:
         refused = isinstance(got, Mapping) and "error" in got
         return [] if refused else [Mismatch("error", "an answer", expected["error"])]
     if isinstance(got, Mapping) and "error" in got:
@@ -144,9 +147,9 @@ def _same(got: Any, expected: Any, v: VectorFile) -> bool:
         return got is expected
     if not isinstance(expected, float) or not isinstance(got, int | float):
         return bool(got == expected)
-    return got == expected or (
-        abs(got - expected) <= max(v.absolute_tolerance, v.relative_tolerance * abs(expected))
-    )
+    if not math.isfinite(expected):
+        return got == expected
+    return abs(got - expected) <= max(v.absolute_tolerance, v.relative_tolerance * abs(expected))
 
 
 def _is_list(value: Any) -> bool:

@@ -51,12 +51,12 @@ def evaluate(
     are 0 with a warning.  ``ModelError`` (a ``ValueError``) names a field that is missing or
     outside its range.
     """
+    job = read_job(statistics, config, cluster, rules)
+    checked = read_costs(costs, job.config)
     try:
-        job = read_job(statistics, config, cluster, rules)
-        checked = read_costs(costs, job.config)
         flow = dataflow(job)
         answer = quantities(flow, job) | times(flow, job, checked)
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:  # infinity or NaN that should become a count
         raise _too_large() from error
     if not math.isfinite(answer["job_s"]):
         raise _too_large()

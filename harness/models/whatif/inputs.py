@@ -158,19 +158,14 @@ def read_job(
     """
     if rules not in RULES:
         raise refusal("rules", rules, "paper or mr2", "what-if")
-    given = dict(statistics)
-    # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
-    if "combine_bytes_selectivity" not in given and "combine_records_selectivity" in given:
-        given["combine_bytes_selectivity"] = given["combine_records_selectivity"]
     settings = _read(Config, {"reduce_heap_bytes": _HEAP_BYTES[rules], **config}, "configuration")
     size = _read(ClusterSize, cluster, "cluster")
     _check_together(settings, size, rules)
-    return Job(
-        _initialised(_read(Statistics, given, "statistics"), settings),
-        settings,
-        size,
-        rules == "mr2",
-    )
+    data = _read(Statistics, statistics, "statistics")
+    if "combine_bytes_selectivity" not in statistics:
+        # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
+        data = replace(data, combine_bytes_selectivity=data.combine_records_selectivity)
+    return Job(_initialised(data, settings), settings, size, rules == "mr2")
 
 
 def read_costs(costs: Mapping[str, float], config: Config) -> Costs:

@@ -1,0 +1,181 @@
+"""
+Tests for What-If behind the models' contract, and for the registry.
+"""
+
+import pytest
+
+from harness.errors import MissingStatistic, ModelError
+from harness.models import MODELS
+from harness.models.whatif import COSTS, evaluate
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile, Statistic
+
+MIB = 2**20
+
+
+def stat(value):
+    """
+    A statistic of which only the value matters.
+    """
+    return Statistic(value=value, count=1, spread=0.0, source="test")
+
+
+def profile(*, without=(), overheads=None):
+    """
+    A profile of records of 100 bytes; every cost 1e-8, but those *without*.
+    """
+    statistics = {"input_record_bytes": stat(100.0)}
+    kept = {n: s for n, s in statistics.items() if n not in without}
+    return Profile(
+        workload="wordcount",
+        statistics=kept,
+        costs={name: stat(1e-8) for name in COSTS if name not in without},
+        overheads={n: stat(v) for n, v in (overheads or {}).items()},
+    )
+
+
+def cluster(map_slots=8, reduce_slots=8):
+    """
+    Four nodes of two slots each, of which so many are effective.
+    """
+    return Cluster(
+        num_nodes=4, map_slots_per_node=2, reduce_slots_per_node=2,
+        map_slots=map_slots, reduce_slots=reduce_slots,
+    )  # fmt: skip
+
+
+def predict(name="whatif-mr2", *, given=None, on=None, maps=20, **config):
+    """
+    Prediction of a model for a job of *maps* maps of 16 MiB.
+    """
+    size = JobInput(input_bytes=maps * 16 * MIB, num_files=1, num_splits=maps, split_bytes=16 * MIB)
+    setting = JobConfig(**{"num_reduces": 4, **config})
+    return MODELS[name].predict(given or profile(), setting, on or cluster(), size)
+
+
+@pytest.mark.parametrize("name", MODELS)
+class TestModels:
+    def test_is_registered_under_its_own_name(self, name):
+        """
+        The key is the name that stands in predictions.
+        """
+        assert MODELS[name].name == name == predict(name).model
+
+    def test_scores_equation_94(self, name):
+        """
+        The job time is that of the evaluation, with all intermediate quantities by name.
+        """
+        config = JobConfig(num_reduces=4).model_dump() | {"num_maps": 20, "split_bytes": 16 * MIB}
+        rules = "mr2" if name.endswith("mr2") else "paper"
+        size = {"num_nodes": 4, "map_slots_per_node": 2, "reduce_slots_per_node": 2}
+        expected = evaluate(
+            {"input_record_bytes": 100.0}, dict.fromkeys(COSTS, 1e-8), config, size, rules
+        )
+        got = predict(name)
+
+        everything = {**got.phases, **got.dataflow, "job_s": got.job_s}
+        kept = expected.keys() & everything.keys()
+        assert {k: everything[k] for k in kept} == {k: expected[k] for k in kept}
+        assert expected.keys() - everything.keys() == {
+            "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings",
+        }  # fmt: skip
+
+    def test_is_pure(self, name):
+        """
+        The same question has the same answer, and its cell is left to the caller.
+        """
+        assert predict(name) == predict(name)
+        assert predict(name).cell == ""
+
+    @pytest.mark.parametrize("missing", ["input_record_bytes", "map_cpu_s_per_record"])
+    def test_names_what_the_profile_lacks(self, name, missing):
+        """
+        A statistic that dominates is never taken as 0 in silence.
+        """
+        with pytest.raises(MissingStatistic, match=missing) as refused:
+            predict(name, given=profile(without=[missing]))
+
+        assert refused.value.names == (missing,)
+
+    def test_shuffle_costs_are_needed_by_reduces_only(self, name):
+        """
+        A map-only job is predicted without network and disk.
+        """
+        bare = profile(without=["network_s_per_byte", "local_write_s_per_byte"])
+
+        assert predict(name, given=bare, num_reduces=0).job_s > 0
+        with pytest.raises(MissingStatistic, match="local_write_s_per_byte, network_s_per_byte"):
+            predict(name, given=bare, num_reduces=1)
+
+    def test_refuses_a_cluster_without_reduce_slots(self, name):
+        """
+        Reduces that can run nowhere never end.
+        """
+        with pytest.raises(ModelError, match="reduce_slots_per_node"):
+            predict(name, on=cluster(reduce_slots=0))
+
+
+class TestPrediction:
+    def test_waves_count_effective_slots(self):
+        """
+        A limit on running maps leaves 3 of 8 slots: 20 maps are 7 waves.
+        """
+        assert predict(on=cluster(map_slots=3)).map_waves == 7
+
+    def test_estimates_bracket_the_pools_and_use_slow_start(self):
+        """
+        Both pools are scheduled; a late start of the reduces never makes the job shorter.
+        """
+        early, late = (predict(reduce_slowstart=s).estimates for s in (0.0, 1.0))
+
+        assert early.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
+        assert all(late[pool] >= early[pool] for pool in early)
+
+    def test_overheads_enter_the_estimates_alone(self):
+        """
+        Container launch and submission lengthen the scheduler's job, not Eq. (94).
+        """
+        slow = predict(given=profile(overheads={"task_overhead_s": 2.0, "job_overhead_s": 10.0}))
+        fast = predict()
+
+        assert slow.job_s == fast.job_s
+        added = slow.estimates["scheduler_separate_s"] - fast.estimates["scheduler_separate_s"]
+        assert added >= 12.0
+        assert [w for w in slow.warnings if "overhead" in w] == []
+        assert len([w for w in fast.warnings if "overhead" in w]) == 2
+
+    def test_timeline_holds_every_task_to_the_end_of_the_job(self):
+        """
+        20 maps and 4 reduces; the last one ends with the job.
+        """
+        p = predict(given=profile(overheads={"task_overhead_s": 1.0, "job_overhead_s": 0.0}))
+
+        kinds = [span.kind for span in p.timeline]
+        assert (kinds.count("map"), kinds.count("reduce")) == (20, 4)
+        assert max(s.end_s for s in p.timeline) == p.estimates["scheduler_separate_s"]
+
+    def test_setup_lies_where_the_history_shows_it(self):
+        """
+        Under mr2 rules a task's setup is before its first phase, its cleanup in its last.
+        """
+        costs = {"setup_cpu_s": stat(3.0), "cleanup_cpu_s": stat(1.0)}
+        zero = {name: stat(0.0) for name in COSTS}
+        given = profile().model_copy(update={"costs": zero | costs})
+
+        assert predict(given=given).measurable == {
+            "map_main_s": 3.0, "map_tail_s": 1.0,
+            "shuffle_s": 3.0, "sort_s": 0.0, "reduce_rest_s": 1.0,
+        }  # fmt: skip
+
+    def test_last_spill_lies_behind_the_map_function(self):
+        """
+        Of n spills the history's map phase covers n - 1.
+        """
+        given = profile().model_copy(
+            update={"costs": {n: stat(0.0) for n in COSTS} | {"local_write_s_per_byte": stat(1e-8)}}
+        )
+        p = predict("whatif", given=given, sort_buffer_mb=2)
+
+        n = p.dataflow["num_spills"]
+        assert n > 2
+        assert p.measurable["map_main_s"] == pytest.approx(p.phases["spill_s"] * (n - 1) / n)

@@ -1,0 +1,83 @@
+"""
+Tests for `harness.scoring.measured`.
+"""
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.scoring.measured import measured
+
+
+def attempt(kind, start, *ends, state="succeeded"):
+    """
+    An attempt with the ends of its phases; the last one is its own.
+    """
+    names = {"map": ["map_finish_s"], "reduce": ["shuffle_finish_s", "sort_finish_s"]}[kind]
+    phases = dict(zip(names, ends[:-1], strict=True))
+    return TaskAttempt(
+        attempt_id=f"{kind}{start}", task_id=kind, kind=kind, state=state,
+        start_s=start, finish_s=ends[-1], host="w0", **phases,
+    )  # fmt: skip
+
+
+def trace(*attempts):
+    """
+    A job from second 0 to second 100.
+    """
+    return JobTrace(
+        job_id="job_1", name="j", user="u", state="SUCCEEDED", submit_s=0.0, launch_s=1.0,
+        finish_s=100.0, num_maps=2, num_reduces=1, attempts=attempts,
+    )  # fmt: skip
+
+
+MAPS = (attempt("map", 10.0, 14.0, 16.0), attempt("map", 12.0, 20.0, 26.0))
+
+
+def test_means_over_attempts():
+    """
+    Each quantity is a mean over the tasks of its kind; the makespan spans all of them.
+    """
+    got = measured(trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0)))
+
+    assert got == {
+        "job_s": 100.0, "makespan_s": 30.0,
+        "map_task_s": 10.0, "map_main_s": 6.0, "map_tail_s": 4.0,
+        "reduce_task_s": 10.0, "shuffle_s": 5.0, "sort_s": 1.0, "reduce_rest_s": 4.0,
+    }  # fmt: skip
+
+
+def test_map_only_job_has_no_reduce_quantities():
+    """
+    What did not happen is absent, not 0.
+    """
+    assert set(measured(trace(*MAPS))) == {
+        "job_s", "makespan_s", "map_task_s", "map_main_s", "map_tail_s",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["failed", "killed"])
+def test_only_successful_attempts_count(state):
+    """
+    An attempt that failed or was killed has no say.
+    """
+    lost = attempt("map", 5.0, 50.0, 90.0, state=state)
+
+    assert measured(trace(*MAPS, lost)) == measured(trace(*MAPS))
+
+
+def test_job_without_tasks_has_its_job_time():
+    """
+    Nothing but the job was seen.
+    """
+    assert measured(trace()) == {"job_s": 100.0}
+
+
+@given(st.permutations([*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0)]))
+def test_order_of_attempts_does_not_matter(attempts):
+    """
+    The history lists them as it likes.
+    """
+    assert measured(trace(*attempts)) == measured(trace(*sorted(attempts, key=lambda a: a.start_s)))

@@ -1,0 +1,263 @@
+"""
+Tests for `harness.scoring.score`.
+"""
+
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.records.prediction import Prediction
+from harness.records.score import Measurement
+from harness.scoring import score
+
+PHASES = {"map_main_s": 8.0, "shuffle_s": 4.0}
+
+
+def prediction(model="whatif", cell="c0", job_s=100.0, **changes):
+    """
+    A prediction of a job, its tasks and two phases.
+    """
+    tasks = {"map_task_s": 10.0, "reduce_task_s": 20.0, "measurable": PHASES}
+    return Prediction(model=model, cell=cell, job_s=job_s, **(tasks | changes))
+
+
+def trial(cell="c0", number=0, workload="wordcount", *, raw=100.0, reference=None, **times):
+    """
+    A trial of a job of *raw* seconds.
+    """
+    reference_s = {"job_s": reference, **times} if reference is not None else {}
+    return Measurement(
+        cell=cell, workload=workload, trial=f"{cell}-{number}",
+        raw_s={"job_s": raw, **times}, reference_s=reference_s,
+    )  # fmt: skip
+
+
+def repeats(cell, *seconds, workload="wordcount"):
+    """
+    Trials of one cell.
+    """
+    return [trial(cell, i, workload, raw=s) for i, s in enumerate(seconds)]
+
+
+def row(book, model="whatif", quantity="job_s", speed="raw", cell="c0"):
+    """
+    The one score of that kind.
+    """
+    (found,) = [
+        s for s in book.scores
+        if (s.model, s.quantity, s.speed, s.cell) == (model, quantity, speed, cell)
+    ]  # fmt: skip
+    return found
+
+
+def summary(book, model="whatif", workload="*", quantity="job_s"):
+    """
+    The one summary of that kind, of raw times.
+    """
+    (found,) = [
+        s for s in book.summaries
+        if (s.model, s.workload, s.quantity, s.speed) == (model, workload, quantity, "raw")
+    ]  # fmt: skip
+    return found
+
+
+class TestRows:
+    def test_error_stands_beside_the_noise_of_its_cell(self):
+        """
+        Trials of 90, 100 and 110 s: mean 100, floor 10 %, and 120 s is 20 % too slow.
+        """
+        book = score([prediction(job_s=120.0)], repeats("c0", 90.0, 100.0, 110.0))
+
+        s = row(book)
+        assert (s.measured_s, s.trials, s.floor) == (100.0, 3, pytest.approx(0.1))
+        assert (s.signed_error, s.relative_error) == (pytest.approx(0.2), pytest.approx(0.2))
+
+    def test_job_time_stands_for_the_makespan_too(self):
+        """
+        The makespan has no prediction of its own.
+        """
+        book = score([prediction()], [trial(makespan_s=80.0)])
+
+        assert row(book, quantity="makespan_s").signed_error == pytest.approx(0.25)
+
+    def test_tasks_and_phases_are_scored_at_their_level(self):
+        """
+        Errors of phases cancel in a job, so each has its row.
+        """
+        book = score([prediction()], [trial(map_task_s=8.0, shuffle_s=5.0, sort_s=1.0)])
+
+        levels = {s.quantity: s.level for s in book.scores}
+        assert levels == {"job_s": "job", "map_task_s": "task", "shuffle_s": "phase"}
+
+    def test_reference_speed_has_rows_of_its_own(self):
+        """
+        Raw and corrected times are both scored, always.
+        """
+        book = score([prediction()], [trial(raw=125.0, reference=100.0)])
+
+        assert row(book, speed="raw").relative_error == pytest.approx(0.2)
+        assert row(book, speed="reference").relative_error == 0
+
+    def test_indicator_is_against_whatif_of_the_same_cell(self):
+        """
+        What-If 20 % off, the other 5 %: 15 points better; What-If itself 0.
+        """
+        both = [prediction(job_s=120.0), prediction("prophet", job_s=95.0)]
+        book = score(both, [trial()])
+
+        assert row(book, "prophet").i_accu_percent == pytest.approx(15.0)
+        assert row(book).i_accu_percent == 0
+
+    def test_no_indicator_without_whatif(self):
+        """
+        Nothing to compare with is not 0.
+        """
+        book = score([prediction("prophet")], [trial()])
+
+        assert row(book, "prophet").i_accu_percent is None
+
+    def test_single_trial_has_no_floor(self):
+        """
+        One run says nothing of its noise.
+        """
+        assert row(score([prediction()], [trial()])).floor is None
+
+    def test_phase_measured_as_nothing_has_no_row(self):
+        """
+        Nothing can be a share of 0 s.
+        """
+        book = score([prediction(measurable={"sort_s": 1.0})], [trial(sort_s=0.0)])
+
+        assert [s.quantity for s in book.scores] == ["job_s"]
+
+    def test_cells_that_were_not_measured_are_left_out(self):
+        """
+        A failed cell is no error of a model.
+        """
+        assert score([prediction(cell="c9")], [trial("c0")]).scores == ()
+
+
+class TestSummaries:
+    def test_perfect_predictions_score_zero(self):
+        """
+        Every error is 0, and the line is the identity.
+        """
+        cells = {f"c{i}": 50.0 + 10 * i for i in range(5)}
+        book = score(
+            [prediction(cell=c, job_s=t) for c, t in cells.items()],
+            [trial(c, raw=t) for c, t in cells.items()],
+        )
+
+        s = summary(book)
+        assert (s.mape, s.mape_low, s.mape_high, s.worst_error) == (0, 0, 0, 0)
+        line = s.calibration
+        assert (line.slope, line.intercept_s, line.r2) == pytest.approx((1, 0, 1))
+
+    def test_workloads_apart_and_together(self):
+        """
+        One summary per workload, and one of all.
+        """
+        trials = [*repeats("c0", 100.0), *repeats("c1", 100.0, workload="terasort")]
+        book = score([prediction(job_s=110.0), prediction(cell="c1", job_s=130.0)], trials)
+
+        errors = {w: summary(book, workload=w).mape for w in ("wordcount", "terasort", "*")}
+        assert errors == pytest.approx({"wordcount": 0.1, "terasort": 0.3, "*": 0.2})
+
+    def test_interval_holds_the_mean_and_is_reproducible(self):
+        """
+        A seeded bootstrap: the same data, the same interval.
+        """
+        trials = [t for i in range(6) for t in repeats(f"c{i}", 100.0 + i, 101.0 + i)]
+        answers = [prediction(cell=f"c{i}", job_s=100.0 + i * i) for i in range(6)]
+        one, other = summary(score(answers, trials)), summary(score(answers, trials))
+
+        assert one == other
+        assert one.mape_low < one.mape < one.mape_high
+
+    def test_share_within_the_floor(self):
+        """
+        One cell of two is as good as its repeats.
+        """
+        trials = [*repeats("c0", 90.0, 110.0), *repeats("c1", 99.0, 101.0)]
+        book = score([prediction(job_s=105.0), prediction(cell="c1", job_s=105.0)], trials)
+
+        assert summary(book).within_floor == 0.5
+
+    def test_cells_without_an_answer_are_counted(self):
+        """
+        A model that lacks statistics is not applicable there, and is not scored better for it.
+        """
+        silent = prediction(cell="c1", job_s=None, not_applicable=("network_s_per_byte",))
+        none_at_all = prediction("spn-gc", job_s=None, not_applicable=("gpu",))
+        book = score([prediction(), silent, none_at_all], [trial("c0"), trial("c1")])
+
+        assert (summary(book).cells, summary(book).not_applicable) == (1, 1)
+        assert book.not_applicable == {"whatif": 1, "spn-gc": 1}
+
+
+class TestComparisons:
+    def compared(self, offsets, noise, cells=8):
+        """
+        Two models, off by these shares, on cells whose repeats are apart by *noise*.
+        """
+        seconds = {f"c{i}": 100.0 + 5 * i for i in range(cells)}
+        answers = [
+            prediction(model, cell, job_s=time * (1 + off))
+            for model, off in offsets.items()
+            for cell, time in seconds.items()
+        ]
+        trials = [
+            t
+            for c, time in seconds.items()
+            for t in repeats(c, time * (1 - noise), time * (1 + noise))
+        ]
+        (found,) = [c for c in score(answers, trials).comparisons if c.quantity == "job_s"]
+        return found
+
+    def test_better_model_beyond_the_noise(self):
+        """
+        30 % against 5 % with repeats apart by 1 %: a clear win.
+        """
+        c = self.compared({"whatif": 0.3, "prophet": 0.05}, noise=0.01)
+
+        assert (c.better, c.worse, c.cells) == ("prophet", "whatif", 8)
+        assert c.difference == pytest.approx(-0.25)
+        assert c.outside_noise
+
+    def test_difference_inside_the_spread_is_no_win(self):
+        """
+        30 % against 28 % with repeats apart by 10 %: nothing is called better.
+        """
+        assert not self.compared({"whatif": 0.3, "prophet": 0.28}, noise=0.1).outside_noise
+
+    def test_equal_models_are_not_told_apart(self):
+        """
+        The same answers differ by nothing.
+        """
+        c = self.compared({"whatif": 0.3, "prophet": 0.3}, noise=0.0)
+
+        assert (c.difference, c.low, c.high, c.outside_noise) == (0, 0, 0, False)
+
+    def test_only_shared_cells_are_compared(self):
+        """
+        An easy cell that one model alone answers wins nothing.
+        """
+        answers = [prediction("a", "c0"), prediction("a", "c1"), prediction("b", "c1")]
+        (c,) = score(answers, [trial("c0"), trial("c1")]).comparisons
+
+        assert c.cells == 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.randoms())
+def test_order_does_not_matter(random):
+    """
+    Trials and predictions in any order make the same book.
+    """
+    trials = [t for i in range(4) for t in repeats(f"c{i}", 100.1 + i, 103.7, 99.3 + 2 * i)]
+    answers = [prediction(m, f"c{i}", job_s=90.0 + i) for i in range(4) for m in ("whatif", "p")]
+
+    mixed = score(random.sample(answers, len(answers)), random.sample(trials, len(trials)))
+
+    assert mixed == score(answers, trials)
