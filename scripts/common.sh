@@ -9,6 +9,13 @@ mkdir -p "$state"
 # `ip` lives in sbin, which an ordinary user's PATH may lack.
 case :$PATH: in *:/usr/sbin:*) ;; *) PATH=$PATH:/usr/sbin:/sbin ;; esac
 
+# Java asks the password database where home is, not HOME: where that is no place to write, Maven gets one that is.
+usable_home() { [ -d "$1" ] && [ -w "$1" ]; }
+if ! usable_home "$(getent passwd "$(id -u)" | cut -d: -f6)"; then
+    usable_home "${HOME:-}" || export HOME=$PWD/$state
+    export MAVEN_OPTS="-Duser.home=$HOME ${MAVEN_OPTS:-}"
+fi
+
 say() { printf '%s\n' "$*" >&2; }
 
 # stop WHAT FIX: the machine is not fit; nothing was started.
