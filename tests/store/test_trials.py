@@ -311,13 +311,13 @@ def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
     """
     Killed again and again and started again each time, a run ends with each trial once and whole.
     """
-    plan = make.trials(repeat=12)
+    plan = make.trials(repeat=5)
     run.write_plan(plan)
     moments, kills = random.Random(7), 0
 
     while not run.finished:
         process = harness(run.path)
-        if kills < 8:
+        if kills < 5:
             time.sleep(moments.uniform(0.0, 0.25))
             process.send_signal(signal.SIGKILL)
             kills += 1
