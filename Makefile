@@ -8,7 +8,6 @@ setup:  ## .venv with the command .venv/bin/harness, Hadoop's jars and ours
 
 demo: setup  ## a real cluster, a small grid, predictions, scores, a report
 	.venv/bin/harness all experiments/demo.yaml
-	@ls -t results/demo/*/report.html | head -n 1 | sed 's/^/report: /'
 
 test:  ## the fast suite, then live clusters
 	@scripts/setup dev
