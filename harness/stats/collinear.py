@@ -56,8 +56,8 @@ def ties(
     """
     Rows whose product with the coefficients is 0 where the *group* divides as *ratios* say.
 
-    Only the directions that the data leave open are bound: one row for each, so what the data do
-    tell of the group stays free.  *ratios* are positive, one for each column of the group.
+    Only the directions that the data leave open have a row, so what the data do tell of the group
+    stays free.  *ratios* are positive, one for each column of the group.
     """
     columns = list(group)
     used, lengths = _used(design)
@@ -82,8 +82,9 @@ def _used(design: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _unseen(unit: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
     """Projector on the unseen directions, and their share in each coefficient's variance."""
-    _, values, rows = np.linalg.svd(unit, full_matrices=True)
-    values = np.concatenate([values, np.zeros(len(rows) - len(values))])
+    missing = max(0, unit.shape[1] - len(unit))
+    square = np.vstack([unit, np.zeros((missing, unit.shape[1]))])
+    _, values, rows = np.linalg.svd(square, full_matrices=False)
     hidden = values < values[0] / limit
     spread = rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
     return rows[hidden].T @ rows[hidden], spread[hidden].sum(axis=0) / spread.sum(axis=0)

@@ -1,0 +1,146 @@
+"""
+Costs from phases: one robust non-negative fit over all phases of all tasks.
+
+A phase's residuals count relative to its median time.  Costs that no row shows are absent.  Costs
+that the rows cannot tell apart (`harness.stats.collinear`) are given as a group with their sum;
+inside it they divide by typical ratios and are marked *assumed*.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.profiling.phases import PHASES, PhaseRow
+from harness.profiling.typical import SOURCE, TYPICAL
+from harness.records.profile import CostGroup, FitDiagnostic, Statistic
+from harness.stats.collinear import groups, ties
+from harness.stats.robust import RobustFit, nnls_robust
+
+# Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.
+_SHORTEST_S = 0.05
+
+
+@dataclass(frozen=True)
+class CostFit:
+    """Costs by name, the groups among them, and how well each phase is explained."""
+
+    costs: dict[str, Statistic]
+    groups: tuple[CostGroup, ...]
+    diagnostics: tuple[FitDiagnostic, ...]
+
+
+def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
+    """Fit all costs that *rows* show."""
+    names = _shown(rows)
+    if not names:
+        return CostFit({}, (), ())
+    design = np.array([[row.terms.get(name, 0.0) for name in names] for row in rows])
+    target = np.array([row.seconds for row in rows])
+    weights = _weights(rows)
+    weighted = design * weights[:, None]
+    found = groups(weighted)
+    typical = np.array([TYPICAL[name] for name in names])
+    bound = [ties(weighted, group, typical[list(group)]) for group in found]
+    fit = nnls_robust(design, target, weights, np.vstack(bound) if bound else None)
+    return CostFit(
+        costs=_costs(rows, names, found, fit),
+        groups=tuple(_group(rows, names, g, design, fit) for g in found),
+        diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
+    )
+
+
+def _shown(rows: Sequence[PhaseRow]) -> list[str]:
+    """Costs with a term in some row, in the order of the table of typical costs."""
+    seen = {name for row in rows for name, term in row.terms.items() if term}
+    return [name for name in TYPICAL if name in seen]
+
+
+def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
+    scale = {
+        phase: max(statistics.median(r.seconds for r in rows if r.phase == phase), _SHORTEST_S)
+        for phase in {row.phase for row in rows}
+    }
+    return np.array([1 / scale[row.phase] for row in rows])
+
+
+def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
+    touched = {row.phase for row in rows if any(row.terms.get(name) for name in names)}
+    return ", ".join(phase for phase in PHASES if phase in touched)
+
+
+def _costs(
+    rows: Sequence[PhaseRow], names: Sequence[str], found: Sequence[tuple[int, ...]], fit: RobustFit
+) -> dict[str, Statistic]:
+    member = {k: [names[j] for j in group if j != k] for group in found for k in group}
+    costs = {}
+    for k, name in enumerate(names):
+        value = float(fit.coefficients[k])
+        error = fit.error(np.eye(len(names))[k])
+        source = f"fit of {_phases_of(rows, [name])}"
+        if k in member:
+            source += f"; share of its group's sum by {SOURCE}, its spread holds other splits"
+        if not math.isfinite(error):
+            source += "; no row to spare, so the spread is the value"
+        costs[name] = Statistic(
+            value=value,
+            count=sum(1 for row in rows if row.terms.get(name)),
+            spread=error if math.isfinite(error) else value,
+            source=source,
+            assumed=k in member,
+            group=tuple(member.get(k, ())),
+        )
+    return costs
+
+
+def _group(
+    rows: Sequence[PhaseRow],
+    names: Sequence[str],
+    group: tuple[int, ...],
+    design: np.ndarray,
+    fit: RobustFit,
+) -> CostGroup:
+    """Seconds of the group in the mean map task and the mean reduce task."""
+    mean = np.zeros(len(names))
+    for phase in PHASES:
+        of_phase = [k for k, row in enumerate(rows) if row.phase == phase]
+        if of_phase:
+            mean[list(group)] += design[np.ix_(of_phase, group)].mean(axis=0)
+    members = tuple(names[k] for k in group)
+    total, error = float(mean @ fit.coefficients), fit.error(mean)
+    return CostGroup(
+        names=members,
+        sum_s=total,
+        spread_s=error if math.isfinite(error) else total,
+        note=f"seconds in {_phases_of(rows, members)} of a mean map and a mean reduce task;"
+        f" divided by {SOURCE}",
+    )
+
+
+def _diagnostics(
+    rows: Sequence[PhaseRow], target: np.ndarray, told: np.ndarray
+) -> tuple[FitDiagnostic, ...]:
+    found = []
+    for phase in PHASES:
+        chosen = [k for k, row in enumerate(rows) if row.phase == phase]
+        if chosen:
+            found.append(_diagnostic(phase, target[chosen], told[chosen]))
+    return tuple(found)
+
+
+def _diagnostic(phase: str, measured: np.ndarray, told: np.ndarray) -> FitDiagnostic:
+    """R2 is 0 where the phase does not vary: then there is nothing to explain."""
+    left = float(np.sum((measured - told) ** 2))
+    total = float(np.sum((measured - measured.mean()) ** 2))
+    relative = np.abs(measured - told) / np.maximum(measured, 1e-3)
+    return FitDiagnostic(
+        phase=phase,
+        count=len(measured),
+        r2=1 - left / total if total > 0 else 0.0,
+        median_residual=float(np.median(relative)),
+    )

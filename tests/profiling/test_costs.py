@@ -1,0 +1,186 @@
+"""Costs from phases: what the trials tell comes back, and what they do not is said."""
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.profiling import fit_profile
+from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
+from tests.strategies import SEEDS
+
+# Costs that meet in every phase with one that is proportional to them: bytes and records of equal
+# width.  Everything else can be told apart on the grid.
+TOGETHER = (
+    (
+        "hdfs_read_s_per_byte", "map_cpu_s_per_record", "partition_cpu_s_per_record",
+        "serde_cpu_s_per_record",
+    ),
+    ("hdfs_write_s_per_byte", "reduce_cpu_s_per_record"),
+)  # fmt: skip
+APART = tuple(
+    name for name in COSTS if name not in sum(TOGETHER, ()) and not name.startswith("combine")
+)
+FACTORS = st.fixed_dictionaries({name: st.floats(0.2, 5) for name in COSTS})
+
+
+def noisy(seed, share, outliers):
+    """Noise of *share*, and every so many phases one that takes 5 s longer."""
+    rng = np.random.default_rng(seed)
+
+    def noise(_, seconds):
+        late = 5.0 if rng.random() < outliers else 0.0
+        return max(0.0, seconds * (1 + rng.normal(0, share))) + late
+
+    return noise
+
+
+class TestKnownCosts:
+    """Profiles of jobs whose costs are known."""
+
+    @settings(max_examples=8)
+    @given(FACTORS)
+    def test_exact_times_give_the_costs_back(self, factors):
+        """
+        Without noise every cost that can be told apart comes back, and so does each group's sum.
+        """
+        true = {name: COSTS[name] * factor for name, factor in factors.items()}
+
+        profile = fit_profile("w", grid(costs=true))
+
+        assert {n: profile.costs[n].value for n in APART} == {
+            n: pytest.approx(true[n], rel=1e-6) for n in APART
+        }
+        assert tuple(g.names for g in profile.groups) == TOGETHER
+        for phase in profile.fit:
+            assert phase.r2 == pytest.approx(1.0)
+            assert phase.median_residual < 1e-6
+
+    @settings(max_examples=5)
+    @given(SEEDS)
+    def test_outliers(self, seed):
+        """
+        Noise of 1 % and every twentieth phase 5 s late: the costs that matter stay within 10 %.
+        """
+        profile = fit_profile("w", grid(noise=noisy(seed, 0.01, 0.05)))
+
+        for name in APART:
+            cost = profile.costs[name]
+            assert cost.value == pytest.approx(COSTS[name], rel=0.1, abs=4 * cost.spread)
+        assert profile.costs["setup_cpu_s"].value == pytest.approx(1.2, rel=0.02)
+        assert profile.costs["network_s_per_byte"].value == pytest.approx(1.5e-8, rel=0.05)
+
+    def test_spread_is_that_of_repetition(self):
+        """
+        The spread of a cost is how far it moves from one profile to the next.
+        """
+        profiles = [fit_profile("w", grid(noise=noisy(seed, 0.03, 0))) for seed in range(12)]
+        network = [p.costs["network_s_per_byte"] for p in profiles]
+
+        told = np.mean([cost.spread for cost in network])
+
+        assert told == pytest.approx(np.std([cost.value for cost in network]), rel=0.6)
+
+
+class TestGroups:
+    """Costs that trials cannot tell apart."""
+
+    def test_sum_of_a_group(self):
+        """
+        A group's sum is the seconds that its costs take in a mean task, and its split is assumed.
+        """
+        jobs = [observation(r, 2) for r in (50_000, 150_000)]
+
+        profile = fit_profile("w", jobs)
+
+        group = next(g for g in profile.groups if "hdfs_read_s_per_byte" in g.names)
+        bytes_, pairs = 100_000 * RECORD, 100_000 * PAIRS
+        assert group.names == TOGETHER[0]
+        assert all(profile.costs[n].assumed for n in group.names)
+        assert set(profile.costs["hdfs_read_s_per_byte"].group) == set(group.names) - {
+            "hdfs_read_s_per_byte"
+        }
+        assert group.sum_s == pytest.approx(bytes_ * 4e-9 + 100_000 * 2e-6 + pairs * 6e-7)
+
+    def test_split_by_typical_ratios(self):
+        """
+        Where the data say nothing of the split, members stand as their typical costs do.
+        """
+        profile = fit_profile("w", grid())
+
+        costs = {n: profile.costs[n].value for n in TOGETHER[0]}
+        assert costs["serde_cpu_s_per_record"] / costs["partition_cpu_s_per_record"] == (
+            pytest.approx(6)
+        )
+        assert costs["map_cpu_s_per_record"] / costs["hdfs_read_s_per_byte"] == pytest.approx(200)
+
+    def test_one_cell_tells_only_sums(self):
+        """
+        One cell cannot tell the costs apart, and the profile says so of every one of them.
+        """
+        profile = fit_profile("w", [observation(), observation(repetition=1)])
+
+        assert all(cost.assumed for cost in profile.costs.values())
+        assert all(f.median_residual < 1e-6 for f in profile.fit)
+
+    def test_costs_that_no_job_shows_are_absent(self):
+        """
+        Codecs that are off and a combiner that is not there cost nothing that could be told.
+        """
+        profile = fit_profile("w", grid())
+
+        assert set(profile.costs) == set(APART) | set(sum(TOGETHER, ()))
+
+    def test_combiner(self):
+        """
+        Beside jobs without a combiner, one with it tells what combining costs.
+        """
+        profile = fit_profile("w", [*grid(), *grid(combine=True)])
+
+        assert profile.costs["combine_cpu_s_per_record"].value == pytest.approx(8e-7, rel=1e-6)
+
+    def test_map_only_jobs(self):
+        """
+        Jobs without reduces have the costs of reading, mapping and writing only.
+        """
+        jobs = [observation(r, 2, reduces=0) for r in (50_000, 150_000)]
+        for job in jobs:
+            for attempt in job.trace.attempts:
+                attempt.counters["FileOutputFormatCounter.BYTES_WRITTEN"] = attempt.counters[
+                    "TaskCounter.MAP_OUTPUT_BYTES"
+                ]
+
+        profile = fit_profile("w", jobs)
+
+        assert set(profile.costs) == {
+            "hdfs_read_s_per_byte", "hdfs_write_s_per_byte", "map_cpu_s_per_record",
+            "setup_cpu_s", "cleanup_cpu_s",
+        }  # fmt: skip
+        assert profile.costs["setup_cpu_s"].value == pytest.approx(1.2)
+        assert profile.statistics["map_bytes_selectivity"].value == PAIRS * PAIR / RECORD
+        assert {f.phase for f in profile.fit} == {"map_main_s", "map_tail_s"}
+
+
+def test_prediction_survives_groups():
+    """
+    From twelve noisy trials of four cells, most of whose costs cannot be told apart, cells beside
+    them are predicted as from the true costs: within the noise, though the split is assumed.
+    """
+    rng = np.random.default_rng(1)
+    trials = [
+        observation(
+            335_544, maps, reduces=reduces, repetition=k,
+            noise=lambda _, seconds: seconds * (1 + rng.normal(0, 0.08)),
+        )
+        for maps in (1, 2) for reduces in (1, 2) for k in range(3)
+    ]  # fmt: skip
+
+    profile = fit_profile("w", trials)
+
+    assert len(profile.groups[0].names) > 5
+    found = {name: cost.value for name, cost in profile.costs.items()}
+    for maps, reduces in ((4, 1), (4, 4), (8, 2)):
+        job = observation(335_544, maps, reduces=reduces)
+        told = observation(335_544, maps, reduces=reduces, costs=found)
+        assert told.trace.job_s == pytest.approx(job.trace.job_s, rel=0.04)

@@ -1,0 +1,246 @@
+"""Profiles: statistics, overheads, ranges, and what is said of what is missing."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.errors import DataError
+from harness.profiling import fit_profile
+from harness.records.profile import Profile, SpeedCorrection
+from tests.profiling.jobs import KEPT, PAIR, PAIRS, RECORD, SLOTS, grid, observation
+
+
+def recount(job, kind, **factors):
+    """The job with counters of its *kind* of tasks multiplied."""
+    attempts = tuple(
+        replace(
+            a,
+            counters={
+                k: int(v * factors.get(k.rpartition(".")[2], 1)) for k, v in a.counters.items()
+            },
+        )
+        if a.kind == kind
+        else a
+        for a in job.trace.attempts
+    )
+    return replace(job, trace=replace(job.trace, attempts=attempts))
+
+
+def combined_twice():
+    """A job whose combiner ran in the merge, too, and kept half of the rest."""
+    merged = {"COMBINE_INPUT_RECORDS": 1.5, "COMBINE_OUTPUT_RECORDS": 1.5}
+    return recount(observation(combine=True), "map", MAP_OUTPUT_MATERIALIZED_BYTES=0.5, **merged)
+
+
+def values(profile):
+    """Statistics as plain numbers."""
+    return {name: s.value for name, s in profile.statistics.items()}
+
+
+class TestStatistics:
+    """Dataflow statistics."""
+
+    def test_without_a_combiner(self):
+        """
+        Each is the ratio of its counters, and without a combiner its statistics are absent.
+        """
+        profile = fit_profile("w", [observation(), observation(100_000, 3)])
+
+        assert values(profile) == {
+            "input_record_bytes": RECORD,
+            "map_bytes_selectivity": PAIRS * PAIR / RECORD,
+            "map_records_selectivity": PAIRS,
+            "records_per_reduce_group": 2.0,
+            "reduce_bytes_selectivity": 0.25,
+            "reduce_records_selectivity": 0.5,
+            "input_compression_ratio": 1.0,
+            "map_output_compression_ratio": 1.0,
+            "output_compression_ratio": 1.0,
+        }
+        assert profile.statistics["input_record_bytes"].count == 7
+        assert "7 map tasks" in profile.statistics["input_record_bytes"].source
+
+    def test_spread_over_tasks(self):
+        """
+        The value weighs tasks by their size; the spread is that of the tasks' own ratios.
+        """
+        wide = recount(observation(), "map", MAP_OUTPUT_RECORDS=2)
+
+        statistic = fit_profile("w", [observation(), wide]).statistics["map_records_selectivity"]
+
+        assert statistic.value == 1.5 * PAIRS
+        assert statistic.spread == pytest.approx(PAIRS / 2 * (8 / 7) ** 0.5)
+
+    def test_combiner_that_ran_once(self):
+        """
+        Bytes after the combiner come from tasks in which it ran once, where there are such.
+        """
+        again = combined_twice()
+
+        found = fit_profile("w", [observation(combine=True), again]).statistics
+
+        assert found["combine_records_selectivity"].value == KEPT
+        assert found["combine_bytes_selectivity"].value == KEPT
+        assert found["combine_bytes_selectivity"].count == 4
+
+    def test_combiner_that_always_ran_twice(self):
+        """
+        Otherwise each of the two passes keeps the same share of the bytes.
+        """
+        again = combined_twice()
+
+        statistic = fit_profile("w", [again]).statistics["combine_bytes_selectivity"]
+
+        assert statistic.value == pytest.approx((KEPT / 2) ** 0.5)
+        assert "square root" in statistic.source
+
+    def test_compression_with_and_without(self):
+        """
+        Trials with and without compression give its ratio, and the rest reads through it.
+        """
+        packed = observation(map_output_compressed=True)
+        packed = recount(packed, "map", MAP_OUTPUT_MATERIALIZED_BYTES=0.25)
+        packed = recount(packed, "reduce", REDUCE_SHUFFLE_BYTES=0.25)
+
+        profile = fit_profile("w", [observation(), packed])
+
+        assert values(profile)["map_output_compression_ratio"] == pytest.approx(0.25)
+        assert values(profile)["reduce_bytes_selectivity"] == pytest.approx(0.25)
+        assert "map_output_compress_s_per_byte" in profile.costs
+        assert profile.warnings == ()
+
+    def test_compression_alone(self):
+        """
+        A ratio that nothing tells is absent, its trials feed no cost, and a warning says so.
+        """
+        packed = observation(map_output_compressed=True)
+
+        profile = fit_profile("w", [packed])
+
+        assert "map_output_compression_ratio" not in profile.statistics
+        assert profile.costs == {}
+        assert "1 of 1 jobs use a compression whose ratio is not known" in profile.warnings[0]
+
+
+class TestOverheads:
+    """Time outside tasks."""
+
+    def test_slots_and_job(self):
+        """
+        The gap between tasks of a slot, and the time around all tasks.
+        """
+        profile = fit_profile("w", [observation(maps=5, gap=0.7)])
+
+        assert profile.overheads["task_overhead_s"].value == pytest.approx(0.7)
+        assert profile.overheads["task_overhead_s"].count == 5 - SLOTS
+        assert profile.overheads["job_overhead_s"].value == pytest.approx(3.5)
+
+    def test_one_wave(self):
+        """
+        Jobs whose tasks all have a slot at once do not show the gap.
+        """
+        profile = fit_profile("w", [observation(maps=SLOTS)])
+
+        assert "task_overhead_s" not in profile.overheads
+        assert any("task_overhead_s is absent" in w for w in profile.warnings)
+
+
+class TestProfile:
+    """The profile as a whole."""
+
+    def test_ranges(self):
+        """
+        Input size and every numeric property, from the smallest to the largest.
+        """
+        profile = fit_profile("w", [observation(), observation(100_000, 3, reduces=1, sort_mb=8)])
+
+        assert profile.ranges == {
+            "input_bytes": (30_000_000, 80_000_000),
+            "mapreduce.job.reduces": (1, 2),
+            "mapreduce.task.io.sort.mb": (8, 16),
+        }
+
+    def test_survives_storage(self):
+        """
+        A profile reads back from JSON as it was: no number in it is infinite or none.
+        """
+        for jobs in (grid(), [observation()]):
+            profile = fit_profile("w", jobs)
+
+            assert Profile.model_validate_json(profile.model_dump_json()) == profile
+
+    def test_order_does_not_matter(self):
+        """
+        The same jobs in another order give the same costs.
+        """
+        jobs = grid()
+
+        first, second = fit_profile("w", jobs), fit_profile("w", jobs[::-1])
+
+        assert {n: c.value for n, c in second.costs.items()} == {
+            n: pytest.approx(c.value, rel=1e-6) for n, c in first.costs.items()
+        }
+
+    def test_times_are_brought_to_reference_speed(self):
+        """
+        Jobs on a machine of half the speed, corrected, give the costs of the reference.
+        """
+        slow = [
+            replace(job, rate=50.0) for job in grid(noise=lambda _, seconds: 2 * seconds, gap=1.0)
+        ]
+        speed = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
+
+        profile = fit_profile("w", slow, speed)
+
+        assert profile.costs["setup_cpu_s"].value == pytest.approx(1.2)
+        assert profile.overheads["task_overhead_s"].value == pytest.approx(0.5)
+        assert profile.speed == speed
+
+    def test_failed_jobs_tell_nothing(self):
+        """
+        A job that failed is left out; where none succeeded there is no profile.
+        """
+        failed = observation(repetition=1)
+        failed = replace(failed, trace=replace(failed.trace, state="FAILED"))
+
+        assert len(fit_profile("w", [observation(), failed]).trials) == 1
+        with pytest.raises(DataError, match="no profiling job of 'w' has succeeded"):
+            fit_profile("w", [failed])
+
+    def test_shuffles_that_waited(self):
+        """
+        A shuffle that waited for maps tells no cost, unless there is no other.
+        """
+        waited = [observation(r, slowstart_wait=2.0) for r in (50_000, 100_000)]
+
+        mixed = fit_profile("w", [*grid(), *waited])
+        alone = fit_profile("w", waited)
+
+        assert mixed.warnings == ()
+        assert mixed.costs["network_s_per_byte"].value == pytest.approx(1.5e-8)
+        assert any("slowstart" in w for w in alone.warnings)
+
+    def test_clocks_that_differ(self):
+        """
+        A phase that runs backwards is left out with a warning.
+        """
+        job = observation()
+        late = [replace(a, map_finish_s=a.finish_s + 9) if a.kind == "map" else a
+                for a in job.trace.attempts]  # fmt: skip
+
+        profile = fit_profile("w", [replace(job, trace=replace(job.trace, attempts=tuple(late)))])
+
+        assert "map_tail_s" not in {f.phase for f in profile.fit}
+        assert any("map_tail_s of job job_1_0001 runs backwards" in w for w in profile.warnings)
+
+    def test_counters_that_no_model_reads(self):
+        """
+        Tasks without counters are left out with a warning that names what is missing.
+        """
+        job = observation()
+        bare = tuple(replace(a, counters={}) for a in job.trace.attempts)
+
+        profile = fit_profile("w", [replace(job, trace=replace(job.trace, attempts=bare))])
+
+        assert profile.costs == {}
+        assert any("input_record_bytes" in w for w in profile.warnings)
