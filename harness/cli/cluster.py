@@ -21,8 +21,8 @@ def command() -> None:
     """
     Start, look at and stop a cluster by hand.
 
-    Example:
     \b
+    Example:
         harness cluster up --workers 2
         harness cluster status
         harness cluster down
@@ -38,8 +38,8 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     """
     Start a cluster, that of the experiment FILE when one is given.
 
-    Example:
     \b
+    Example:
         harness cluster up --workers 2
         harness cluster up experiments/demo.yaml
     """
@@ -68,8 +68,8 @@ def status(name: str | None, as_json: bool) -> None:
     """
     Which daemons of a cluster run.
 
-    Example:
     \b
+    Example:
         harness cluster status --json
     """
     cluster = _attach(name)
@@ -93,8 +93,8 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
     """
     The last lines of the daemons' logs; DAEMON is part of a name, as `status` shows it.
 
-    Example:
     \b
+    Example:
         harness cluster logs "datanode on worker1"
         harness cluster logs namenode --lines 200
     """
@@ -119,8 +119,8 @@ def down(name: str | None, everything: bool) -> None:
     """
     Stop a cluster and remove all of it; one that is down already is fine.
 
-    Example:
     \b
+    Example:
         harness cluster down
         harness cluster down --all
     """
