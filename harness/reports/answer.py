@@ -97,6 +97,11 @@ def _headline(data: ReportData, ranked: Sequence[Summary]) -> str:
             " on average."
         )
     errors = listing([f"{error_text(s)} for {s.model}" for s in ranked if s.model in near])
+    if any(comparison(data, first.model, model, "raw") is None for model in near[1:]):
+        return (
+            f"The mean error of the job time over {cells} is {errors}; whether the difference lies"
+            " outside the noise is not known."
+        )
     return (
         f"No model is nearest: over {cells} the mean error of the job time is {errors},"
         " and the difference lies inside the noise."
@@ -153,8 +158,8 @@ def _directions(ranked: Sequence[Summary]) -> list[str]:
             size = percent(s.mean_signed_error, half, signed=True)
         else:
             way = f"are too {'short' if s.mean_signed_error < 0 else 'long'}"
-        ways.setdefault(way, []).append(f"{s.model} by {size}")
-    return [f"Predicted job times {way}, on average {listing(who)}." for way, who in ways.items()]
+        ways.setdefault(way, []).append(f"by {size} with {s.model}")
+    return [f"Predicted job times {way}: on average {listing(who)}." for way, who in ways.items()]
 
 
 def _by_workload(data: ReportData, model: str) -> list[str]:

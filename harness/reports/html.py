@@ -27,6 +27,7 @@ from harness.reports.plots.scatter import calibrations, predicted_and_measured
 from harness.reports.plots.timeline import timeline
 from harness.reports.profile_tables import correction_text, profile_tables
 from harness.reports.score_tables import (
+    all_scores,
     comparison_table,
     full_table,
     overhead_table,
@@ -147,7 +148,7 @@ def _scores(data: ReportData) -> Section:
         title="Scores",
         missing="No prediction has been scored.",
         tables=_present([score_table(data), comparison_table(data)]),
-        folded=_present([full_table(data)]),
+        folded=_present([full_table(data), all_scores(data)]),
     )
 
 

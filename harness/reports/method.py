@@ -51,7 +51,12 @@ def _axes(e: Experiment) -> Iterator[tuple[str, str]]:
     for name, values in (*e.configuration.items(), *e.cluster.site.items()):
         yield name, _values(values)
     for name, values in e.predict.profile_on.items():
-        yield f"profiled on {name}", _values(values)
+        shown = tuple(_size(v) for v in values) if name.endswith("input") else values
+        yield f"profiled on {name}", _values(shown)
+
+
+def _size(text: str) -> str:
+    return format_bytes(int(text)) if text.isascii() and text.isdigit() else text
 
 
 def _values(values: tuple[Any, ...]) -> str:

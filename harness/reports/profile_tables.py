@@ -33,26 +33,28 @@ def scaled(name: str) -> tuple[float, str]:
 
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table | None:
     """Statistics or costs; values that stand for a share of a group are marked as assumed."""
-    rows = []
-    for name, s in statistics.items():
-        factor, unit = scaled(name)
-        value, spread = factor * s.value, factor * s.spread
-        assumed = "assumed" if s.assumed else ""
-        if s.group:
-            assumed = f"{assumed} share of a group with {', '.join(s.group)}".strip()
-        rows.append(
-            (
-                name,
-                number(value, spread or None, most=6),
-                number(spread, spread, most=6) if spread else UNKNOWN,
-                unit,
-                str(s.count),
-                s.source,
-                Value(assumed, "mark" if s.assumed else ""),
-            )
-        )
-    columns = ("Name", "Value", "Spread ±", "Unit", "Count", "Source", "Remark")
-    return table(caption, columns, "crrlrll", rows) if rows else None
+    rows = [_statistic(name, s) for name, s in statistics.items()]
+    columns = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Source", "Remark")
+    # The remarks need a column only where there are any.
+    shown = len(columns) if any(row[-1].text for row in rows) else len(columns) - 1
+    kept = [row[:shown] for row in rows]
+    return table(caption, columns[:shown], "crrlrll"[:shown], kept) if rows else None
+
+
+def _statistic(name: str, s: Statistic) -> tuple[Value, ...]:
+    factor, unit = scaled(name)
+    spread = factor * s.spread
+    texts = (
+        name,
+        number(factor * s.value, spread or None, most=6),
+        number(spread, spread, most=6) if spread else UNKNOWN,
+        unit,
+        str(s.count),
+        s.source,
+    )
+    group = f"in a group with {', '.join(s.group)}" if s.group else ""
+    remark = ", ".join(word for word in ("assumed" if s.assumed else "", group) if word)
+    return (*(Value(text) for text in texts), Value(remark, "mark" if s.assumed else ""))
 
 
 def group_table(profile: Profile) -> Table | None:
@@ -120,6 +122,6 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
             f" times at reference speed equal raw times{note}."
         )
     return (
-        f"{workload}: times \u00d7 (speed / reference speed)^{number(speed.coefficient, 0.03)}, fitted"
-        f" on {trials}; leave-one-out spread falls by {percent(speed.gain, 0.03)}{note}."
+        f"{workload}: times \u00d7 (speed / reference speed)^{number(speed.coefficient, 0.03)},"
+        f" fitted on {trials}; leave-one-out spread falls by {percent(speed.gain, 0.03)}{note}."
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from harness.records.score import Speed, Summary
+from harness.records.score import Score, Speed, Summary
 from harness.reports.answer import SPEEDS, error_text
-from harness.reports.data import ReportData, models, scores, summary, workloads
-from harness.reports.tables import Table, Value, table
+from harness.reports.data import ReportData, label, models, scores, summary, workloads
+from harness.reports.tables import Table, Value, signed_tone, table
 from harness.reports.wording import (
     QUANTITIES,
     UNKNOWN,
@@ -17,27 +17,31 @@ from harness.reports.wording import (
     percent,
 )
 
+_MOST_SCORES = 3000
+
 
 def score_table(data: ReportData) -> Table | None:
     """Table of the result: error of the job time by workload and model, at both speeds."""
     rows = [
         (
-            _workload(w), m, str(raw.cells), *_errors(raw),
-            *_errors(summary(data, m, workload=w, speed="reference")), *_rest(raw),
+            *(_workload(w), m, str(raw.cells)),
+            *(*_errors(raw), *_gain(raw)),
+            *_errors(summary(data, m, workload=w, speed="reference")),
+            Value(str(raw.not_applicable), "mark" if raw.not_applicable else ""),
         )
         for w in (*workloads(data), "*")
         for m in models(data)
         if (raw := summary(data, m, workload=w, speed="raw")) is not None
-    ]  # fmt: skip
+    ]
     if not rows:
         return None
-    pair = ("Mean error", "Signed", "Noise floor")
+    error = ("Mean error", "Signed", "Noise floor")
     return table(
         "Error of the predicted job time",
-        ("Workload", "Model", "Cells", *pair, *pair, "Worst", "In noise", "I_accu", "No answer"),
-        "llrrrrrrrrrrr",
+        ("Workload", "Model", "Cells", *error, "In noise", "I_accu", *error, "No answer"),
+        "llrrrrrrrrrr",
         rows,
-        groups=(("", 3), ("Raw", 3), ("At reference speed", 3), ("Raw", 4)),
+        groups=(("", 3), ("Raw", 5), ("At reference speed", 3), ("", 1)),
         note=_NOTE,
     )
 
@@ -59,11 +63,8 @@ def _errors(s: Summary | None) -> tuple[str, str, str]:
     return error_text(s), signed, floor_percent(s.median_floor)
 
 
-def _rest(raw: Summary) -> tuple[str | Value, ...]:
-    silent = Value(str(raw.not_applicable), "mark" if raw.not_applicable else "")
-    if not raw.cells:
-        return (UNKNOWN, UNKNOWN, UNKNOWN, silent)
-    return percent(raw.worst_error, raw.median_floor), _within(raw), accuracy(raw), silent
+def _gain(raw: Summary) -> tuple[str, str]:
+    return (_within(raw), accuracy(raw)) if raw.cells else (UNKNOWN, UNKNOWN)
 
 
 def accuracy(s: Summary) -> str:
@@ -106,6 +107,42 @@ def full_table(data: ReportData) -> Table | None:
         "Worst", "Noise floor", "In noise", "I_accu",
     )  # fmt: skip
     return table("All summaries", columns, "llllrrrrrrr", rows) if rows else None
+
+
+def all_scores(data: ReportData) -> Table | None:
+    """Every score; where there are too many for a page, the largest errors."""
+    chosen = [s for q in QUANTITIES for speed in SPEEDS for s in scores(data, q, speed)]
+    kept = chosen
+    if len(chosen) > _MOST_SCORES:
+        worst = sorted(chosen, key=lambda s: -s.relative_error)[:_MOST_SCORES]
+        kept = [s for s in chosen if s in worst]
+    rows = [_score(data, s) for s in kept]
+    columns = (
+        "Cell", "Model", "Quantity", "Speed", "Range", "Trials", "Predicted, s", "Measured, s",
+        "Noise floor", "Error", "Error / floor", "I_accu",
+    )  # fmt: skip
+    hidden = len(chosen) - len(kept)
+    note = f"{hidden} scores with smaller errors stand in report.json only." if hidden else ""
+    return table("All scores", columns, "lllllrrrrrrr", rows, note=note) if rows else None
+
+
+def _score(data: ReportData, s: Score) -> tuple[str | Value, ...]:
+    noise = s.measured_s * s.floor if s.floor else None
+    gain = s.i_accu_percent
+    return (
+        label(data, s.cell),
+        s.model,
+        s.quantity,
+        s.speed,
+        s.range,
+        str(s.trials),
+        number(s.predicted_s, noise),
+        number(s.measured_s, noise),
+        floor_percent(s.floor),
+        Value(percent(s.signed_error, s.floor, signed=True), signed_tone(s.signed_error, s.floor)),
+        number(s.relative_error / s.floor, 0.3) if s.floor else UNKNOWN,
+        UNKNOWN if gain is None else percent(gain / 100, s.floor, signed=True).removesuffix(" %"),
+    )
 
 
 def _half(s: Summary) -> float | None:

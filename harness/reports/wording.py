@@ -88,7 +88,7 @@ def number(value: float | None, noise: float | None = None, *, most: int = 3) ->
 
 def percent(value: float | None, noise: float | None = None, *, signed: bool = False) -> str:
     """
-    Write a share as a percentage: one decimal where its noise is below 1 %, else none.
+    Write a share as a percentage: one decimal below 10 % if its noise is below 1 %.
 
     >>> percent(0.0961, 0.02), percent(0.0961, 0.004), percent(-0.002, 0.03)
     ('10 %', '9.6 %', '0 %')
@@ -96,7 +96,7 @@ def percent(value: float | None, noise: float | None = None, *, signed: bool = F
     if value is None or not math.isfinite(value):
         return UNKNOWN
     coarse = abs(value) / 10 if noise is None else noise
-    text = f"{100 * value:.{int(coarse < 0.01)}f}"
+    text = f"{100 * value:.{int(coarse < 0.01 and abs(value) < 0.1)}f}"
     if float(text) == 0:
         text = text.removeprefix("-")
     return f"+{text} %" if signed and float(text) > 0 else f"{text} %"
@@ -165,4 +165,5 @@ def typographic(text: str) -> str:
     "'\\u22128\\xa0% of 3\\xa0s'"
     """
     text = re.sub(r"(?<![\w.)])-(?=\d)", "\u2212", text)
+    text = re.sub(r"(?<=\d) to (?=\d)", "\u00a0to\u00a0", text)
     return re.sub(r"(?<=\d) (?=(?:%|s|min|h|MiB|GiB|KiB|points)(?![\w]))", "\u00a0", text)

@@ -241,8 +241,7 @@ class Run:
 
 
 def _summaries(rows, cells):
-    keys = {(s.model, s.level, s.quantity, s.speed): None for s in rows}
-    for model, level, quantity, speed in keys:
+    for model, quantity, speed in dict.fromkeys((s.model, s.quantity, s.speed) for s in rows):
         for workload in ("wordcount", "terasort", "*"):
             mine = [
                 s
@@ -251,17 +250,17 @@ def _summaries(rows, cells):
                 and workload in ("*", cells[s.cell].workload.name)
             ]
             if mine:
-                yield _summary(model, workload, level, quantity, speed, mine)
+                yield _summary(model, workload, quantity, speed, mine)
 
 
-def _summary(model, workload, level, quantity, speed, mine):
+def _summary(model, workload, quantity, speed, mine):
     errors = [s.relative_error for s in mine]
     spread = 2 * (stdev(errors) if len(errors) > 1 else 0.0) / len(errors) ** 0.5
     floors = sorted(s.floor for s in mine if s.floor is not None)
     return Summary(
         model=model,
         workload=workload,
-        level=level,
+        level=LEVELS[quantity],
         quantity=quantity,
         speed=speed,
         cells=len(mine),
@@ -273,7 +272,7 @@ def _summary(model, workload, level, quantity, speed, mine):
         median_floor=floors[len(floors) // 2] if floors else None,
         within_floor=fmean(s.relative_error <= (s.floor or 0) for s in mine) if floors else None,
         mean_i_accu_percent=None if model == "whatif" else 8.4,
-        calibration=_calibration(mine) if level == "job" and len(mine) > 2 else None,
+        calibration=_calibration(mine) if LEVELS[quantity] == "job" and len(mine) > 2 else None,
     )
 
 
@@ -369,25 +368,27 @@ def job_trace(maps=8, reduces=3, host="worker", error="Java heap space"):
         node = min(range(3), key=lambda i: free[i])
         begin, length = free[node] + 0.05, random.uniform(4.6, 6.2)
         if n == 4:
-            attempts.append(_attempt(n, 0, node, begin, begin + 2.1, host, error=error))
+            attempts.append(
+                _attempt(n, 0, node, start=begin, finish=begin + 2.1, host=host, error=error)
+            )
             begin += 2.6
-        attempts.append(_attempt(n, 1, node, begin, begin + length, host))
+        attempts.append(_attempt(n, 1, node, start=begin, finish=begin + length, host=host))
         free[node] = begin + length
     ready = max(free)
-    for n in range(reduces):
-        attempts.append(
-            TaskAttempt(
-                attempt_id=f"attempt_1767225600000_0007_r_{n:06d}_0",
-                task_id=f"task_r_{n:06d}",
-                kind="reduce",
-                state="succeeded",
-                start_s=ready - 2,
-                finish_s=ready + 4 + n / 2,
-                host=f"{host}{n + 1}",
-                shuffle_finish_s=ready + 1,
-                sort_finish_s=ready + 1.4,
-            )
+    attempts += [
+        TaskAttempt(
+            attempt_id=f"attempt_1767225600000_0007_r_{n:06d}_0",
+            task_id=f"task_r_{n:06d}",
+            kind="reduce",
+            state="succeeded",
+            start_s=ready - 2,
+            finish_s=ready + 4 + n / 2,
+            host=f"{host}{n + 1}",
+            shuffle_finish_s=ready + 1,
+            sort_finish_s=ready + 1.4,
         )
+        for n in range(reduces)
+    ]
     return JobTrace(
         job_id="job_1767225600000_0007",
         name="word count",
@@ -402,7 +403,7 @@ def job_trace(maps=8, reduces=3, host="worker", error="Java heap space"):
     )
 
 
-def _attempt(task, number, node, start, finish, host, error=""):
+def _attempt(task, number, node, *, start, finish, host, error=""):
     return TaskAttempt(
         attempt_id=f"attempt_1767225600000_0007_m_{task:06d}_{number}",
         task_id=f"task_m_{task:06d}",

@@ -47,12 +47,12 @@ PHASE_NAMES = {
 # Phases differ in texture as well as in colour: side of the tile, then the lines drawn on it.
 _TILES = {
     "map": (8, ""),
-    "map_tail": (5, "M0 5L5 0"),
+    "map_tail": (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4"),
     "shuffle": (5, "M2.5 0V5"),
-    "sort": (4, "M0 0L4 4M0 4L4 0"),
-    "reduce": (6, "M0 3H6"),
+    "sort": (5, "M0 0L5 5M0 5L5 0"),
+    "reduce": (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1"),
     "failed": (6, "M0 0L6 6M0 6L6 0"),
-    "killed": (6, "M0 6L6 0"),
+    "killed": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5"),
 }
 _PAGE = {
     INK: "currentColor",
@@ -92,6 +92,7 @@ _RC: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "legend.handletextpad": 0.5,
+    "legend.handleheight": 1.0,
     "figure.constrained_layout.h_pad": 0.06,
     "figure.constrained_layout.w_pad": 0.06,
 }
@@ -165,7 +166,8 @@ class Canvas:
 
     def _tag(self, match: re.Match[str]) -> str:
         tag = re.sub(r"#0102[0-9a-f]{2}\b", self._colour, match[0])
-        tag = re.sub(r"(font: [^']*)'DejaVu Sans'[^;\"]*", r"\1var(--sans)", tag)
+        tag = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--sans)", tag)
+        tag = re.sub(r' transform="rotate\(-?0 [^"]*"', "", tag)
         return re.sub(r"\d+\.\d{3,}(?=[^\d.])", lambda m: f"{float(m[0]):.2f}", tag)
 
     def _colour(self, match: re.Match[str]) -> str:
@@ -197,7 +199,7 @@ def _tile(identity: str, name: str) -> str:
     lost = name in {"failed", "killed"}
     ground = "var(--surface)" if lost else f"var(--{name.replace('_', '-')})"
     stroke = "var(--bad)" if lost else "var(--surface)"
-    drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="1"/>' if lines else ""
+    drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="0.9"/>' if lines else ""
     return (
         f'<pattern id="{identity}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
         f'<rect width="{side}" height="{side}" fill="{ground}"/>{drawn}</pattern>'

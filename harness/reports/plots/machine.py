@@ -142,9 +142,13 @@ def _correction(data: ReportData, place: int, workload: str) -> Figure | None:
     axes.set_title(one_line(workload, 40))
     axes.margins(0.08)
     grid(axes, "both")
+    line_text = (
+        f"time \u221d speed^(-{number(coefficient, 0.03)}), fitted on the profiling trials only"
+        if coefficient
+        else "flat, because no correction was used"
+    )
     caption = (
-        f"{workload}: each point is a trial against the mean of its cell. The line is time ∝"
-        f" speed^(-{number(coefficient, 0.03)}), fitted on the profiling trials only."
+        f"{workload}: each point is a trial against the mean of its cell. The line is {line_text}."
     )
     rows = [(name, percent(x, 0.004), percent(y, 0.004)) for name, x, y in points]
     columns = ("Trial", "Speed / mean of cell", "Time / mean of cell")

@@ -120,7 +120,8 @@ def _bar(
         bar = phase_bar(axes, at, start, start + value, _NAMES[quantity])
         canvas.tip(bar, f"{who}, {_NAME_OF[quantity]}: {seconds(value)}")
         start += value
-    axes.text(start, at, f"  {number(start)}", va="center", fontsize=8.5)
+    axes.annotate(number(start), (start, at), (4, 0), textcoords="offset points", va="center",
+                  fontsize=8.5)  # fmt: skip
 
 
 def _frame(axes: Axes, rows: Sequence[tuple[float, str]]) -> None:

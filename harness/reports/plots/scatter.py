@@ -192,10 +192,10 @@ def _fit_panel(
 
 
 def _equation(model: str, fit: Calibration) -> str:
-    sign = "+" if fit.intercept_s >= 0 else "-"
+    sign = "+" if fit.intercept_s >= 0 else "\u2212"
     return (
-        f"{model}: measured = {fit.slope:.2f} \u00d7 predicted {sign} {seconds(abs(fit.intercept_s))},"
-        f" R² {fit.r2:.2f}, {fit.count} cells."
+        f"{model}: measured = {fit.slope:.2f} \u00d7 predicted"
+        f" {sign} {seconds(abs(fit.intercept_s), 0.2)}, R² {fit.r2:.2f}, {fit.count} cells."
     )
 
 
@@ -205,7 +205,7 @@ def _calibration_table(data: ReportData, model: str) -> Table:
         if s.model == model and s.level == "job":
             fit = s.calibration
             numbers = (
-                (f"{fit.slope:.2f}", number(fit.intercept_s), f"{fit.r2:.2f}", str(fit.count))
+                (f"{fit.slope:.2f}", number(fit.intercept_s, 0.2), f"{fit.r2:.2f}", str(fit.count))
                 if fit
                 else (UNKNOWN,) * 4
             )

@@ -1,0 +1,287 @@
+"""
+Tests for `harness.reports.html`.
+"""
+
+import builtins
+import dataclasses
+import re
+
+from html.parser import HTMLParser
+
+import pytest
+
+from harness.records.score import ScoreBook
+from harness.reports import REPORTS
+from harness.reports.data import ReportData, label
+from harness.reports.html import render_html
+from harness.reports.wording import typographic
+
+VOID = {"meta", "br"}
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e$\\frac{a}$ \u4f60 'x' \"y\" & {{ 7*7 }} ]]> -->"
+
+
+class Page(HTMLParser):
+    """A page taken apart: balanced tags are asserted, rows of tables and attributes kept."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.rows, self.text = [], [], [], [], []
+        self.tags, self.keep = [], None
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self._seen(tag, dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self._seen(tag, dict(attrs))
+
+    def _seen(self, tag, attrs):
+        self.tags.append(tag)
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        self.links += [attrs[a] for a in ("href", "src", "xlink:href", "srcset") if a in attrs]
+        assert not any(name.startswith("on") for name in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.open and self.open[-1] in {"td", "th"}:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def text(whole):
+    """The rendered report of the whole run."""
+    return render_html(whole)
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    """The same, taken apart."""
+    return Page(text)
+
+
+class TestWholeRun:
+    def test_every_score_occurs(self, whole, page):
+        """
+        Each score has a row with its cell, model, quantity and speed.
+        """
+        shown = {tuple(row[:4]) for row in page.rows}
+        wanted = {(label(whole, s.cell), s.model, s.quantity, s.speed) for s in whole.book.scores}
+
+        assert wanted <= shown
+
+    def test_every_trial_occurs_in_order(self, whole, page):
+        """
+        The last table lists every trial as they ran.
+        """
+        ids = [row[1] for row in page.rows if len(row) == 13][-len(whole.trials) :]
+
+        assert ids == [r.trial.id for r in whole.trials]
+
+    def test_failed_trials_have_reason_and_evidence(self, whole, page):
+        """
+        A failed trial stands with its reason and the place of its logs.
+        """
+        failed = [r for r in whole.trials if r.state != "done"]
+        rows = {row[0]: row for row in page.rows if len(row) == 7}
+
+        assert [(rows[r.trial.id][4], rows[r.trial.id][5]) for r in failed] == [
+            (r.reason, f"trials/{r.trial.id}/raw") for r in failed
+        ]
+
+    def test_question_and_answer_come_first(self, whole, page):
+        """
+        Before any table or drawing the reader has the question and the answer.
+        """
+        said = "".join(page.text)
+
+        assert page.tags.index("h1") < page.tags.index("table")
+        assert whole.experiment.question in said
+        assert typographic("whatif-mr2 is nearest: over 10 cells") in said
+
+    def test_assumed_costs_are_marked(self, page):
+        """
+        A share of a group is never shown as if it had been measured.
+        """
+        remarks = {row[0]: row[-1] for row in page.rows if len(row) == 7}
+
+        assert remarks["serde_cpu_s_per_record"].startswith("assumed, in a group with partition")
+
+    def test_is_one_file(self, text, page):
+        """
+        Nothing is fetched: links stay inside the page, and there is no script.
+        """
+        assert [link for link in page.links if not link.startswith("#")] == []
+        assert re.findall(r"(?i)https?:|<script|@import|url\((?!#)", text) == []
+
+    def test_ids_are_unique_and_links_meet(self, text, page):
+        """
+        Drawings share one page without sharing ids.
+        """
+        used = set(re.findall(r"url\(#([^)]*)\)", text)) | {k[1:] for k in page.links}
+
+        assert len(set(page.ids)) == len(page.ids)
+        assert used <= set(page.ids)
+
+    def test_tables_and_drawings_are_named(self, text):
+        """
+        Every table has a caption and scoped heads, every drawing a role, a title and its data.
+        """
+        tables = re.findall(r"<table>.*?</table>", text, re.DOTALL)
+        figures = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
+
+        assert all("<caption>" in t and 'scope="col"' in t for t in tables)
+        assert all('role="img"' in f and "<title id=" in f and "<details>" in f for f in figures)
+        assert len(figures) == 13
+
+    def test_same_data_same_bytes(self, whole, text):
+        """
+        Rendering twice gives the same file.
+        """
+        assert render_html(whole) == text
+
+
+@pytest.mark.parametrize("name", sorted(REPORTS))
+def test_no_file_is_written(name, make, tmp_path, monkeypatch):
+    """
+    Reports answer text; the world stays as it was.
+    """
+    real = builtins.open
+
+    def reading_only(file, mode="r", *args, **kwargs):
+        assert not set(mode) & set("wax+"), f"{file} was opened to be written"
+        return real(file, mode, *args, **kwargs)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(builtins, "open", reading_only)
+
+    assert REPORTS[name](make())
+    assert list(tmp_path.iterdir()) == []
+
+
+def hostile(data):
+    """The run with hostile text wherever text comes from outside."""
+    trials = [
+        r.model_copy(update={"state": "failed", "reason": HOSTILE, "disturbed": HOSTILE})
+        for r in data.trials[:2]
+    ]
+    record, job = data.timelines[0]
+    attempts = tuple(
+        dataclasses.replace(a, host=HOSTILE, attempt_id=f"{HOSTILE}{n}", error=HOSTILE)
+        for n, a in enumerate(job.attempts)
+    )
+    profile = data.profiles["wordcount"]
+    costs = {HOSTILE: profile.costs["map_cpu_s_per_record"].model_copy(update={"source": HOSTILE})}
+    scores = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.book.scores)
+    summaries = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.book.summaries)
+    return dataclasses.replace(
+        data,
+        experiment=data.experiment.model_copy(update={"name": HOSTILE, "question": HOSTILE}),
+        cells={cell: (spec, HOSTILE) for cell, (spec, _) in data.cells.items()},
+        trials=[*trials, *data.trials[2:]],
+        book=data.book.model_copy(update={"scores": scores, "summaries": summaries}),
+        profiles={"wordcount": profile.model_copy(update={"costs": costs, "warnings": (HOSTILE,)})},
+        manifest={HOSTILE: {HOSTILE: [HOSTILE]}},
+        timelines=[(record, dataclasses.replace(job, name=HOSTILE, attempts=attempts))],
+        evidence={r.trial.id: HOSTILE for r in trials},
+    )
+
+
+class TestHostileText:
+    def test_stays_text_in_html(self, whole):
+        """
+        Markup, escapes, direction marks and formulas in names and reasons are only shown.
+        """
+        text = render_html(hostile(whole))
+        page = Page(text)
+
+        assert "script" not in page.tags
+        assert (
+            re.findall("[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text) == []
+        )
+        assert "\\x1b[31m\\u202e" in "".join(page.text)
+        assert "{{ 7*7 }}" in "".join(page.text)
+
+    @pytest.mark.parametrize("name", ["markdown", "terminal"])
+    def test_steers_no_terminal(self, name, whole):
+        """
+        The plain reports hold no control character but line feeds.
+        """
+        text = REPORTS[name](hostile(whole))
+
+        assert re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", text) == []
+
+    def test_is_no_markup_in_markdown(self, whole):
+        """
+        Every mark that Markdown or HTML would act upon is escaped.
+        """
+        text = REPORTS["markdown"](hostile(whole))
+
+        assert re.findall(r"(?<!\\)<script", text) == []
+
+
+class TestLittleData:
+    @pytest.mark.parametrize("name", sorted(REPORTS))
+    def test_nothing_at_all(self, name, make):
+        """
+        An experiment without a single trial has a report that says so.
+        """
+        text = REPORTS[name](ReportData(make().experiment))
+
+        assert "no trial has been run" in text.lower()
+
+    def test_one_trial_without_scores(self, make):
+        """
+        A single trial is listed, and each section says what is missing.
+        """
+        data = make()
+        text = render_html(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
+
+        assert data.trials[0].trial.id in text
+        assert text.count('class="missing"') == 8
+        Page(text)
+
+    def test_all_trials_failed(self, make):
+        """
+        A run in which nothing worked shows every reason.
+        """
+        data = make(book=ScoreBook(), measurements=(), timelines=(), profiles={})
+        trials = [
+            r.model_copy(update={"state": "failed", "reason": f"no node {n}"})
+            for n, r in enumerate(data.trials)
+        ]
+
+        page = Page(render_html(dataclasses.replace(data, trials=trials)))
+
+        assert "No answer: none of 54 trials was done." in "".join(page.text)
+        assert {f"no node {n}" for n in range(54)} <= {v for row in page.rows for v in row}
+
+    def test_one_repeat_has_no_floor(self, make):
+        """
+        Without repeats the scores stand with an unknown noise floor.
+        """
+        data = make(repeat=1)
+        rows = [r for r in Page(render_html(data)).rows if len(r) == 12 and r[3] == "raw"]
+
+        assert {row[8] for row in rows if row[2] == "job_s"} == {"\u2013"}
+
+    def test_job_without_attempts(self, make, traced):
+        """
+        A job that never got a container has an empty timeline, from submission to its end.
+        """
+        data, job = make(), dataclasses.replace(traced(), attempts=())
+
+        text = render_html(dataclasses.replace(data, timelines=[(data.trials[0], job)]))
+
+        assert f"finished, {job.job_s:.1f} s" in "".join(Page(text).text)
