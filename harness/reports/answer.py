@@ -112,14 +112,14 @@ def _differences(data: ReportData, ranked: Sequence[Summary]) -> list[str]:
     best, *others = ranked
     return [
         f"{other.model} is off by {error_text(other)}."
-        f" {_difference(comparison(data, best.model, other.model, 'raw'))}"
+        f" {_difference(comparison(data, best.model, other.model, 'raw'), best.model)}"
         for other in others
     ]
 
 
-def _difference(c: Comparison | None) -> str:
+def _difference(c: Comparison | None, best: str) -> str:
     if c is None:
-        return "It was not compared with the nearest cell by cell."
+        return f"It was not compared with {best} cell by cell."
     low, high = sorted((-c.low, -c.high))
     half = (high - low) / 2 or None
     size, low_text, high_text = (
@@ -128,7 +128,7 @@ def _difference(c: Comparison | None) -> str:
     interval = f"{size} points (95 % interval {low_text} to {high_text})"
     if c.outside_noise:
         return f"Cell by cell, the error of {c.better} is smaller by {interval}: outside the noise."
-    return f"Cell by cell, its error and that of the other differ by {interval}: inside the noise."
+    return f"Cell by cell, its error and that of {best} differ by {interval}: inside the noise."
 
 
 def _at_reference(data: ReportData, raw: Sequence[Summary]) -> str:
@@ -138,7 +138,7 @@ def _at_reference(data: ReportData, raw: Sequence[Summary]) -> str:
     errors = listing([f"{s.model} is off by {error_text(s)}" for s in ranked])
     near = nearest(data, ranked, "reference")
     if set(near) == set(nearest(data, raw, "raw")):
-        verdict = "the order is the same" if len(ranked) > 1 else ""
+        verdict = "the verdict is the same" if len(ranked) > 1 else ""
     else:
         told = (
             f"{near[0]} is nearest" if len(near) == 1 else f"{listing(near)} cannot be told apart"

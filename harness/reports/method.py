@@ -129,7 +129,7 @@ def trial_table(data: ReportData) -> Table | None:
                 str(r.trial.repetition + 1),
                 "profile" if r.trial.profiling else "score",
                 Value(_STATES[r.state], "" if r.state == "done" else "mark"),
-                format_duration(r.started_s - first),
+                _clock(r.started_s - first),
                 number(m.raw_s.get("job_s"), 0.1) if m else UNKNOWN,
                 number(m.reference_s.get("job_s"), 0.1) if m else UNKNOWN,
                 percent(rates.get(r.trial.id), 0.004),
@@ -144,6 +144,11 @@ def trial_table(data: ReportData) -> Table | None:
     )  # fmt: skip
     caption = "Every trial in the order of running"
     return table(caption, columns, "rclrllrrrrrrl", rows) if rows else None
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
 
 
 def _remark(data: ReportData, r: TrialRecord) -> Value:
