@@ -166,7 +166,7 @@ def test_no_file_is_written(name, make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(builtins, "open", reading_only)
 
-    assert REPORTS[name](make())
+    assert REPORTS[name].render(make())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -218,7 +218,7 @@ class TestHostileText:
         """
         The plain reports hold no control character but line feeds.
         """
-        text = REPORTS[name](hostile(whole))
+        text = REPORTS[name].render(hostile(whole))
 
         assert re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", text) == []
 
@@ -226,7 +226,7 @@ class TestHostileText:
         """
         Every mark that Markdown or HTML would act upon is escaped.
         """
-        text = REPORTS["markdown"](hostile(whole))
+        text = REPORTS["markdown"].render(hostile(whole))
 
         assert re.findall(r"(?<!\\)<script", text) == []
 
@@ -237,7 +237,7 @@ class TestLittleData:
         """
         An experiment without a single trial has a report that says so.
         """
-        text = REPORTS[name](ReportData(make().experiment))
+        text = REPORTS[name].render(ReportData(make().experiment))
 
         assert "no trial has been run" in text.lower()
 

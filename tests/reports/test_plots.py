@@ -116,8 +116,9 @@ class TestDrawings:
         """
         Names of any length and script are cut, never the drawing.
         """
+        data = hosts_named(whole, name)
         with drawing():
-            drawn = all_figures(hosts_named(whole, name))
+            drawn = [*errors_per_cell(data), timeline(data, 0, *data.timelines[0])]
 
         assert [outside(f.svg) for f in drawn] == [[]] * len(drawn)
 
