@@ -73,7 +73,7 @@ class HadoopHome:
     def formatted(self) -> Path | None:
         """An empty formatted name space to copy, or `None`."""
         folder = self.path / "name"
-        return folder if (folder / "current" / "VERSION").is_file() else None
+        return folder if os.access(folder / "current" / "VERSION", os.R_OK) else None
 
     def archive_key(self) -> str:
         """Hash of all that an archive depends on: the JDK build, the jars and where they lie."""

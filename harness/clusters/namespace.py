@@ -41,7 +41,7 @@ def search_path() -> str:
 
 def make_argv(argv: Sequence[str], *, as_root: bool) -> list[str]:
     """*argv* as first process of new network, mount and process namespaces."""
-    spaces = ["-nm"] if as_root else ["-Urnm"]
+    spaces = ["-nmu"] if as_root else ["-Urnmu"]
     rest = ["--propagation", "private", "--fork", "--pid", "--kill-child", "--mount-proc"]
     return ["unshare", *spaces, *rest, *argv]
 
