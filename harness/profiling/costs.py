@@ -19,7 +19,7 @@ import numpy as np
 from harness.profiling.phases import PHASES, PhaseRow
 from harness.profiling.typical import SOURCE, TYPICAL
 from harness.records.profile import CostGroup, FitDiagnostic, Statistic
-from harness.stats.collinear import groups, ties
+from harness.stats.collinear import groups, proportional, ties
 from harness.stats.robust import RobustFit, nnls_robust
 
 # Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.
@@ -43,16 +43,45 @@ def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
     design = np.array([[row.terms.get(name, 0.0) for name in names] for row in rows])
     target = np.array([row.seconds for row in rows])
     weights = _weights(rows)
-    weighted = design * weights[:, None]
-    found = groups(weighted)
-    typical = np.array([TYPICAL[name] for name in names])
-    bound = [ties(weighted, group, typical[list(group)]) for group in found]
-    fit = nnls_robust(design, target, weights, np.vstack(bound) if bound else None)
+    found = groups(design * weights[:, None])
+    fit = _fit(design, target, weights, np.array([TYPICAL[name] for name in names]))
     return CostFit(
         costs=_costs(rows, names, found, fit),
         groups=tuple(_group(rows, names, g, design, fit) for g in found),
         diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
     )
+
+
+def _fit(
+    design: np.ndarray, target: np.ndarray, weights: np.ndarray, typical: np.ndarray
+) -> RobustFit:
+    """
+    Fit with what the data leave open decided by *typical* costs.
+
+    Proportional columns are one column, in typical ratios; among those that are left, typical
+    ratios are weak observations, for a strict ratio over several phases could contradict the data.
+    """
+    alike = proportional(design * weights[:, None])
+    shares = np.zeros((len(typical), len(alike)))
+    for k, columns in enumerate(alike):
+        shares[list(columns), k] = typical[list(columns)]
+    merged = design @ shares
+    weighted = merged * weights[:, None]
+    bound = [ties(weighted, group, np.ones(len(group))) for group in groups(weighted)]
+    fit = nnls_robust(merged, target, weights, np.vstack(bound) if bound else None)
+    return RobustFit(
+        coefficients=shares @ fit.coefficients,
+        covariance=_spread(shares, fit.covariance),
+        outliers=fit.outliers,
+        scale=fit.scale,
+    )
+
+
+def _spread(shares: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    if not np.isfinite(covariance).all():
+        return np.full((len(shares),) * 2, np.inf)
+    found: np.ndarray = shares @ covariance @ shares.T
+    return found
 
 
 def _shown(rows: Sequence[PhaseRow]) -> list[str]:
@@ -84,7 +113,8 @@ def _costs(
         error = fit.error(np.eye(len(names))[k])
         source = f"fit of {_phases_of(rows, [name])}"
         if k in member:
-            source += f"; share of its group's sum by {SOURCE}, its spread holds other splits"
+            source += f"; share of its group's sum by {SOURCE}, known to its own size at best"
+            error = max(error, value)
         if not math.isfinite(error):
             source += "; no row to spare, so the spread is the value"
         costs[name] = Statistic(

@@ -50,6 +50,27 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     return [tuple(columns) for columns in found.values() if len(columns) > 1]
 
 
+def proportional(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
+    """
+    Columns that are multiples of each other, as far as the *limit* can tell.
+
+    Every column is in one tuple, most of them alone.  Two columns at an angle a have the condition
+    index 1 / tan(a / 2).
+    """
+    lengths = np.linalg.norm(design, axis=0)
+    unit = design / np.where(lengths > 0, lengths, 1.0)
+    least = np.cos(2 * np.arctan(1 / limit))
+    found: list[list[int]] = []
+    for k in range(design.shape[1]):
+        first = (f for f in found if unit[:, f[0]] @ unit[:, k] >= least)
+        mates = next(first, None)
+        if mates is None:
+            found.append([k])
+        else:
+            mates.append(k)
+    return [tuple(columns) for columns in found]
+
+
 def ties(
     design: np.ndarray, group: tuple[int, ...], ratios: np.ndarray, limit: float = LIMIT
 ) -> np.ndarray:

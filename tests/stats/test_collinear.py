@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.collinear import groups, ties, zero_columns
+from harness.stats.collinear import groups, proportional, ties, zero_columns
 from harness.stats.robust import nnls_robust
 from tests.strategies import SEEDS, designs
 
@@ -106,3 +106,15 @@ def test_ties_leave_alone_what_the_data_tell():
     fit = nnls_robust(wide, target, ties=ties(wide, (0, 1, 2), np.array([1.0, 1.0, 1.0])))
 
     assert wide @ fit.coefficients == pytest.approx(target, rel=1e-6)
+
+
+@given(designs(columns=(3, 5)), st.floats(1e-6, 1e6))
+def test_proportional(design, factor):
+    """
+    A column joins its multiple; a sum of columns is no multiple of either.
+    """
+    k = design.shape[1]
+    unit = design / np.linalg.norm(design, axis=0)
+    wide = np.column_stack([unit, factor * unit[:, 1], unit[:, 0] + unit[:, 2]])
+
+    assert proportional(wide) == [(0,), (1, k), *((j,) for j in range(2, k)), (k + 1,)]
