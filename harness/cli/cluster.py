@@ -212,7 +212,7 @@ def _facts(cluster: LocalCluster) -> dict[str, Any]:
         "workers": cluster.spec.workers,
         "daemons": [
             {"name": daemon, "running": daemon in pids, "pid": pids.get(daemon)}
-            for daemon in cluster.log_files()
+            for daemon in cluster.daemon_logs(1)
         ],
         "endpoints": cluster.endpoints,
         "folder": str(cluster.folder),

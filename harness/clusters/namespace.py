@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError, MachineError
 
+_REFUSALS = ("unshare failed", "write failed", "mount /proc failed", "cannot open /proc/self")
 TOOLS = {
     "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux", "mount": "mount",
     "ip": "iproute2",
@@ -75,7 +76,7 @@ def entrance(state: ClusterState) -> Process:
 
 def refusal(said: str) -> MachineError | None:
     """The error for a kernel that lets this user make no namespaces; `None` for other words."""
-    if "unshare failed" not in said and "write failed" not in said:
+    if not any(f"unshare: {what}" in said for what in _REFUSALS):
         return None
     settings = {
         "/proc/sys/kernel/unprivileged_userns_clone": ("0", "1"),

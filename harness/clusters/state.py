@@ -137,12 +137,10 @@ class ClusterState:
     name: str
     spec: dict[str, Any]
     home: str
-    archive: str | None
     user_namespace: bool
     outer: Process
     inner: Process | None = None
     doors: tuple[dict[str, int], ...] = ()
-    ready: bool = False
 
     def save(self, folder: Path) -> None:
         """Write the file in one step."""
@@ -188,8 +186,8 @@ def remove_tree(folder: Path) -> None:
         shutil.rmtree(folder, onerror=unlock)
 
 
-def child_of(pid: int) -> int | None:
-    """Number of the only child of *pid*, `None` while it has none."""
+def child_of(pid: int) -> int:
+    """Number of the only child of *pid*; `ProcessLookupError` while it has none."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -197,7 +195,7 @@ def child_of(pid: int) -> int | None:
                     return int(entry.name)
             except ProcessLookupError:
                 continue
-    return None
+    raise ProcessLookupError(pid)
 
 
 def namespace_processes(first: Process) -> dict[int, int]:

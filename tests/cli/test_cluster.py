@@ -1,0 +1,210 @@
+"""
+Tests for `harness.cli.cluster` on a provider that starts nothing.
+"""
+
+import json
+
+from types import SimpleNamespace
+
+import pytest
+
+from click.testing import CliRunner
+
+from harness import clusters
+from harness.cli.cluster import command
+from harness.clusters import home, local
+from harness.errors import ClusterError, SpecError
+from harness.records.trial import ClusterSpec, NodeSpec
+
+FILE = """
+schema: 1
+name: small
+question: Does it start?
+cluster:
+  workers: [2, 4]
+  node: {map_slots: 2, task_memory: 640 MiB}
+  site: {dfs.blocksize: 64 MiB}
+workloads:
+  - {name: wordcount, input: 1 MiB}
+"""
+
+
+class FakeCluster:
+    """
+    A provider whose clusters are names.
+    """
+
+    provider = "local"
+
+    def __init__(self, name, spec, home):
+        self.name, self.spec, self.folder = name, spec, "/state/" + name
+        self.endpoints = {"hdfs": "hdfs://master:8020"}
+
+    def up(self):
+        self.there[self.name] = self
+
+    def is_up(self):
+        return self.name in self.there
+
+    @classmethod
+    def attach(cls, name):
+        return cls.there.get(name) or cls(name, ClusterSpec(), None)
+
+    @classmethod
+    def names(cls):
+        return sorted(cls.there)
+
+    @classmethod
+    def remove(cls, name):
+        return cls.there.pop(name, None) is not None
+
+    def daemon_pids(self):
+        return {"namenode on master": 7}
+
+    def daemon_logs(self, lines=20):
+        return {"namenode on master": f"{lines} lines", "datanode on worker1": "other"}
+
+
+@pytest.fixture
+def harness(monkeypatch):
+    """
+    A function that runs `harness cluster` with some arguments.
+    """
+    fake = type("Fake", (FakeCluster,), {"there": {}})
+    monkeypatch.setattr(clusters, "PROVIDERS", {"local": fake}, raising=False)
+    monkeypatch.setattr(local, "LocalCluster", fake)
+    monkeypatch.setattr(home, "HadoopHome", SimpleNamespace(find=lambda: None))
+
+    def run(*arguments):
+        done = CliRunner().invoke(command, arguments)
+        return SimpleNamespace(
+            out=done.stdout, err=done.stderr, status=done.exit_code, error=done.exception,
+            there=fake.there,
+        )  # fmt: skip
+
+    return run
+
+
+def test_up_tells_where_and_how_to_go_on(harness):
+    """
+    Addresses are data, the next commands are talk.
+    """
+    done = harness("up", "--workers", "2", "--name", "mine")
+
+    assert done.out == "hdfs             hdfs://master:8020\n"
+    assert "harness cluster down --name mine" in done.err
+    assert done.there["mine"].spec.workers == 2
+
+
+def test_up_with_a_file(harness, tmp_path):
+    """
+    The first cluster of the grid is taken; an option wins over the file.
+    """
+    (tmp_path / "e.yaml").write_text(FILE)
+    harness("up", str(tmp_path / "e.yaml"), "--name", "a")
+    done = harness("up", str(tmp_path / "e.yaml"), "--name", "b", "--workers", "7")
+    a, b = (done.there[n].spec for n in "ab")
+
+    assert (a.workers, b.workers, a.site) == (2, 7, {"dfs.blocksize": str(2**26)})
+    assert a.node == NodeSpec(map_slots=2, task_memory_bytes=640 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["up", "--provider", "moon"], r"(?s)no provider is called 'moon'.*choose one of: local"),
+        (["up", "/no/file.yaml"], r"cannot read /no/file\.yaml"),
+    ],
+)
+def test_up_refuses(harness, arguments, told):
+    """
+    What does not exist is said before anything is started.
+    """
+    done = harness(*arguments)
+
+    with pytest.raises(SpecError, match=told):
+        raise done.error
+    assert done.there == {}
+
+
+def test_status_as_json(harness):
+    """
+    One document, with every daemon and whether it runs.
+    """
+    harness("up")
+    told = json.loads(harness("status", "--json").out)
+
+    assert (told["schema_version"], told["name"], told["workers"]) == (1, "default", 3)
+    assert [(d["name"], d["running"], d["pid"]) for d in told["daemons"]] == [
+        ("namenode on master", True, 7),
+        ("datanode on worker1", False, None),
+    ]
+
+
+def test_status_for_people(harness):
+    """
+    The same as lines.
+    """
+    harness("up")
+
+    assert "  datanode on worker1          not running\n" in harness("status").out
+
+
+def test_nothing_is_up(harness):
+    """
+    Status and logs have nothing to speak about: exit 4 with the command that starts one.
+    """
+    for verb in ("status", "logs"):
+        with pytest.raises(ClusterError, match=r"(?s)no cluster 'default'.*harness cluster up"):
+            raise harness(verb).error
+
+
+def test_logs_of_some_daemons(harness):
+    """
+    Part of a name chooses; an unknown one is an error.
+    """
+    harness("up")
+
+    assert harness("logs", "namenode", "--lines", "5").out == (
+        "==> namenode on master <==\n5 lines\n\n"
+    )
+    with pytest.raises(SpecError, match="'moon'"):
+        raise harness("logs", "moon").error
+
+
+def test_the_only_cluster_needs_no_name(harness):
+    """
+    With two of them the command asks which.
+    """
+    harness("up", "--name", "a")
+    alone = harness("status").status
+    harness("up", "--name", "b")
+
+    assert alone == 0
+    with pytest.raises(SpecError, match=r"(?s)a, b.*--name a"):
+        raise harness("status").error
+
+
+def test_down_and_down_again(harness):
+    """
+    Both end well; only the first had something to do.
+    """
+    harness("up", "--name", "a")
+    first, second = harness("down"), harness("down")
+
+    assert (first.status, first.err, second.status, second.err) == (
+        0,
+        "cluster 'a' is down\n",
+        0,
+        "no cluster is up\n",
+    )
+
+
+def test_down_all(harness):
+    """
+    Every cluster of this user.
+    """
+    harness("up", "--name", "a")
+    harness("up", "--name", "b")
+
+    assert harness("down", "--all").there == {}

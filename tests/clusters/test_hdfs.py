@@ -1,0 +1,301 @@
+"""
+Tests for `harness.clusters.hdfs` and the program at its other end, `harness.clusters.inside.door`.
+
+A small WebHDFS on the loopback address stands for the cluster.
+"""
+
+import http.server
+import json
+import os
+import sys
+import threading
+import time
+
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from harness.clusters.hdfs import Hdfs
+from harness.errors import ClusterError
+
+PROJECT = Path(__file__).parents[2]
+
+
+class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
+    """
+    Files in a dictionary, spoken to as WebHDFS; a second path plays the DataNode.
+    """
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        """
+        Be quiet.
+        """
+
+    def do_GET(self):
+        if self.path.startswith("/ws"):
+            return self.answer(200, b'{"clusterInfo": {"state": "STARTED"}}')
+        path, op = self.asked()
+        if op == "LISTSTATUS":
+            return self.listed(path)
+        if path not in self.files:
+            return self.refuse(404, f"File {path} does not exist.\nat x.Y")
+        if op == "GETFILESTATUS":
+            size = len(self.files[path])
+            return self.answer(200, json.dumps({"FileStatus": status("", size)}).encode())
+        if not self.path.startswith("/datanode"):
+            return self.redirect()
+        return self.answer(200, self.files[path][: len(self.files[path]) - self.cut])
+
+    def do_PUT(self):
+        path, op = self.asked()
+        if op == "RENAME":
+            target = parse_qs(urlsplit(self.path).query)["destination"][0]
+            there = target in self.files
+            if not there:
+                self.files[target] = self.files.pop(path)
+            return self.answer(200, json.dumps({"boolean": not there}).encode())
+        if op == "MKDIRS":
+            return self.answer(200, b'{"boolean": true}')
+        if not self.path.startswith("/datanode"):
+            return self.redirect()
+        content = b""
+        while size := int(self.rfile.readline(), 16):
+            content += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        self.files[path] = content
+        return self.answer(201, b"")
+
+    def do_DELETE(self):
+        path, _ = self.asked()
+        self.files.pop(path, None)
+        self.answer(200, b'{"boolean": true}')
+
+    def asked(self):
+        url = urlsplit(self.path)
+        path = unquote(url.path).partition("/webhdfs/v1")[2]
+        return path, parse_qs(url.query)["op"][0]
+
+    def listed(self, folder):
+        names = [p for p in self.files if p.startswith(folder.rstrip("/") + "/")]
+        if not names:
+            return self.refuse(404, f"File {folder} does not exist.")
+        entries = [status(n.rpartition("/")[2], len(self.files[n])) for n in names]
+        return self.answer(200, json.dumps({"FileStatuses": {"FileStatus": entries}}).encode())
+
+    def redirect(self):
+        self.send_response(307)
+        self.send_header("Location", f"http://{self.headers['Host']}/datanode{self.path}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def refuse(self, code, message):
+        self.answer(code, json.dumps({"RemoteException": {"message": message}}).encode())
+
+    def answer(self, code, content):
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def status(name, size):
+    """
+    What WebHDFS tells of a file.
+    """
+    return {"pathSuffix": name, "length": size, "type": "FILE"}
+
+
+@pytest.fixture
+def fake():
+    """
+    The class of a running fake, with its files.
+    """
+    handler = type("Handler", (FakeWebHdfs,), {"files": {}, "cut": 0})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    handler.port = server.server_port
+    yield handler
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def hdfs(fake):
+    """
+    A file system whose door leads to the fake.
+    """
+    inside = str(PROJECT / "harness" / "clusters" / "inside")
+    program = (
+        f"import sys; sys.path.insert(0, {inside!r}); import door;"
+        f"door.MASTER = '127.0.0.1'; door.SERVICES = dict.fromkeys(['nn', 'rm'], {fake.port});"
+        "door.main()"
+    )
+    return Hdfs(lambda arguments: [sys.executable, "-I", "-c", program, *arguments], {})
+
+
+NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']
+
+
+class TestFiles:
+    @pytest.mark.parametrize("path", NAMES)
+    @pytest.mark.parametrize("content", [b"", b"x", bytes(3 * 2**20 + 7)], ids=len)
+    def test_what_is_put_comes_back(self, hdfs, fake, path, content):
+        """
+        Any name, any length, whatever pieces it is written in.
+        """
+        pieces = [content[i : i + 1_000_000] for i in range(0, len(content), 1_000_000)]
+        hdfs.put(path, pieces)
+
+        assert fake.files == {path: content}
+        assert b"".join(hdfs.open(path)) == content
+
+    def test_several_files_by_one_process(self, hdfs, fake):
+        """
+        Each with its path, in the order asked for, even where the caller skips some.
+        """
+        fake.files.update({f"/{i}": bytes([i]) * i * 1000 for i in range(5)})
+        paths = sorted(fake.files, reverse=True)
+        read = {
+            path: b"".join(pieces)
+            for path, pieces in hdfs.open_many(paths)
+            if path != "/3"
+        }  # fmt: skip
+
+        assert read == {p: c for p, c in fake.files.items() if p != "/3"}
+
+    def test_no_files(self, hdfs):
+        """
+        Nothing asked, nothing started.
+        """
+        assert list(hdfs.open_many([])) == []
+
+    def test_listing_is_sorted(self, hdfs, fake):
+        """
+        Name, bytes and kind of each entry.
+        """
+        fake.files.update({"/d/b": b"12", "/d/a": b""})
+
+        assert hdfs.list("/d") == [("a", 0, False), ("b", 2, False)]
+
+    def test_rename_and_delete(self, hdfs, fake):
+        """
+        A file moves; a file that is gone can be deleted again.
+        """
+        fake.files["/a"] = b"1"
+        hdfs.rename("/a", "/b")
+        there = dict(fake.files)
+        hdfs.delete("/b")
+        hdfs.delete("/b")
+        hdfs.make("/d")
+
+        assert (there, fake.files) == ({"/b": b"1"}, {})
+
+    def test_web_services(self, hdfs):
+        """
+        What a daemon answers comes back unchanged.
+        """
+        assert json.loads(hdfs.call("get", "rm", "/ws/v1/cluster/info")) == {
+            "clusterInfo": {"state": "STARTED"}
+        }
+
+
+class TestRefusals:
+    def test_a_missing_file_is_told_in_hadoops_words(self, hdfs):
+        """
+        One line of them, and what was asked.
+        """
+        with pytest.raises(ClusterError, match=r"(?s)^File /no does not exist\.\n.*read /no"):
+            list(hdfs.open("/no"))
+        with pytest.raises(ClusterError, match="does not exist"):
+            hdfs.list("/no")
+
+    def test_a_target_that_is_there(self, hdfs, fake):
+        """
+        Nothing is overwritten by a rename.
+        """
+        fake.files.update({"/a": b"1", "/b": b"2"})
+
+        with pytest.raises(ClusterError, match="/a cannot become /b"):
+            hdfs.rename("/a", "/b")
+
+    def test_a_relative_path(self, hdfs):
+        """
+        There is no working folder.
+        """
+        with pytest.raises(ClusterError, match="not an absolute path"):
+            hdfs.list("x")
+
+    def test_a_file_that_ends_early(self, hdfs, fake):
+        """
+        Missing bytes are an error, never a short file.
+        """
+        fake.files["/a"], fake.cut = b"1234", 1
+
+        with pytest.raises(ClusterError, match=r"missing|early|IncompleteRead"):
+            list(hdfs.open("/a"))
+
+    def test_a_dead_namenode(self, hdfs, fake):
+        """
+        Nobody listens: an error with the reason.
+        """
+        door = hdfs._door
+        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+
+        with pytest.raises(ClusterError, match="ConnectionRefused"):
+            hdfs.list("/")
+
+    def test_put_to_a_dead_namenode(self, hdfs, fake):
+        """
+        The writer hears why, not that a pipe is broken.
+        """
+        door = hdfs._door
+        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+
+        with pytest.raises(ClusterError, match="ConnectionRefused"):
+            hdfs.put("/x", (bytes(2**20) for _ in range(64)))
+
+
+def children():
+    """
+    Processes that this one has started and that have not been collected.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, NotADirectoryError):
+            continue
+        if fields[1] == str(os.getpid()):
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_reader_that_stops_leaves_no_process(hdfs, fake):
+    """
+    Neither running nor waiting to be collected.
+    """
+    fake.files["/big"] = bytes(32 * 2**20)
+    before = children()
+    reader = hdfs.open("/big")
+    first = len(next(reader))
+    during = len(children()) - len(before)
+    reader.close()
+
+    assert (first, during, children()) == (2**20, 1, before)
+
+
+def test_a_slow_reader_gets_everything(hdfs, fake):
+    """
+    Pipes fill up and empty again.
+    """
+    fake.files["/big"] = bytes(5 * 2**20)
+    size = 0
+    for piece in hdfs.open("/big"):
+        size += len(piece)
+        time.sleep(0.01)
+
+    assert size == 5 * 2**20

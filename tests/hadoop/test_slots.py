@@ -1,0 +1,164 @@
+"""
+Tests for `harness.hadoop.slots`.
+"""
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.hadoop.slots import effective, refusals
+from harness.records.trial import ClusterSpec, NodeSpec
+
+specs = st.builds(
+    ClusterSpec,
+    workers=st.integers(1, 40),
+    node=st.builds(
+        NodeSpec,
+        map_slots=st.integers(1, 16),
+        reduce_slots=st.integers(1, 16),
+        task_memory_bytes=st.integers(256, 4096).map(lambda mb: mb * 2**20),
+    ),
+)
+limits = st.integers(0, 100)
+
+
+def spec(workers=3, map_slots=2, reduce_slots=1, task_mb=512, **site):
+    """
+    A cluster with *site* properties, underscores standing for dots.
+    """
+    node = NodeSpec(map_slots=map_slots, reduce_slots=reduce_slots, task_memory_bytes=task_mb << 20)
+    return ClusterSpec(workers=workers, node=node, site=site)
+
+
+def slots(cluster, **configuration):
+    """
+    Effective slots: of maps and reduces, in the cluster and on a node.
+    """
+    found = effective(cluster, configuration)
+    return (
+        found.map_slots, found.reduce_slots,
+        found.map_slots_per_node, found.reduce_slots_per_node,
+    )  # fmt: skip
+
+
+class TestEffective:
+    def test_all_slots_of_all_nodes(self):
+        """
+        Without limits a job has what the nodes have.
+        """
+        assert slots(spec()) == (6, 3, 2, 1)
+
+    def test_limit_of_the_job_cuts(self):
+        """
+        A limit is cluster-wide; a node's share of it is rounded up.
+        """
+        assert slots(spec(), **{"mapreduce.job.running.map.limit": "4"}) == (4, 3, 2, 1)
+
+    def test_limit_of_the_cluster_cuts(self):
+        """
+        A limit in the site files counts, until the job sets its own; 0 is no limit.
+        """
+        cluster = spec(**{"mapreduce.job.running.map.limit": "2"})
+
+        assert [
+            slots(cluster)[0],
+            slots(cluster, **{"mapreduce.job.running.map.limit": "5"})[0],
+            slots(cluster, **{"mapreduce.job.running.map.limit": "0"})[0],
+        ] == [2, 5, 6]
+
+    def test_large_containers_leave_slots_empty(self):
+        """
+        A node of 2048 MiB holds one map of 1500 MiB, and none beside the application master
+        where only 1536 MiB are left of which 1536 are asked.
+        """
+        cluster = spec(workers=2)
+
+        assert slots(cluster, **{"mapreduce.map.memory.mb": "1500"})[0] == 2
+        assert slots(cluster, **{"mapreduce.map.memory.mb": "1600"})[0] == 1
+
+    @given(specs, limits, limits)
+    def test_laws(self, cluster, maps, reduces):
+        """
+        A node's slots are at most its own, and enough for the cluster's.
+        """
+        found = effective(
+            cluster,
+            {
+                "mapreduce.job.running.map.limit": str(maps),
+                "mapreduce.job.running.reduce.limit": str(reduces),
+            },
+        )
+
+        assert found.map_slots <= found.num_nodes * found.map_slots_per_node
+        assert found.reduce_slots <= found.num_nodes * found.reduce_slots_per_node
+        assert found.map_slots_per_node <= cluster.node.map_slots
+        assert found.reduce_slots_per_node <= cluster.node.reduce_slots
+        assert maps == 0 or found.map_slots <= maps
+
+
+class TestRefusals:
+    @given(specs.filter(lambda s: s.node.task_memory_bytes >= 300 * 2**20))
+    def test_a_cluster_holds_what_it_is_made_for(self, cluster):
+        """
+        Hadoop's defaults run on every cluster whose tasks have room for its sort buffer.
+        """
+        assert refusals(cluster, {}) == []
+
+    @pytest.mark.parametrize(
+        ("configuration", "told"),
+        [
+            ({"mapreduce.map.memory.mb": "4096"}, ["mapreduce.map.memory.mb", "4096", "2048"]),
+            ({"mapreduce.reduce.memory.mb": "2049"}, ["mapreduce.reduce.memory.mb", "2112"]),
+            ({"mapreduce.task.io.sort.mb": "300"}, ["mapreduce.task.io.sort.mb = 300", "273"]),
+            ({"mapreduce.task.io.sort.mb": "4000"}, ["4000", "2047"]),
+            ({"mapreduce.map.java.opts": "-Xmx1g"}, ["mapreduce.map.java.opts", "1024", "512"]),
+            ({"mapreduce.map.cpu.vcores": "65"}, ["mapreduce.map.cpu.vcores = 65", "64"]),
+            ({"yarn.app.mapreduce.am.resource.mb": "9000"}, ["am.resource.mb", "2048"]),
+            ({"mapreduce.map.memory.mb": "much"}, ["mapreduce.map.memory.mb", "'much'"]),
+        ],
+    )
+    def test_names_value_and_limit(self, configuration, told):
+        """
+        One reason, with the property, its value and what there is.
+        """
+        reasons = refusals(spec(), configuration)
+
+        assert len(reasons) == 1
+        assert [t for t in told if t not in reasons[0]] == []
+
+    def test_reduces_that_do_not_exist_are_not_looked_at(self):
+        """
+        A job of maps only may say anything of its reduces.
+        """
+        configuration = {"mapreduce.job.reduces": "0", "mapreduce.reduce.memory.mb": "99999"}
+
+        assert refusals(spec(), configuration) == []
+
+    def test_one_node_shares_with_the_master(self):
+        """
+        On a single worker the application master takes its part before any task.
+        """
+        configuration = {"mapreduce.map.memory.mb": "1600"}
+
+        assert [bool(refusals(spec(workers=n), configuration)) for n in (1, 2)] == [True, False]
+
+    def test_sort_buffer_in_another_heap(self):
+        """
+        Other collectors have room for larger arrays.
+        """
+        configuration = {
+            "mapreduce.task.io.sort.mb": "300",
+            "mapreduce.map.java.opts": "-Xmx400m -XX:+UseParallelGC",
+        }
+
+        assert refusals(spec(), configuration) == []
+
+    def test_all_reasons_at_once(self):
+        """
+        Whoever corrects a file wants to hear everything.
+        """
+        cluster = spec(**{"fs.defaultFS": "file:///", "dfs.blocksize": "32 MiB"})
+        configuration = {"mapreduce.task.io.sort.mb": "0", "mapreduce.map.memory.mb": "4096"}
+
+        assert len(refusals(cluster, configuration)) == 3
