@@ -39,7 +39,13 @@ def show_plan(document: dict[str, object], *, as_json: bool) -> None:
     table(
         ("trial", "cell", "repetition", "use", "state"),
         [
-            (t["id"], t["label"], t["repetition"], "profile" if t["profiling"] else "score", t["state"])
+            (
+                t["id"],
+                t["label"],
+                t["repetition"],
+                "profile" if t["profiling"] else "score",
+                t["state"],
+            )
             for t in trials
         ],
     )

@@ -21,18 +21,23 @@ def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
         harness predict experiments/quick.yaml --json
     """
     from harness.cli.console import print_json, table
-    from harness.running.label import labels
+    from harness.records.grid import label, varying
 
     evaluation = session(file, results_dir, overrides).evaluation()
     predictions = evaluation.predict()
     if as_json:
         print_json({"predictions": [p.model_dump(mode="json") for p in predictions]})
         return
-    names = labels(evaluation.cells)
+    axes = varying(evaluation.cells.values())
+    names = {i: label(cell, axes) for i, cell in evaluation.cells.items()}
     table(
         ("cell", "model", "job, s", "map task, s", "reduce task, s"),
         [
-            (names[p.cell], p.model, *(_seconds(s) for s in (p.job_s, p.map_task_s, p.reduce_task_s)))
+            (
+                names[p.cell],
+                p.model,
+                *(_seconds(s) for s in (p.job_s, p.map_task_s, p.reduce_task_s)),
+            )
             for p in predictions
         ],
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.store import Run
 
 
-class OnError(click.ParamType):
+class OnError(click.ParamType[tuple[str, int]]):
     """``stop``, ``skip`` or ``retry:N``; converts to a policy and a number of retries."""
 
     name = "stop|skip|retry:N"
@@ -28,7 +28,7 @@ class OnError(click.ParamType):
         word, _, number = str(value).partition(":")
         if word == "retry" and number.isdecimal() and 1 <= int(number) <= 10:
             return "skip", int(number)
-        self.fail(f"{value!r} is not stop, skip or retry:N with N from 1 to 10", param, ctx)
+        return self.fail(f"{value!r} is not stop, skip or retry:N with N from 1 to 10", param, ctx)
 
 
 def run_options(function: F) -> F:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import median
+from pathlib import Path
+from statistics import fmean, median
 
 from harness.errors import DataError, HarnessError, MissingStatistic
 from harness.hadoop.properties import job_config
@@ -17,21 +18,27 @@ from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.models import MODELS
 from harness.parsing.container_log import read_spills
+from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
-from harness.profiling import fit_profile
+from harness.profiling import fit_profile, fit_speed
 from harness.profiling.observation import Observation
 from harness.records.experiment import Experiment
+from harness.records.grid import label, varying
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
-from harness.records.trace import Spill
+from harness.records.trace import JobTrace, Spill
 from harness.records.trial import Cell, Trial, TrialRecord
-from harness.running.execute import PROBE_LOG
+from harness.reports import REPORTS
+from harness.reports.data import ReportData
+from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.probe import rate
 from harness.scoring import score
 from harness.scoring.measured import measured
 from harness.store import Run
 from harness.workloads import WORKLOADS
+
+REPORT_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
 
 
 @dataclass
@@ -62,11 +69,15 @@ class Evaluation:
 
     def profile(self) -> dict[str, Profile]:
         """Fit one profile per workload on the profiling trials, and store them."""
-        profiles = {}
-        for name in dict.fromkeys(c.workload.name for c in self.cells.values()):
-            if observations := [self._observe(r) for r in self._profiling(name)]:
-                profiles[name] = fit_profile(name, observations)
-                self.run.write_profile(profiles[name])
+        seen: dict[str, list[Observation]] = {}
+        for record in self.done.values():
+            if record.trial.profiling:
+                seen.setdefault(record.trial.cell.workload.name, []).append(self._observe(record))
+        # One machine, one reference speed: all workloads of the run share it.
+        speed = fit_speed([o for observations in seen.values() for o in observations])
+        profiles = {name: fit_profile(name, mine, speed) for name, mine in seen.items()}
+        for profile in profiles.values():
+            self.run.write_profile(profile)
         if not profiles:
             raise DataError(
                 "no profiling trial has ended well",
@@ -91,9 +102,52 @@ class Evaluation:
     def score(self) -> ScoreBook:
         """Compare the sealed predictions with the measured cells, and store the scores."""
         self.run.check_seal()
-        book = score(self.run.read_predictions(), self.measurements())
+        answers = [p for mine in self.run.read_predictions().values() for p in mine]
+        book = score(answers, self.measurements())
         self.run.write_scores(book)
         return book
+
+    def report(self) -> list[Path]:
+        """Write the report in every format; the first path is the one to open."""
+        data = self.report_data()
+        return [self.run.write_report(n, REPORTS[k].render(data)) for k, n in REPORT_FILES.items()]
+
+    def report_data(self) -> ReportData:
+        """Everything the report shows."""
+        records, axes = self.run.trials(), varying(self.cells.values())
+        return ReportData(
+            experiment=self.experiment,
+            cells={i: (cell, label(cell, axes)) for i, cell in self.cells.items()},
+            trials=[records[t.id] for t in self.plan if t.id in records],
+            measurements=self.measurements(),
+            predictions=[p for mine in self.run.read_predictions().values() for p in mine],
+            book=self.run.read_scores(),
+            profiles=self.run.read_profiles(),
+            manifest=self.run.manifest(),
+            timelines=self._timelines(),
+            machine={i: self._machine(r) for i, r in records.items()},
+            order=[r.trial.id for r in sorted(records.values(), key=lambda r: r.started_s)],
+            evidence={
+                i: str((self.run.trial_dir(i) / "raw").relative_to(self.run.path)) for i in records
+            },
+        )
+
+    def _timelines(self) -> list[tuple[TrialRecord, JobTrace]]:
+        names = dict.fromkeys(c.workload.name for c in self.cells.values())
+        found = (self.typical(name) for name in names)
+        return [(r, self.run.read_trace(r.trial.id)[0]) for r in found if r]
+
+    def _machine(self, record: TrialRecord) -> dict[str, float]:
+        raw, means = self.run.raw(record.trial.id), {}
+        if MACHINE_LOG in raw.names():
+            with raw.open(MACHINE_LOG) as lines:
+                samples = list(read_machine(lines, MACHINE_LOG))
+            if samples:
+                means["busy"] = fmean(s.busy for s in samples)
+                means["steal"] = fmean(s.steal for s in samples)
+        if (now := self.rate(record)) is not None:
+            means["rate"] = now
+        return means
 
     def measurements(self) -> list[Measurement]:
         """Measured times of every scored trial, raw and at reference speed."""
@@ -115,13 +169,6 @@ class Evaluation:
         with raw.open(PROBE_LOG) as lines:
             samples = list(read_speed(lines, PROBE_LOG))
         return rate(samples, traces[0].submit_s, traces[-1].finish_s)
-
-    def _profiling(self, workload: str) -> list[TrialRecord]:
-        return [
-            r
-            for r in self.done.values()
-            if r.trial.profiling and r.trial.cell.workload.name == workload
-        ]
 
     def _observe(self, record: TrialRecord) -> Observation:
         config, cluster, job_input = question(record.trial.cell)

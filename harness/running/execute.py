@@ -10,12 +10,12 @@ from __future__ import annotations
 import shutil
 import time
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
@@ -35,14 +35,6 @@ OnError = Literal["stop", "skip"]
 PROBE_LOG = "speed.txt"
 MACHINE_LOG = "machine.jsonl"
 _CLUSTERS_LOST = 3
-
-
-class RunCluster(TrialCluster, AbstractContextManager["RunCluster"], Protocol):
-    """A provider's cluster: a context manager that trials run on."""
-
-    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """Last lines of each daemon's log."""
-        ...
 
 
 @dataclass
@@ -111,14 +103,14 @@ class Execution:
                 )
 
     @contextmanager
-    def _cluster(self, spec: ClusterSpec) -> Iterator[RunCluster]:
+    def _cluster(self, spec: ClusterSpec) -> Iterator[TrialCluster]:
         self.talk.say(f"cluster: starting {spec.workers} workers ({spec.provider})")
         started = time.monotonic()
         with PROVIDERS[spec.provider](f"run-{self.run.id}", spec, self.home) as cluster:
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
             yield cluster
 
-    def _runner(self, cluster: RunCluster, spec: ClusterSpec) -> TrialRunner:
+    def _runner(self, cluster: TrialCluster, spec: ClusterSpec) -> TrialRunner:
         logs = self.run.scratch / "inputs"
         logs.mkdir(exist_ok=True)
         inputs = Inputs(cluster.hdfs, JobRunner(cluster, self.limit_s), logs, self.talk.say)
@@ -150,10 +142,10 @@ class Execution:
             outcome = runner.run(trial, folder.raw)
         finished = time.time()
         slice_file(probe_log, at, folder.raw / PROBE_LOG)
-        with samples.open() as lines:
+        with samples.open("rb") as lines:
             mark = disturbed(list(read_machine(lines, MACHINE_LOG)))
         if outcome.cluster_lost:
-            _keep_daemon_logs(runner, folder.raw)
+            _keep_daemon_logs(runner.cluster, folder.raw)
         record = self._record(trial, outcome, (started, finished), mark)
         if warmup:
             folder.discard("warmup", record)
@@ -191,11 +183,6 @@ class Execution:
         self.talk.step(done, total, None if mean is None else mean * waiting, text)
 
 
-def take_down(provider: Callable[..., RunCluster], name: str) -> None:
-    """Take down the cluster *name* that a killed run may have left."""
-    provider.attach(name).down()  # type: ignore[attr-defined]
-
-
 def slice_file(source: Path, start: int, target: Path) -> None:
     """Copy what was written to *source* since it had *start* bytes, from the next whole line on."""
     with source.open("rb") as stream, target.open("wb") as out:
@@ -209,7 +196,6 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _keep_daemon_logs(runner: TrialRunner, raw: Path) -> None:
-    logs = getattr(runner.cluster, "daemon_logs", dict)
-    for name, text in logs(200).items():
+def _keep_daemon_logs(cluster: TrialCluster, raw: Path) -> None:
+    for name, text in cluster.daemon_logs(200).items():
         (raw / f"daemon-{name.replace(' ', '-')}.log").write_text(text)

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from harness.clusters.hdfs import Hdfs
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.running.jobs import JobRunner
@@ -20,30 +21,6 @@ from harness.workloads.base import File, InputPlan, JobCommand, Workload
 
 ROOT = "/harness/input"
 TOLERANCE = 0.01
-
-
-class FileSystem(Protocol):
-    """The file system of a cluster, as the harness uses it."""
-
-    def list(self, path: str) -> list[tuple[str, int, bool]]:
-        """Name, bytes and is-a-folder of everything in the folder *path*."""
-        ...
-
-    def open(self, path: str) -> Iterator[bytes]:
-        """Bytes of the file *path*, in chunks."""
-        ...
-
-    def put(self, path: str, chunks: Iterator[bytes]) -> None:
-        """Write *chunks* to the new file *path*."""
-        ...
-
-    def delete(self, path: str) -> None:
-        """Remove *path* and all below it; nothing happens where there is nothing."""
-        ...
-
-    def rename(self, source: str, target: str) -> None:
-        """Move *source* to *target*."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +36,7 @@ class ReadyInput:
 class Inputs:
     """The inputs of one running cluster."""
 
-    hdfs: FileSystem
+    hdfs: Hdfs
     jobs: JobRunner
     logs: Path
     say: Callable[[str], None]

@@ -1,6 +1,4 @@
-"""
-One Hadoop job at a time: its client process, under a time limit, on a cluster that must stay alive.
-"""
+"""One Hadoop job at a time: its client, under a time limit, on a cluster that must live."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ class TimeLimitError(JobError):
 class JobCluster(Protocol):
     """What running a job asks of a cluster."""
 
-    def client(
-        self, main_class: str, args: Sequence[str], *, log: Path
-    ) -> subprocess.Popen[bytes]:
+    def client(self, main_class: str, args: Sequence[str], *, log: Path) -> subprocess.Popen[bytes]:
         """Start a client JVM on the master; its output goes to *log*."""
         ...
 

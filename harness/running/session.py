@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,17 +26,15 @@ from harness.parsing import jobhistory
 from harness.records.codec import KnownNames, read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand, order
-from harness.records.trial import Trial, Versions
+from harness.records.trial import Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
-from harness.running.execute import Execution, OnError, take_down
+from harness.running.execute import Execution, OnError
 from harness.running.machine import machine_facts
 from harness.running.plan import Plan, make_plan, refuse
 from harness.running.probe import probe_jar
 from harness.running.talk import Talk
 from harness.store import Run, Store
 from harness.workloads import WORKLOADS
-
-TYPICAL_TRIAL_S = 15.0
 
 
 @dataclass
@@ -57,7 +54,7 @@ class Session:
             workloads=tuple(WORKLOADS), models=tuple(MODELS), providers=tuple(PROVIDERS)
         )
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
-        refuse(expand(experiment), refusals, self.source)
+        refuse(expand(experiment), refusals, self.source, self.text)
         return experiment
 
     @cached_property
@@ -94,8 +91,12 @@ class Session:
         self._warn_of_contention()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
+        if run.note:
+            self.talk.say(run.note)
         with run.lock():
-            take_down(PROVIDERS[experiment.cluster.provider], f"run-{run.id}")
+            if PROVIDERS[experiment.cluster.provider].remove(f"run-{run.id}"):
+                self.talk.say("cluster: took down what a killed run had left")
+            self._complete_traces(run)
             run.write_plan(trials)
             run.manifest(self._manifest())
             done = set(run.trials())
@@ -120,20 +121,15 @@ class Session:
 
     def collect(self) -> int:
         """Make the trace tables again from the raw logs; return how many trials have them."""
-        run, count = self.latest(), 0
+        run = self.latest()
         with run.lock():
-            for trial_id, record in run.trials().items():
-                raw = run.raw(trial_id)
-                names = sorted(n for n in raw.names() if n.endswith("-history.jhist"))
-                traces = []
-                for name in names:
-                    with raw.open(name) as lines:
-                        traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
-                if record.state == "done" and not traces:
-                    raise DataError(f"trial {trial_id} has no history", where=str(run.path))
-                run.write_trace(trial_id, traces)
-                count += bool(traces)
-        return count
+            return sum(make_trace(run, record) for record in run.trials().values())
+
+    def _complete_traces(self, run: Run) -> None:
+        """Make the traces of trials after which the run was killed."""
+        for trial_id, record in run.trials().items():
+            if not run.has_trace(trial_id):
+                make_trace(run, record)
 
     def evaluation(self, run: Run | None = None) -> Evaluation:
         """Give the newest run (or *run*) to be profiled, predicted, scored, reported."""
@@ -163,6 +159,23 @@ class Session:
             "seed": self.experiment.seed,
             "overrides": list(self.overrides),
         }
+
+
+def make_trace(run: Run, record: TrialRecord) -> bool:
+    """Make the trace tables of a trial from its raw logs; `False`: it left no history."""
+    trial_id, traces = record.trial.id, []
+    raw = run.raw(trial_id)
+    for name in sorted(n for n in raw.names() if n.endswith("-history.jhist")):
+        with raw.open(name) as lines:
+            traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
+    if record.state == "done" and not traces:
+        raise DataError(
+            f"trial {trial_id} has no history",
+            where=str(run.trial_dir(trial_id)),
+            fix="its logs were removed: move the trial's folder away and run it again",
+        )
+    run.write_trace(trial_id, traces)
+    return bool(traces)
 
 
 def check_readable(path: Path) -> str:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from harness.clusters.hdfs import Hdfs
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
 from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialState, WorkloadSpec
-from harness.running.inputs import FileSystem, Inputs, ReadyInput
+from harness.running.inputs import Inputs, ReadyInput
 from harness.running.jobs import JobCluster, JobRunner, TimeLimitError, job_id
 from harness.workloads import WORKLOADS
 from harness.workloads.base import File, Workload
@@ -33,7 +34,7 @@ _HISTORY_WAIT_S = 30.0
 class TrialCluster(JobCluster, Protocol):
     """What a trial asks of a cluster."""
 
-    hdfs: FileSystem
+    hdfs: Hdfs
 
     def await_idle(self, timeout_s: float) -> None:
         """Return when no application holds a container."""
@@ -41,6 +42,10 @@ class TrialCluster(JobCluster, Protocol):
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy the logs of all containers of an application below *into*."""
+        ...
+
+    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
+        """Return the last lines of each daemon's log, by its name."""
         ...
 
     def site_properties(self) -> dict[str, str]:
@@ -122,13 +127,9 @@ class TrialRunner:
                 raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
         first = outcome.traces[0]
         records = ready.sample.get("records")
-        if wrong := unbalanced(
-            first, uses_combiner=workload.uses_combiner, input_records=records
-        ):
+        if wrong := unbalanced(first, uses_combiner=workload.uses_combiner, input_records=records):
             raise JobError(f"the counters of {first.job_id} do not add up: {wrong}")
-        verdict = workload.verdict(
-            spec, self._parts(workload.outputs(spec, output)), ready.sample
-        )
+        verdict = workload.verdict(spec, self._parts(workload.outputs(spec, output)), ready.sample)
         if not verdict.right:
             raise JobError(f"wrong output of {spec.name}: {verdict.reason}")
 
@@ -199,8 +200,8 @@ class _Clock:
         self.seconds[name], self.last = now - self.last, now
 
 
-def find(hdfs: FileSystem, root: str, word: str, depth: int = 6) -> Iterator[str]:
-    """Paths of the files below *root* whose names hold *word*; a folder that is not there is empty."""
+def find(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str]:
+    """Paths of the files below *root* whose names hold *word*; no folder, no files."""
     try:
         entries = hdfs.list(root)
     except HarnessError:

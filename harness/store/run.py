@@ -93,6 +93,13 @@ class Run:
             remove_tree(self._incoming)
             yield
 
+    @property
+    def scratch(self) -> Path:
+        """A folder for what is of use only while the run is locked."""
+        folder = self._incoming / "scratch"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
     # The plan and its trials.
 
     def write_plan(self, trials: Iterable[Trial]) -> None:
