@@ -39,20 +39,29 @@ def ensure_archive(home: HadoopHome) -> None:
         return
     say("class-data archive (about half a minute, once per JDK)")
     part = home.path / f"part-{os.getpid()}.jsa"
-    done = subprocess.run(
-        [
-            home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={CLASS_LIST}",
-            f"-XX:SharedArchiveFile={part}", "-XX:+UseSerialGC", "-cp", str(home.path_jar),
-        ],
-        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-    )  # fmt: skip
-    if done.returncode != 0 or not part.is_file():
+    lists = [[CLASS_LIST, _lambda_list(home)], [CLASS_LIST]]
+    if not any(_dump(home, files, part) for files in lists if all(f.is_file() for f in files)):
         part.unlink(missing_ok=True)
         say("this JDK makes no archive; everything starts without it, slower")
         return
     for old in home.path.glob("classes-*.jsa"):
         old.unlink()
     part.replace(home.path / f"classes-{home.archive_key()}.jsa")
+
+
+def _dump(home: HadoopHome, lists: Iterable[Path], archive: Path) -> bool:
+    """Make *archive* of the classes in *lists*; `False` where the JVM does not."""
+    whole = archive.with_suffix(".lst")
+    whole.write_text("".join(file.read_text() for file in lists))
+    done = subprocess.run(
+        [
+            home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={whole}",
+            f"-XX:SharedArchiveFile={archive}", "-XX:+UseSerialGC", "-cp", str(home.path_jar),
+        ],
+        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+    )  # fmt: skip
+    whole.unlink()
+    return done.returncode == 0 and archive.is_file()
 
 
 def ensure_formatted(home: HadoopHome) -> None:
@@ -115,13 +124,15 @@ def record_classes(home: HadoopHome) -> None:
             if status != 0:
                 raise ClusterError(f"{arguments[0]} ended with {status}", where=log.read_text())
             cluster.await_idle(120)
+        for path in ("info", "nodes", "apps", "metrics"):
+            cluster.http_json(f"/ws/v1/cluster/{path}")
+        cluster.http_json("/ws/v1/history/info", service="jhs")
         _end_gently(cluster)
         lists = sorted(cluster.folder.rglob("*.lst"))
-        names = class_names(line for file in lists for line in file.read_text().splitlines())
-        say(f"{len(names)} classes of {len(lists)} JVMs")
-    part = CLASS_LIST.with_suffix(".part")
-    part.write_text("".join(f"{name}\n" for name in names))
-    part.replace(CLASS_LIST)
+        lines = [line for file in lists for line in file.read_text().splitlines()]
+        say(f"{len(class_names(lines))} classes of {len(lists)} JVMs")
+    _write_lines(CLASS_LIST, class_names(lines))
+    _write_lines(_lambda_list(home), lambda_lines(lines))
 
 
 _JOBS = (
@@ -137,6 +148,21 @@ def class_names(lines: Iterable[str]) -> list[str]:
         line.split(" ")[0] for line in lines if line[:1] not in "#@" and " source: " not in line
     }
     return sorted(name for name in names if name and not _MADE_AT_RUN_TIME.search(name))
+
+
+def lambda_lines(lines: Iterable[str]) -> list[str]:
+    """Lines of a class list that name lambdas; their form is that of one version of the JVM."""
+    return sorted({line for line in lines if line.startswith("@lambda-")})
+
+
+def _lambda_list(home: HadoopHome) -> Path:
+    return SOURCE / f"lambdas-{re.split('[^0-9]', home.java.version)[0]}.lst"
+
+
+def _write_lines(file: Path, lines: Iterable[str]) -> None:
+    part = file.with_suffix(".part")
+    part.write_text("".join(f"{line}\n" for line in lines))
+    part.replace(file)
 
 
 def _end_gently(cluster: LocalCluster) -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from harness.clusters import archive
 from harness.clusters import home as homes
 from harness.clusters.home import HadoopHome, path_jar_bytes, verify
+from harness.clusters.java import Java
 from harness.errors import MachineError
 
 PROJECT = Path(__file__).parents[2]
@@ -284,6 +285,53 @@ class TestArchive:
         ]  # fmt: skip
 
         assert archive.class_names(lines) == ["a/B", "a/B$C", "java/lang/Object"]
+
+    def test_lambdas_are_kept_apart(self):
+        """
+        Their lines are of one version of the JVM, and no class names.
+        """
+        lines = [
+            "a/B",
+            "@lambda-proxy a/B run ()V",
+            "@lambda-form-invoker x",
+            "@lambda-proxy a/B run ()V",
+        ]
+
+        assert archive.lambda_lines(lines) == [
+            "@lambda-form-invoker x",
+            "@lambda-proxy a/B run ()V",
+        ]
+
+    @pytest.mark.parametrize(
+        ("refuses", "made"),
+        [("never", ["a/B\n@lambda-proxy x\n"]), ("lambda", ["a/B\n"]), ("a/B", [])],
+        ids=["all", "no lambdas", "nothing"],
+    )
+    def test_dump_does_without_what_the_jvm_refuses(self, tmp_path, monkeypatch, refuses, made):
+        """
+        First with lambdas, then without; a JVM that makes no archive at all is no error.
+        """
+        launcher = tmp_path / "bin" / "java"
+        launcher.parent.mkdir()
+        launcher.write_text(
+            f"#!{sys.executable}\n"
+            "import pathlib, sys\n"
+            "values = dict(a.split('=', 1) for a in sys.argv if '=' in a)\n"
+            "text = pathlib.Path(values['-XX:SharedClassListFile']).read_text()\n"
+            f"if {refuses!r} in text: sys.exit(1)\n"
+            "pathlib.Path(values['-XX:SharedArchiveFile']).write_text(text)\n"
+        )
+        launcher.chmod(0o755)
+        (tmp_path / "classes.lst").write_text("a/B\n")
+        (tmp_path / "lambdas-17.lst").write_text("@lambda-proxy x\n")
+        (tmp_path / "home").mkdir()
+        monkeypatch.setattr(archive, "SOURCE", tmp_path)
+        monkeypatch.setattr(archive, "CLASS_LIST", tmp_path / "classes.lst")
+        home = HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
+        archive.ensure_archive(home)
+
+        assert [p.read_text() for p in home.path.iterdir()] == made
+        assert (home.archive is not None) == bool(made)
 
     def test_committed_list_is_sorted_and_loadable(self):
         """

@@ -10,6 +10,10 @@ from harness.clusters import gate
 from harness.clusters.inside import waiter
 from harness.errors import ClusterError
 
+COUNTS = [
+    "AppsRunning", "AppsPending", "AllocatedContainers", "PendingContainers", "ReservedContainers",
+]  # fmt: skip
+
 
 class FakeHadoop:
     """
@@ -18,33 +22,26 @@ class FakeHadoop:
 
     def __init__(self, datanodes=("worker1",), nodemanagers=("worker1",), silent=()):
         self.datanodes, self.nodemanagers, self.silent = datanodes, nodemanagers, set(silent)
-        self.metrics, self.asked = {}, []
+        self.metrics, self.asked = dict.fromkeys(COUNTS, 0), []
 
     def fetch(self, host, port, path):
         self.asked.append((host, port))
         kind = {9870: "namenode", 8088: "resourcemanager", 19888: "historyserver"}[port]
-        return {} if kind in self.silent else getattr(self, kind)(path)
+        found = self.beans(path.rpartition(":")[2])
+        return {} if kind in self.silent else {"beans": [found]}
 
-    def namenode(self, path):
+    def beans(self, query):
         live = json.dumps({f"{name}:9866": {} for name in self.datanodes})
-        beans = {
-            "FSNamesystemState": {"FSState": "Operational"},
-            "NameNodeStatus": {"State": "active"},
-            "NameNodeInfo": {"LiveNodes": live},
-        }
-        return {"beans": [beans[path.rpartition("=")[2]]]}
-
-    def resourcemanager(self, path):
-        nodes = [{"nodeHostName": n, "state": "RUNNING"} for n in self.nodemanagers]
+        nodes = json.dumps([{"HostName": n, "State": "RUNNING"} for n in self.nodemanagers])
         return {
-            "info": {"clusterInfo": {"state": "STARTED"}},
-            # 3.5.0 writes a list of one as the one
-            "nodes": {"nodes": {"node": nodes[0] if len(nodes) == 1 else nodes} if nodes else None},
-            "metrics": {"clusterMetrics": self.metrics},
-        }[path.rpartition("/")[2]]
-
-    def historyserver(self, path):
-        return {"historyInfo": {"startedOn": 1}}
+            "service=NameNode,name=FSNamesystemState": {"FSState": "Operational"},
+            "service=NameNode,name=NameNodeStatus": {"State": "active"},
+            "service=NameNode,name=NameNodeInfo": {"LiveNodes": live},
+            "service=ResourceManager,name=ClusterMetrics": {"NumActiveNMs": len(self.nodemanagers)},
+            "service=ResourceManager,name=RMNMInfo": {"LiveNodeManagers": nodes},
+            "service=ResourceManager,name=QueueMetrics,q0=root": self.metrics,
+            "service=JobHistoryServer,name=JvmMetrics": {"GcCount": 0},
+        }[query]
 
 
 @pytest.fixture
@@ -84,7 +81,12 @@ class TestHealthy:
             ),
             (
                 FakeHadoop(BOTH, BOTH, {"namenode"}),
-                ["namenode on master", "datanode on worker1", "datanode on worker2"],
+                [
+                    "namenode on master",
+                    "datanode on worker1",
+                    "datanode on worker2",
+                    "historyserver on master",
+                ],
             ),
             (FakeHadoop(BOTH, BOTH, {"historyserver"}), ["historyserver on master"]),
         ],
@@ -128,19 +130,16 @@ class TestIdle:
         An application without tasks still holds a container.
         """
         hadoop = FakeHadoop()
-        hadoop.metrics = {"appsRunning": 0, "containersAllocated": 1}
+        hadoop.metrics["AllocatedContainers"] = 1
         answer = ask(hadoop, until="idle")
 
-        assert (answer["ok"], answer["silent"]) == (False, ["1 containersAllocated"])
+        assert (answer["ok"], answer["silent"]) == (False, ["1 AllocatedContainers"])
 
     def test_nothing_runs(self, ask):
         """
         All counts are zero.
         """
-        hadoop = FakeHadoop()
-        hadoop.metrics = {"appsRunning": 0, "appsPending": 0, "containersAllocated": 0}
-
-        assert ask(hadoop, until="idle")["ok"]
+        assert ask(FakeHadoop(), until="idle")["ok"]
 
     def test_silence_is_not_idleness(self, ask):
         """
@@ -210,9 +209,9 @@ class TestGate:
         """
         What still runs is told.
         """
-        answer = {"ok": False, "silent": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
+        answer = {"ok": False, "silent": ["1 AppsRunning"], "died": ["nodemanager-worker2"]}
         with pytest.raises(
             ClusterError,
-            match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
+            match=r"not idle after 60 s: nodemanager on worker2 died, 1 AppsRunning",
         ):
             gate.await_idle(lambda question: answer, {"limit_s": 60.0}, where="c")

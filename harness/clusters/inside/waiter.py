@@ -48,18 +48,23 @@ def wait(look: Any, question: dict[str, Any]) -> dict[str, Any]:
 
 
 class Healthy:
-    """The health gate: each daemon is asked until it has answered once."""
+    """
+    The health gate: each daemon is asked until it has answered once.
+
+    All are asked for their JMX beans: the first request to a REST service costs its daemon a second
+    of work, which would be taken from the others' start.
+    """
 
     def __init__(self, question: dict[str, Any]) -> None:
         self.master, self.workers = question["master"], set(question["workers"])
         self.question = question
-        self.left = ["namenode", "datanode", "resourcemanager", "nodemanager", "historyserver"]
+        self.left = ["namenode", "resourcemanager", "datanode", "nodemanager", "historyserver"]
 
     def look(self) -> list[str]:
         """Names of the daemons that are still silent."""
         silent: list[str] = []
         for kind in list(self.left):
-            missing = getattr(self, kind)()
+            missing = self._missing(kind)
             if not missing:
                 self.left.remove(kind)
                 if kind == "namenode":
@@ -67,37 +72,44 @@ class Healthy:
             silent += [f"{kind} on {host}" for host in missing]
         return silent
 
+    def _missing(self, kind: str) -> list[str]:
+        """Hosts on which *kind* is silent; who is known by another only is not asked for early."""
+        known_by = {"datanode": "namenode", "nodemanager": "resourcemanager"}.get(kind)
+        if known_by in self.left:
+            return sorted(self.workers)
+        if kind == "historyserver" and "namenode" in self.left:
+            return [self.master]
+        hosts: list[str] = getattr(self, kind)()
+        return hosts
+
     def namenode(self) -> list[str]:
         """The NameNode is out of safe mode."""
-        state = self._bean("FSNamesystemState").get("FSState")
-        active = self._bean("NameNodeStatus").get("State")
+        state = bean(self.master, 9870, "NameNode", "FSNamesystemState").get("FSState")
+        active = bean(self.master, 9870, "NameNode", "NameNodeStatus").get("State")
         return [] if (state, active) == ("Operational", "active") else [self.master]
 
     def datanode(self) -> list[str]:
         """The NameNode hears every DataNode."""
-        live = json.loads(self._bean("NameNodeInfo").get("LiveNodes", "{}"))
+        info = bean(self.master, 9870, "NameNode", "NameNodeInfo")
+        live = json.loads(info.get("LiveNodes") or "{}")
         return sorted(self.workers - {name.partition(":")[0] for name in live})
 
     def resourcemanager(self) -> list[str]:
-        """The ResourceManager has started."""
-        info = fetch(self.master, 8088, "/ws/v1/cluster/info").get("clusterInfo", {})
-        return [] if info.get("state") == "STARTED" else [self.master]
+        """The ResourceManager counts its nodes."""
+        counts = bean(self.master, 8088, "ResourceManager", "ClusterMetrics")
+        return [] if "NumActiveNMs" in counts else [self.master]
 
     def nodemanager(self) -> list[str]:
         """The ResourceManager hears every NodeManager."""
-        nodes = (fetch(self.master, 8088, "/ws/v1/cluster/nodes").get("nodes") or {}).get("node")
-        listed = nodes if isinstance(nodes, list) else [nodes or {}]
-        running = {n.get("nodeHostName") for n in listed if n.get("state") == "RUNNING"}
+        info = bean(self.master, 8088, "ResourceManager", "RMNMInfo")
+        listed = json.loads(info.get("LiveNodeManagers") or "[]")
+        running = {n.get("HostName") for n in listed if n.get("State") == "RUNNING"}
         return sorted(self.workers - running)
 
     def historyserver(self) -> list[str]:
         """The history server answers."""
-        info = fetch(self.master, 19888, "/ws/v1/history/info").get("historyInfo")
+        info = bean(self.master, 19888, "JobHistoryServer", "JvmMetrics")
         return [] if info else [self.master]
-
-    def _bean(self, name: str) -> dict[str, Any]:
-        beans = fetch(self.master, 9870, f"/jmx?qry=Hadoop:service=NameNode,name={name}")
-        return next(iter(beans.get("beans", [])), {})
 
     def _start_history(self) -> None:
         if self.question.get("control"):
@@ -113,14 +125,20 @@ class Idle:
 
     def look(self) -> list[str]:
         """What is still there."""
-        reply = fetch(self.master, 8088, "/ws/v1/cluster/metrics").get("clusterMetrics")
-        if reply is None:
-            return ["resourcemanager on master"]
+        counts = bean(self.master, 8088, "ResourceManager", "QueueMetrics,q0=root")
         names = (
-            "appsRunning", "appsPending",
-            "containersAllocated", "containersPending", "containersReserved",
+            "AppsRunning", "AppsPending",
+            "AllocatedContainers", "PendingContainers", "ReservedContainers",
         )  # fmt: skip
-        return [f"{reply[name]} {name}" for name in names if reply.get(name)]
+        if any(name not in counts for name in names):
+            return [f"resourcemanager on {self.master}"]
+        return [f"{counts[name]} {name}" for name in names if counts[name]]
+
+
+def bean(host: str, port: int, service: str, name: str) -> dict[str, Any]:
+    """A JMX bean of a daemon, empty while there is none."""
+    beans = fetch(host, port, f"/jmx?qry=Hadoop:service={service},name={name}").get("beans")
+    return next(iter(beans or []), {})
 
 
 def fetch(host: str, port: int, path: str) -> dict[str, Any]:
