@@ -11,7 +11,7 @@ from harness.clusters.inside import waiter
 from harness.errors import ClusterError
 
 COUNTS = [
-    "AppsRunning", "AppsPending", "AllocatedContainers", "PendingContainers", "ReservedContainers",
+    "appsRunning", "appsPending", "containersAllocated", "containersPending", "containersReserved",
 ]  # fmt: skip
 
 
@@ -27,8 +27,11 @@ class FakeHadoop:
     def fetch(self, host, port, path):
         self.asked.append((host, port))
         kind = {9870: "namenode", 8088: "resourcemanager", 19888: "historyserver"}[port]
-        found = self.beans(path.rpartition(":")[2])
-        return {} if kind in self.silent else {"beans": [found]}
+        if kind in self.silent:
+            return {}
+        if path == "/ws/v1/cluster/metrics":
+            return {"clusterMetrics": self.metrics}
+        return {"beans": [self.beans(path.rpartition(":")[2])]}
 
     def beans(self, query):
         live = json.dumps({f"{name}:9866": {} for name in self.datanodes})
@@ -39,7 +42,6 @@ class FakeHadoop:
             "service=NameNode,name=NameNodeInfo": {"LiveNodes": live},
             "service=ResourceManager,name=ClusterMetrics": {"NumActiveNMs": len(self.nodemanagers)},
             "service=ResourceManager,name=RMNMInfo": {"LiveNodeManagers": nodes},
-            "service=ResourceManager,name=QueueMetrics,q0=root": self.metrics,
             "service=JobHistoryServer,name=JvmMetrics": {"GcCount": 0},
         }[query]
 
@@ -130,10 +132,10 @@ class TestIdle:
         An application without tasks still holds a container.
         """
         hadoop = FakeHadoop()
-        hadoop.metrics["AllocatedContainers"] = 1
+        hadoop.metrics["containersAllocated"] = 1
         answer = ask(hadoop, until="idle")
 
-        assert (answer["ok"], answer["silent"]) == (False, ["1 AllocatedContainers"])
+        assert (answer["ok"], answer["silent"]) == (False, ["1 containersAllocated"])
 
     def test_nothing_runs(self, ask):
         """

@@ -118,17 +118,21 @@ class Healthy:
 
 
 class Idle:
-    """Nothing runs: the last application master, which lingers after its job, has gone too."""
+    """
+    Nothing runs: the last application master, which lingers after its job, has gone too.
+
+    Asked of the REST service: the metrics beans are up to 10 s old.
+    """
 
     def __init__(self, question: dict[str, Any]) -> None:
         self.master = question["master"]
 
     def look(self) -> list[str]:
         """What is still there."""
-        counts = bean(self.master, 8088, "ResourceManager", "QueueMetrics,q0=root")
+        counts = fetch(self.master, 8088, "/ws/v1/cluster/metrics").get("clusterMetrics", {})
         names = (
-            "AppsRunning", "AppsPending",
-            "AllocatedContainers", "PendingContainers", "ReservedContainers",
+            "appsRunning", "appsPending",
+            "containersAllocated", "containersPending", "containersReserved",
         )  # fmt: skip
         if any(name not in counts for name in names):
             return [f"resourcemanager on {self.master}"]
