@@ -211,9 +211,9 @@ class TestGate:
         """
         What still runs is told.
         """
-        answer = {"ok": False, "silent": ["1 AppsRunning"], "died": ["nodemanager-worker2"]}
+        answer = {"ok": False, "silent": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
         with pytest.raises(
             ClusterError,
-            match=r"not idle after 60 s: nodemanager on worker2 died, 1 AppsRunning",
+            match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
         ):
             gate.await_idle(lambda question: answer, {"limit_s": 60.0}, where="c")

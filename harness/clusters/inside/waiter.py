@@ -128,8 +128,9 @@ class Idle:
         self.master = question["master"]
 
     def look(self) -> list[str]:
-        """What is still there."""
-        counts = fetch(self.master, 8088, "/ws/v1/cluster/metrics").get("clusterMetrics", {})
+        """What is still there; the beans would not do: they are up to 10 s old."""
+        path = "/ws/v1/cluster/metrics"
+        counts = fetch(self.master, 8088, path).get("clusterMetrics") or {}
         names = (
             "appsRunning", "appsPending",
             "containersAllocated", "containersPending", "containersReserved",
