@@ -29,6 +29,7 @@ OUTPUT = "/harness/output"
 HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
 DONE_KEY = "mapreduce.jobhistory.done-dir"
 _HISTORY_WAIT_S = 30.0
+_EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
 
 
 class TrialCluster(JobCluster, Protocol):
@@ -94,11 +95,12 @@ class TrialRunner:
 
     def _measure(self, trial: Trial, raw: Path, outcome: Outcome) -> None:
         spec, workload = trial.cell.workload, WORKLOADS[trial.cell.workload.name]
+        clock = _Clock(outcome.seconds)
         ready = self.inputs.ensure(workload, spec, self.block_bytes)
         outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
         output = f"{OUTPUT}/{trial.id}"
         self.cluster.hdfs.delete(output)
-        clock = _Clock(outcome.seconds)
+        clock.lap("prepare_s")
         jobs = JobRunner(self.cluster, self.limit_s, deadline=time.monotonic() + self.limit_s)
         for number, command in enumerate(workload.submit(spec, ready.uri, output)):
             log = raw / f"client-{number}.log"
@@ -139,19 +141,21 @@ class TrialRunner:
             if name.startswith("part-") and not is_folder:
                 yield name, self.cluster.hdfs.open(f"{folder}/{name}")
 
-    def _collect_history(self, raw: Path, outcome: Outcome) -> None:
+    def _collect_history(
+        self, raw: Path, outcome: Outcome, wait_s: float = _HISTORY_WAIT_S
+    ) -> None:
         for number, job in enumerate(outcome.job_ids):
-            names = self._await_history(job)
+            names = self._await_history(job, wait_s)
             for name, target in zip(names, ("history.jhist", "conf.xml"), strict=True):
                 write_chunks(raw / f"job-{number}-{target}", self.cluster.hdfs.open(name))
             with (raw / f"job-{number}-history.jhist").open("rb") as lines:
                 outcome.traces.append(jobhistory.read_job(lines, f"job-{number}-history.jhist"))
 
-    def _await_history(self, job: str) -> tuple[str, str]:
+    def _await_history(self, job: str, wait_s: float) -> tuple[str, str]:
         """Paths of a job's history and configuration, once both lie in the done folder."""
         if not job:
             raise JobError("the client's log names no job", fix="read client-0.log of the trial")
-        site, deadline = self.cluster.site_properties(), time.monotonic() + _HISTORY_WAIT_S
+        site, deadline = self.cluster.site_properties(), time.monotonic() + wait_s
         while True:
             for root in (site[HISTORY_KEY], site[DONE_KEY]):
                 found = {n.rpartition("/")[2]: n for n in find(self.cluster.hdfs, root, job)}
@@ -161,7 +165,7 @@ class TrialRunner:
                     return history[0], configuration[0]
             if time.monotonic() > deadline:
                 raise JobError(
-                    f"no history of {job} after {_HISTORY_WAIT_S:g} s",
+                    f"no history of {job} after {wait_s:g} s",
                     where=site[HISTORY_KEY],
                     fix="read the application master's syslog among the trial's container logs",
                 )
@@ -175,17 +179,25 @@ class TrialRunner:
 
     def _keep_evidence(self, raw: Path, outcome: Outcome) -> None:
         """Save what a failed trial left, as far as the cluster still gives it."""
-        logs = sorted(raw.glob("client-*.log"))
-        jobs = outcome.job_ids or [job_id(log) for log in logs]
+        named = [job_id(log) for log in sorted(raw.glob("client-*.log"))]
+        outcome.job_ids = [job for job in named if job]
         try:
+            self._blame_the_dead(outcome)
             if not outcome.cluster_lost:
                 self.cluster.await_idle(timeout_s=60.0)
-            self._collect_containers(raw, jobs)
-            if not outcome.cluster_lost and not outcome.traces and any(jobs):
-                outcome.job_ids = jobs
-                self._collect_history(raw, outcome)
+            self._collect_containers(raw, outcome.job_ids)
+            if not outcome.cluster_lost and not outcome.traces:
+                self._collect_history(raw, outcome, wait_s=_EVIDENCE_WAIT_S)
         except (HarnessError, OSError) as error:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
+            # A job that was refused has no history, and the cluster is none the worse for it.
+            outcome.cluster_lost |= isinstance(error, ClusterError)
+
+    def _blame_the_dead(self, outcome: Outcome) -> None:
+        """Name daemons that have died: whatever failed first, no other trial may run here."""
+        dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
+        if dead:
+            outcome.reason += f" ({', '.join(dead)} died)"
             outcome.cluster_lost = True
 
 
