@@ -123,7 +123,7 @@ class TestLife:
 
         assert (known, LocalCluster.remove("c"), remains()) == ((True, 1), False, ([], []))
 
-    def test_attach_to_nothing(self, home):
+    def test_attach_to_nothing(self, home, tmp_path):
         """
         What is not up can be taken down, and nothing else.
         """
@@ -132,7 +132,7 @@ class TestLife:
 
         assert not nothing.is_up()
         with pytest.raises(ClusterError, match="'nothing' is not up"):
-            nothing.client("Main", [], log=Path("log"))
+            nothing.client("Main", [], log=tmp_path / "log")
 
     def test_a_name_is_taken_once(self, cluster):
         """
