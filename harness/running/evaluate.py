@@ -211,10 +211,11 @@ class Evaluation:
         )
 
     def typical(self, workload: str) -> TrialRecord | None:
-        """Trial of *workload* whose job time is the median of its largest scored cell."""
+        """Trial with the median job time in the largest cell of *workload*, a scored one if any."""
         mine = [r for r in self.done.values() if r.trial.cell.workload.name == workload]
         if not mine:
             return None
+        mine = [r for r in mine if not r.trial.profiling] or mine
         largest = max(mine, key=lambda r: (r.trial.cell.workload.input_bytes, r.trial.cell.id))
         same = [r for r in mine if r.trial.cell.id == largest.trial.cell.id]
         times = {r.trial.id: self.run.read_trace(r.trial.id)[0].job_s for r in same}

@@ -10,8 +10,8 @@ from __future__ import annotations
 import shutil
 import time
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -62,17 +62,22 @@ class Execution:
         self._report(total - len(waiting), total, len(waiting), "")
         with self._probe() as probe_log:
             for _, group in groupby(waiting, key=lambda t: t.cell.cluster.id):
-                for record in self._on_cluster(list(group), probe_log):
-                    failed += record.state != "done"
-                    waiting.pop(0)
-                    self._tell(record, total - len(waiting), total, len(waiting))
-                    if record.state != "done" and self.on_error == "stop":
-                        raise JobError(
-                            f"trial {record.trial.id} {record.state}: {record.reason}",
-                            where=str(self.run.trial_dir(record.trial.id)),
-                            fix="read its logs, or go on past failures with --on-error skip",
-                        )
+                # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
+                with closing(self._on_cluster(list(group), probe_log)) as records:
+                    for record in records:
+                        failed += record.state != "done"
+                        waiting.pop(0)
+                        self._tell(record, total - len(waiting), total, len(waiting))
+                        self._stop_if_asked(record)
         return failed
+
+    def _stop_if_asked(self, record: TrialRecord) -> None:
+        if record.state != "done" and self.on_error == "stop":
+            raise JobError(
+                f"trial {record.trial.id} {record.state}: {record.reason}",
+                where=str(self.run.trial_dir(record.trial.id)),
+                fix="read its logs, or go on past failures with --on-error skip",
+            )
 
     @contextmanager
     def _probe(self) -> Iterator[Path]:
@@ -80,27 +85,30 @@ class Execution:
         with SpeedProbe(log=log):
             yield log
 
-    def _on_cluster(self, trials: list[Trial], probe_log: Path) -> Iterator[TrialRecord]:
+    def _on_cluster(self, trials: list[Trial], probe_log: Path) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
         spec, lost = trials[0].cell.cluster, 0
         while trials:
             with self._cluster(spec) as cluster:
                 runner = self._runner(cluster, spec)
-                for number in range(self.warmup):
-                    self._attempt(runner, trials[0], probe_log, warmup=f"{number}")
-                while trials:
-                    record, is_lost = self._trial(runner, trials[0], probe_log)
-                    trials.pop(0)
+                is_lost = self._warm_up(runner, trials[0], probe_log)
+                while trials and not is_lost:
+                    record, is_lost = self._trial(runner, trials.pop(0), probe_log)
+                    lost = 0 if record.state == "done" else lost
                     yield record
-                    if is_lost:
-                        lost += 1
-                        break
+                lost += is_lost
             if lost >= _CLUSTERS_LOST and trials:
                 raise ClusterError(
-                    f"{lost} clusters were lost in this run",
+                    f"{lost} clusters were lost, and no trial was done in between",
                     where=str(self.run.path),
                     fix="read the reasons in the failed trials, then start the command again",
                 )
+
+    def _warm_up(self, runner: TrialRunner, trial: Trial, probe_log: Path) -> bool:
+        """Run *trial* without counting it; tell whether the cluster was lost by that."""
+        return any(
+            self._attempt(runner, trial, probe_log, warmup=True)[1] for _ in range(self.warmup)
+        )
 
     @contextmanager
     def _cluster(self, spec: ClusterSpec) -> Iterator[TrialCluster]:
@@ -132,7 +140,7 @@ class Execution:
         trial: Trial,
         probe_log: Path,
         *,
-        warmup: str = "",
+        warmup: bool = False,
         retried: bool = False,
     ) -> tuple[TrialRecord, bool]:
         folder = self.run.begin_trial(trial)

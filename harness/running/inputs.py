@@ -73,7 +73,7 @@ class Inputs:
             raise JobError(
                 f"input of {spec.name} has {total} bytes, {spec.input_bytes} were asked for",
                 where=folder,
-                fix=f"read the generator's log in {self.logs}",
+                fix="read the generator's log, kept with the trial",
             )
 
     def _files(self, folder: str, plan: InputPlan) -> Iterator[File]:

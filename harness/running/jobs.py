@@ -51,7 +51,7 @@ class JobRunner:
         Run *command* to its end and return its job id.
 
         Raises `JobError` when the client fails, `TimeLimitError` at the time limit, and
-        `ClusterError` as soon as a daemon of the cluster has died.
+        `ClusterError` when a daemon of the cluster has died (seen within a second).
         """
         deadline = min(self.deadline, time.monotonic() + self.limit_s)
         client = self.cluster.client(command.main_class, command.argv(properties), log=log)
@@ -60,6 +60,7 @@ class JobRunner:
         finally:
             _end(client)
         if status != 0:
+            self.check_alive()  # a client often fails because of a daemon: then that is the reason
             raise JobError(
                 f"the client ended with status {status}: {last_line(log)}",
                 where=log.name,

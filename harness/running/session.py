@@ -19,13 +19,14 @@ from typing import Any
 from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
-from harness.errors import DataError, SpecError
+from harness.errors import DataError, ParseError, SpecError
 from harness.hadoop.slots import effective, refusals
 from harness.models import MODELS
 from harness.parsing import jobhistory
 from harness.records.codec import KnownNames, read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand, order
+from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError
@@ -99,7 +100,8 @@ class Session:
             self._complete_traces(run)
             run.write_plan(trials)
             run.manifest(self._manifest())
-            done = set(run.trials())
+            planned = {t.id for t in trials}
+            done = planned & set(run.trials())
             self.talk.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
             execution = Execution(
                 run=run,
@@ -113,7 +115,8 @@ class Session:
             )
             execution.execute(trials, done)
             run.finish()
-        return run, sum(r.state != "done" for r in run.trials().values())
+        ended = (r for i, r in run.trials().items() if i in planned)
+        return run, sum(r.state != "done" for r in ended)
 
     def latest(self) -> Run:
         """The newest run of the experiment; `DataError` where there is none."""
@@ -162,12 +165,18 @@ class Session:
 
 
 def make_trace(run: Run, record: TrialRecord) -> bool:
-    """Make the trace tables of a trial from its raw logs; `False`: it left no history."""
-    trial_id, traces = record.trial.id, []
-    raw = run.raw(trial_id)
-    for name in sorted(n for n in raw.names() if n.endswith("-history.jhist")):
-        with raw.open(name) as lines:
-            traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
+    """
+    Make the trace tables of a trial from its raw logs; `False`: it left no history.
+
+    A failed trial may have failed because its history cannot be read: then it has no trace.
+    """
+    trial_id = record.trial.id
+    try:
+        traces = _read_histories(run, trial_id)
+    except ParseError:
+        if record.state == "done":
+            raise
+        traces = []
     if record.state == "done" and not traces:
         raise DataError(
             f"trial {trial_id} has no history",
@@ -176,6 +185,14 @@ def make_trace(run: Run, record: TrialRecord) -> bool:
         )
     run.write_trace(trial_id, traces)
     return bool(traces)
+
+
+def _read_histories(run: Run, trial_id: str) -> list[JobTrace]:
+    traces, raw = [], run.raw(trial_id)
+    for name in sorted(n for n in raw.names() if n.endswith("-history.jhist")):
+        with raw.open(name) as lines:
+            traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
+    return traces
 
 
 def check_readable(path: Path) -> str:

@@ -7,6 +7,7 @@ job, the output is checked; the next trial starts when its container is gone.
 
 from __future__ import annotations
 
+import shutil
 import time
 
 from collections.abc import Iterator, Sequence
@@ -179,7 +180,11 @@ class TrialRunner:
 
     def _keep_evidence(self, raw: Path, outcome: Outcome) -> None:
         """Save what a failed trial left, as far as the cluster still gives it."""
-        named = [job_id(log) for log in sorted(raw.glob("client-*.log"))]
+        clients = sorted(raw.glob("client-*.log"))
+        if not clients:  # it ended before its own jobs: what made its input is of interest
+            for log in self.inputs.logs.glob("generate-*.log"):
+                shutil.copy(log, raw)
+        named = map(job_id, clients)
         outcome.job_ids = [job for job in named if job]
         try:
             self._blame_the_dead(outcome)
