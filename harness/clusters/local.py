@@ -336,8 +336,11 @@ def _remove(folder: Path) -> bool:
     state = ClusterState.load(folder)
     if state is not None:
         states.end_processes(state)
-        holder = _started.pop(state.outer.pid, None)
-        if holder is not None:
-            holder.wait()
+    else:
+        for process in states.holders(folder / "plan.json"):
+            process.kill()
+    for pid, holder in list(_started.items()):
+        if holder.poll() is not None:
+            del _started[pid]
     states.remove_tree(folder)
     return True

@@ -164,6 +164,23 @@ class ClusterState:
         return self.outer.alive() and (self.inner is None or self.inner.alive())
 
 
+def holders(plan: Path) -> list[Process]:
+    """
+    Processes of this user that hold the cluster of *plan*, by their command lines.
+
+    For a state file that was never written, or that another version wrote.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            argv = (entry / "cmdline").read_bytes().split(b"\0")
+            if os.fsencode(plan) in argv and entry.stat().st_uid == os.geteuid():
+                found.append(Process.of(int(entry.name)))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
 def end_processes(state: ClusterState) -> None:
     """End every process of the cluster: the kernel ends all others with the first one inside."""
     for process in (state.inner, state.outer):

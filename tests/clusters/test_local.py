@@ -157,6 +157,24 @@ class TestLife:
 
         assert (second.is_up(), (second.folder / "old").exists()) == (True, False)
 
+    @pytest.mark.parametrize("text", ["", '{"of": "another version"}'])
+    def test_a_damaged_state_file_hides_nobody(self, cluster, home, text):
+        """
+        Processes are known by their command lines too: none outlives its folder.
+        """
+        one = cluster()
+        one.up()
+        plan = str(one.folder / "plan.json")
+        with subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(600)", mark(), plan]
+        ) as lost:
+            state.end_processes(one._state)
+            (one.folder / "state.json").write_text(text)
+            one.down()
+
+            assert lost.wait(timeout=60) == -9
+        assert remains() == ([], [])
+
     def test_starter_killed_before_it_wrote_anything(self, cluster, home):
         """
         The holder that gets no word ends by itself.
