@@ -1,0 +1,131 @@
+"""
+Tests for `harness.running.inputs`, on a file system in memory.
+"""
+
+import pytest
+
+from harness.errors import JobError
+from harness.records.trial import WorkloadSpec
+from harness.running.inputs import ROOT, Inputs
+from harness.running.jobs import JobRunner
+from harness.workloads import WORKLOADS
+from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap
+
+TERASORT, WORDCOUNT = WORKLOADS["terasort"], WORKLOADS["wordcount"]
+
+
+def rows(size=6_000_000, **rest):
+    """
+    TeraGen's rows.
+    """
+    return WorkloadSpec(name="terasort", input_bytes=size, **rest)
+
+
+def text(size=300_000, **rest):
+    """
+    Generated text.
+    """
+    return WorkloadSpec(name="wordcount", input_bytes=size, **rest)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """
+    Inputs of a new cluster, on which some jobs go wrong.
+    """
+
+    def build(**mishaps):
+        cluster = FakeCluster(Clusters(**mishaps))
+        return Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, said.append), cluster
+
+    said = []
+    return build
+
+
+def folders(cluster):
+    """
+    Names of the inputs that lie in the file system.
+    """
+    return {n for n, _, _ in cluster.hdfs.list(ROOT)}
+
+
+class TestEnsure:
+    def test_a_job_makes_the_input(self, make):
+        """
+        The files are those of the plan, under its key, and the sample was taken from them.
+        """
+        inputs, cluster = make()
+
+        ready = inputs.ensure(TERASORT, rows(), BLOCK)
+
+        found = cluster.hdfs.list(ready.uri)
+        assert [(n, size) for n, size, _ in found] == [(f.name, f.bytes) for f in ready.plan.files]
+        assert folders(cluster) == {ready.plan.key}
+        assert ready.sample["records"] == 60_000
+
+    def test_files_are_put(self, make):
+        """
+        A workload that makes its own files needs no job; their words are counted where they lie.
+        """
+        inputs, cluster = make()
+
+        ready = inputs.ensure(WORDCOUNT, text(), BLOCK // 16)
+
+        data = b"".join(
+            b"".join(cluster.hdfs.open(f"{ready.uri}/{f.name}")) for f in ready.plan.files
+        )
+        assert len(data) == 300_000
+        assert ready.sample["words"] == len(data.split())
+        assert cluster.clients == []
+
+    def test_is_made_once_per_content(self, make):
+        """
+        TeraGen's rows do not depend on the seed: one input; text does: two.
+        """
+        inputs, cluster = make()
+
+        same = [inputs.ensure(TERASORT, rows(seed=s), BLOCK) for s in (1, 2)]
+        other = [inputs.ensure(WORDCOUNT, text(seed=s), BLOCK) for s in (1, 2)]
+
+        assert same[0] is same[1]
+        assert other[0].uri != other[1].uri
+        assert cluster.clusters.jobs == ["teragen"]
+
+    def test_nothing_half_made_lies_under_the_key(self, make):
+        """
+        A generator that fails leaves no input; the next attempt makes it.
+        """
+        inputs, cluster = make(teragen=[Mishap(status=1, says="java.io.IOException: full")])
+
+        with pytest.raises(JobError, match=r"java\.io\.IOException: full"):
+            inputs.ensure(TERASORT, rows(), BLOCK)
+        assert not inputs.ready
+
+        assert inputs.ensure(TERASORT, rows(), BLOCK).plan.key in folders(cluster)
+
+    def test_what_another_left_is_replaced(self, make):
+        """
+        An input of unknown origin is not trusted.
+        """
+        inputs, cluster = make()
+        key = TERASORT.plan_input(rows(), BLOCK).key
+        cluster.hdfs.put(f"{ROOT}/{key}/part-m-00009", [b"foreign"])
+
+        ready = inputs.ensure(TERASORT, rows(), BLOCK)
+
+        assert "part-m-00009" not in {n for n, _, _ in cluster.hdfs.list(ready.uri)}
+
+    @pytest.mark.parametrize(("lost", "refused"), [(599, False), (601, True)])
+    def test_size_within_one_percent(self, make, lost, refused):
+        """
+        A generator that writes less than was asked makes no input.
+        """
+        inputs, cluster = make(teragen=[Mishap(loses=lost)])
+
+        if refused:
+            with pytest.raises(JobError, match="has 5939900 bytes, 6000000 were asked for"):
+                inputs.ensure(TERASORT, rows(), BLOCK)
+        else:
+            inputs.ensure(TERASORT, rows(), BLOCK)
+
+        assert len(folders(cluster) - {TERASORT.plan_input(rows(), BLOCK).key}) == refused
