@@ -141,9 +141,10 @@ class FakeCluster:
     def __init__(self, clusters=None):
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
-        self.clients = []
+        self.clients, self.arguments = [], []
 
     def client(self, main_class, args, *, log):
+        self.arguments.append(tuple(args))
         program, *rest = args
         source, target = [a for a in rest if not a.startswith("-D")]
         number, mishap = self.clusters.next_job(program)

@@ -1,0 +1,235 @@
+"""
+Tests for `harness.running.trial`: a recorded TeraSort on a cluster in memory.
+"""
+
+import pytest
+
+from harness.running import trial as module
+from harness.running.inputs import Inputs
+from harness.running.jobs import JobRunner
+from harness.running.trial import OUTPUT, TrialRunner, find
+from tests.running.fakes import BLOCK, Clusters, FakeCluster, FakeHdfs, Mishap, terasort
+
+
+class Bench:
+    """
+    A runner on a cluster on which some jobs go wrong, and the folder of a trial's logs.
+    """
+
+    def __init__(self, folder, limit_s=10.0, **mishaps):
+        self.raw, logs = folder / "raw", folder / "logs"
+        self.raw.mkdir()
+        logs.mkdir()
+        self.cluster = FakeCluster(Clusters(**mishaps))
+        inputs = Inputs(self.cluster.hdfs, JobRunner(self.cluster, 10.0), logs, lambda _: None)
+        self.runner = TrialRunner(self.cluster, inputs, BLOCK, limit_s)
+
+    def run(self, trial=None):
+        return self.runner.run(trial or terasort(), self.raw)
+
+    @property
+    def logs(self):
+        return sorted(
+            p.relative_to(self.raw).as_posix() for p in self.raw.rglob("*") if p.is_file()
+        )
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """
+    Makes the bench of a test.
+    """
+    return lambda **rest: Bench(tmp_path, **rest)
+
+
+class TestGoodTrial:
+    def test_leaves_all_its_logs(self, bench):
+        """
+        Client, history, configuration, containers: unedited, under the job's own number.
+        """
+        b = bench()
+        outcome = b.run()
+
+        (job,) = outcome.job_ids
+        container = f"{job.replace('job', 'container')}_01_000002"
+        assert (outcome.state, outcome.reason, outcome.cluster_lost) == ("done", "", False)
+        assert b.logs == [
+            "client-0.log", f"containers/worker1/{container}/syslog",
+            "job-0-conf.xml", "job-0-history.jhist",
+        ]  # fmt: skip
+
+    def test_tells_what_was_measured(self, bench):
+        """
+        The trace is that of the job's history, the input that of the plan; its output is gone.
+        """
+        b = bench()
+        outcome = b.run()
+
+        assert [t.job_id for t in outcome.traces] == outcome.job_ids
+        assert (outcome.input_bytes, outcome.num_splits) == (6_000_000, 3)
+        assert set(outcome.seconds) >= {"client_s", "verify_s", "am_exit_s", "logs_s"}
+        assert not [p for p in b.cluster.hdfs.files if p.startswith(OUTPUT)]
+
+    def test_waits_until_the_cluster_is_idle(self, bench):
+        """
+        The next trial does not share the cluster with this one's application master.
+        """
+        b = bench()
+        b.run()
+
+        assert b.cluster.idle_calls == 1
+
+    def test_passes_the_configuration_on(self, bench):
+        """
+        What the experiment sets stands on the client's command line.
+        """
+        b = bench()
+        b.run(terasort(**{"mapreduce.job.reduces": "2"}))
+
+        assert "-Dmapreduce.job.reduces=2" in b.cluster.arguments[-1]
+
+
+class TestFailure:
+    def test_of_the_client(self, bench):
+        """
+        The telling line is the reason; history and container logs are kept all the same.
+        """
+        b = bench(
+            terasort=[Mishap(status=1, says="Error: java.io.IOException: bad codec\n\tat x.Y")]
+        )
+        outcome = b.run()
+
+        assert outcome.state == "failed"
+        assert (
+            outcome.reason
+            == "the client ended with status 1: Error: java.io.IOException: bad codec"
+        )
+        assert {"client-0.log", "job-0-history.jhist"} <= set(b.logs)
+        assert any(name.startswith("containers/") for name in b.logs)
+        assert not outcome.cluster_lost
+
+    def test_of_a_job_that_was_refused(self, bench, monkeypatch):
+        """
+        Nothing ran, so nothing is left but the client's log; the cluster is as good as before.
+        """
+        monkeypatch.setattr(module, "_EVIDENCE_WAIT_S", 0.0)
+        b = bench(terasort=[Mishap(status=1, says="Exception: refused", history=False)])
+        outcome = b.run()
+
+        assert outcome.reason.startswith("the client ended with status 1: Exception: refused (evid")
+        assert not outcome.cluster_lost
+
+    def test_of_the_generator(self, bench):
+        """
+        Its log is kept with the trial that needed the input.
+        """
+        b = bench(teragen=[Mishap(status=1, says="Exception: no space")])
+        outcome = b.run()
+
+        assert (outcome.state, outcome.job_ids) == ("failed", [])
+        assert len(b.logs) == 1
+        assert b.logs[0].startswith("generate-teragen-")
+
+    def test_of_the_output(self, bench):
+        """
+        A fast wrong job is no measurement, even where all counters add up.
+        """
+        b = bench(terasort=[Mishap(swaps=True)])
+        outcome = b.run()
+
+        assert outcome.state == "failed"
+        assert outcome.reason.startswith("wrong output of terasort: part-r-00000: key")
+        assert not outcome.cluster_lost
+
+    def test_of_the_counters(self, bench):
+        """
+        An input of other size than the job says it read.
+        """
+        outcome = bench(teragen=[Mishap(loses=10)]).run()
+
+        assert outcome.state == "failed"
+        assert "do not add up: MAP_INPUT_RECORDS is 60000 and not 59990" in outcome.reason
+
+    def test_of_the_history(self, bench, monkeypatch):
+        """
+        A history that is cut fails the trial with file and line, not the harness.
+        """
+        whole = module.jobhistory.read_job
+        monkeypatch.setattr(
+            module.jobhistory, "read_job", lambda lines, source: whole(list(lines)[:9], source)
+        )
+        b = bench()
+        outcome = b.run()
+
+        assert outcome.state == "failed"
+        assert "job-0-history.jhist" in b.logs
+
+    def test_of_a_client_that_names_no_job(self, bench, monkeypatch):
+        """
+        A client that ends well without a job has measured nothing.
+        """
+        monkeypatch.setattr("harness.running.jobs.job_id", lambda _: "")
+        outcome = bench().run()
+
+        assert (outcome.state, outcome.reason[:29]) == ("failed", "the client's log names no job")
+
+
+class TestLostCluster:
+    def test_after_the_time_limit(self, bench):
+        """
+        The job may still run: nothing else may run beside it.
+        """
+        b = bench(limit_s=0.2, terasort=[Mishap(hangs=True)])
+        outcome = b.run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("timed_out", True)
+        assert outcome.reason == "the job did not end within its time limit (0.2 s)"
+        assert "client-0.log" in b.logs
+        assert b.cluster.clients[-1].returncode is not None
+
+    def test_with_a_dead_daemon(self, bench):
+        """
+        The reason is the daemon's name, whatever failed of it first.
+        """
+        outcome = bench(terasort=[Mishap(kills="datanode on worker2", status=1)]).run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert outcome.reason == "datanode on worker2 died during the job"
+
+    def test_by_a_daemon_that_died_in_silence(self, bench):
+        """
+        A job may survive a daemon; its times are no measurement of the cluster asked for.
+        """
+        b = bench()
+        b.cluster.dead = ["nodemanager on worker1"]
+        outcome = b.run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert outcome.reason == "nodemanager on worker1 died during the job"
+
+    def test_by_a_daemon_behind_another_failure(self, bench):
+        """
+        The file system says what it says; the dead daemon is named beside it.
+        """
+        b = bench(terasort=[Mishap(swaps=True)])
+        b.cluster.dead = ["datanode on worker2"]
+        outcome = b.run()
+
+        assert outcome.reason.startswith("wrong output of terasort")
+        assert outcome.reason.endswith("(datanode on worker2 died)")
+        assert outcome.cluster_lost
+
+
+def test_find_looks_into_folders():
+    """
+    The history server sorts histories by day; other jobs' files are no answer.
+    """
+    hdfs = FakeHdfs()
+    for name in ("/h/a/job_1.jhist", "/h/b/2026/11/21/job_1_conf.xml", "/h/a/job_2.jhist"):
+        hdfs.put(name, [b""])
+
+    assert sorted(find(hdfs, "/h", "job_1")) == [
+        "/h/a/job_1.jhist",
+        "/h/b/2026/11/21/job_1_conf.xml",
+    ]
+    assert list(find(hdfs, "/nowhere", "job_1")) == []
