@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError
@@ -164,6 +164,7 @@ def test_last_line(log, said, telling):
     assert last_line(log) == telling
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=200))
 def test_any_log_has_a_last_line(tmp_path_factory, data):
     """

@@ -1,0 +1,279 @@
+"""
+Tests for `harness.running.execute`: plans on clusters in memory, results on disk.
+"""
+
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import ClusterError, JobError
+from harness.running import execute as module
+from harness.running.execute import MACHINE_LOG, PROBE_LOG, slice_file
+from harness.running.inputs import ROOT
+from tests.running.fakes import Mishap, terasort
+
+BROKEN = Mishap(status=1, says="Error: java.io.IOException: bad codec")
+SLOW = Mishap(hangs=True)
+DEAD = Mishap(kills="datanode on worker2", status=1)
+
+
+def plan(count=3):
+    """
+    Repetitions of one cell.
+    """
+    return [terasort(n) for n in range(count)]
+
+
+def states(run, trials):
+    """
+    How the planned trials ended, in their order; ``-`` for one that did not run.
+    """
+    records = run.trials()
+    return [records[t.id].state if t.id in records else "-" for t in trials]
+
+
+def kept(run, kind):
+    """
+    Folders of what was set aside.
+    """
+    folder = run.path / kind
+    return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
+
+
+class TestGoodRun:
+    def test_commits_every_trial(self, execution, run):
+        """
+        Each with its logs, those of machine and probe among them, its trace and its input's size.
+        """
+        (trial,) = trials = plan(1)
+        failed = execution().execute(trials, set())
+
+        record = run.trials()[trial.id]
+        (trace,) = run.read_trace(trial.id)
+        assert (failed, record.state, record.input_bytes, record.num_splits) == (
+            0, "done", 6_000_000, 3,
+        )  # fmt: skip
+        assert record.job_ids == (trace.job_id,)
+        assert {
+            "client-0.log",
+            "job-0-history.jhist",
+            "job-0-conf.xml",
+            MACHINE_LOG,
+            PROBE_LOG,
+        } <= set(run.raw(trial.id).names())
+        assert record.started_s < record.finished_s
+
+    def test_shares_cluster_and_input(self, execution, run, clusters):
+        """
+        Trials of one cluster run on one start of it, over an input made once.
+        """
+        trials = plan()
+        execution().execute(trials, set())
+
+        assert states(run, trials) == ["done"] * 3
+        assert (len(clusters.started), clusters.running) == (1, 0)
+        assert clusters.jobs == ["teragen", *["terasort"] * 3]
+
+    def test_starts_one_cluster_for_each_kind(self, execution, clusters):
+        """
+        Trials are grouped by cluster; the one before is down when the next comes up.
+        """
+        execution().execute([terasort(0), terasort(1), terasort(0, workers=3)], set())
+
+        assert (len(clusters.started), clusters.running) == (2, 0)
+
+    def test_gives_each_trial_its_own_samples(self, execution, run):
+        """
+        The probe runs all the time; a trial keeps what was sampled during it.
+        """
+        trials = plan()
+        execution().execute(trials, set())
+
+        units = []
+        for trial in trials:
+            with run.raw(trial.id).open(PROBE_LOG) as lines:
+                units.append([int(s.split()[2]) for s in lines if not s.startswith(b"#")])
+        assert units == [[1, 2], [3], [4]]
+
+    def test_warm_up_lies_outside_the_trials(self, execution, run, clusters):
+        """
+        It is run, kept, and never counted.
+        """
+        trials = plan(1)
+        execution(warmup=2).execute(trials, set())
+
+        assert kept(run, "warmup") == [f"{trials[0].id}-1", f"{trials[0].id}-2"]
+        assert list(run.trials()) == [trials[0].id]
+        assert clusters.jobs.count("terasort") == 3
+
+    def test_skips_what_is_done(self, execution, run, clusters):
+        """
+        A second call runs the rest, and a third one starts no cluster.
+        """
+        trials = plan()
+        execution().execute(trials[:1], set())
+        execution().execute(trials, set(run.trials()))
+        assert clusters.jobs.count("terasort") == 3
+
+        execution().execute(trials, set(run.trials()))
+        assert (len(clusters.started), states(run, trials)) == (2, ["done"] * 3)
+
+    def test_tells_how_far_it_is(self, execution):
+        """
+        Done of total after each trial, and no time left at the end.
+        """
+        e = execution()
+        e.execute(plan(), {plan()[0].id})
+
+        assert [step[:2] for step in e.talk.steps] == [(1, 3), (2, 3), (3, 3)]
+        assert [step[2] is None for step in e.talk.steps] == [True, False, False]
+        assert e.talk.steps[-1][2] == 0
+
+
+class TestFailedTrial:
+    def test_is_kept_and_the_run_goes_on(self, execution, run, clusters):
+        """
+        It counts as failed, with reason and logs; the cluster serves the other trials.
+        """
+        clusters.mishaps["terasort"] = [None, BROKEN]
+        trials = plan()
+        failed = execution().execute(trials, set())
+
+        record = run.trials()[trials[1].id]
+        assert (failed, states(run, trials)) == (1, ["done", "failed", "done"])
+        assert record.reason.endswith("Error: java.io.IOException: bad codec")
+        assert "client-0.log" in run.raw(trials[1].id).names()
+        assert len(clusters.started) == 1
+
+    def test_of_wrong_output(self, execution, run, clusters):
+        """
+        Its times are those of a job that did something else.
+        """
+        clusters.mishaps["terasort"] = [Mishap(swaps=True)]
+        trials = plan(2)
+        execution().execute(trials, set())
+
+        assert states(run, trials) == ["failed", "done"]
+
+    def test_stops_the_run_where_asked(self, execution, run, clusters):
+        """
+        With on_error stop the trial is kept, the cluster is down, the rest waits.
+        """
+        clusters.mishaps["terasort"] = [None, BROKEN]
+        trials = plan()
+
+        with pytest.raises(JobError, match=rf"trial {trials[1].id} failed: .* bad codec"):
+            execution(on_error="stop").execute(trials, set())
+        assert states(run, trials) == ["done", "failed", "-"]
+        assert clusters.running == 0
+
+    @pytest.mark.parametrize(
+        ("failures", "state", "set_aside"), [(1, "done", 1), (2, "done", 2), (3, "failed", 2)]
+    )
+    def test_is_run_again(  # noqa: PLR0917 - three of them are fixtures
+        self, execution, run, clusters, failures, state, set_aside
+    ):
+        """
+        The last attempt counts, those before lie in retried/.
+        """
+        clusters.mishaps["terasort"] = [BROKEN] * failures
+        (trial,) = trials = plan(1)
+        execution(retries=2).execute(trials, set())
+
+        assert states(run, trials) == [state]
+        assert kept(run, "retried") == [f"{trial.id}-{n + 1}" for n in range(set_aside)]
+
+
+class TestLostCluster:
+    def test_by_the_time_limit(self, execution, run, clusters):
+        """
+        The trial is timed_out; the next one runs on a new cluster, with its input made anew.
+        """
+        clusters.mishaps["terasort"] = [SLOW]
+        trials = plan(2)
+        execution(limit_s=0.3).execute(trials, set())
+
+        assert states(run, trials) == ["timed_out", "done"]
+        assert (len(clusters.started), clusters.running) == (2, 0)
+        assert clusters.jobs.count("teragen") == 2
+        assert clusters.started[1].hdfs.list(ROOT)
+
+    def test_by_a_daemon(self, execution, run, clusters):
+        """
+        The trial fails with the daemon's name and last words, and the run goes on.
+        """
+        clusters.mishaps["terasort"] = [None, DEAD]
+        trials = plan()
+        execution(retries=3).execute(trials, set())
+
+        record = run.trials()[trials[1].id]
+        assert states(run, trials) == ["done", "failed", "done"]
+        assert record.reason == "datanode on worker2 died during the job"
+        assert "daemon-datanode-on-worker2.log" in run.raw(trials[1].id).names()
+        assert len(clusters.started) == 2
+
+    def test_by_the_warm_up(self, execution, run, clusters):
+        """
+        No trial is measured on what the warm-up left; none is lost by it either.
+        """
+        clusters.mishaps["terasort"] = [DEAD]
+        trials = plan(2)
+        execution(warmup=1).execute(trials, set())
+
+        assert states(run, trials) == ["done", "done"]
+        assert (len(clusters.started), len(kept(run, "warmup"))) == (2, 2)
+
+    def test_three_in_a_row_end_the_run(self, execution, run, clusters):
+        """
+        A machine that loses every cluster is not worn out; what was not run can still be.
+        """
+        clusters.mishaps["terasort"] = [DEAD] * 4
+        trials = plan(5)
+
+        with pytest.raises(ClusterError, match="3 clusters were lost, and no trial was done"):
+            execution().execute(trials, set())
+        assert states(run, trials) == ["failed"] * 3 + ["-"] * 2
+        assert clusters.running == 0
+
+    def test_three_among_good_trials_do_not(self, execution, run, clusters):
+        """
+        Some cells lose their cluster; the others are measured all the same.
+        """
+        clusters.mishaps["terasort"] = [DEAD, DEAD, None, DEAD]
+        trials = plan(5)
+        execution().execute(trials, set())
+
+        assert states(run, trials) == ["failed", "failed", "done", "failed", "done"]
+
+    def test_that_does_not_come_up(self, execution, run, monkeypatch):
+        """
+        Nothing was measured, so nothing is recorded: the error is the cluster's.
+        """
+
+        def no_cluster(*_):
+            raise ClusterError("no NodeManager on worker1 after 180 s")
+
+        monkeypatch.setattr(module, "PROVIDERS", {"local": no_cluster})
+
+        with pytest.raises(ClusterError, match="no NodeManager on worker1"):
+            execution().execute(plan(), set())
+        assert run.trials() == {}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.binary(max_size=6).filter(lambda s: b"\n" not in s), max_size=6), st.data())
+def test_slice_begins_with_a_whole_line(tmp_path_factory, lines, data):
+    """
+    Every line belongs to one slice: that in which its first byte was written.
+    """
+    source, target = (tmp_path_factory.getbasetemp() / n for n in ("source", "target"))
+    whole = b"".join(line + b"\n" for line in lines)
+    source.write_bytes(whole)
+    start = data.draw(st.integers(0, len(whole)))
+
+    slice_file(source, start, target)
+
+    starts = [i for i in range(len(whole)) if i == 0 or whole[i - 1 : i] == b"\n"]
+    first = min((i for i in starts if i >= start), default=len(whole))
+    assert target.read_bytes() == whole[first:]
