@@ -1,0 +1,263 @@
+"""
+Tests for `harness.running.session`: an experiment file on clusters in memory, results on disk.
+"""
+
+import shutil
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.clusters.home import HadoopHome
+from harness.errors import DataError, SpecError
+from harness.records.trial import TrialRecord
+from harness.running import session as module
+from harness.running.session import Session, check_readable, make_trace
+from tests.running.fakes import VERSIONS, Heard, Mishap
+
+EXPERIMENT = """
+schema: 1
+name: small
+question: How long does the recorded TeraSort take?
+cluster: {workers: 2, site: {dfs.blocksize: 2m}}
+workloads:
+  - {name: terasort, input: 6000000}
+configuration:
+  mapreduce.job.reduces: 2
+  mapreduce.task.io.sort.factor: [3, 10]
+repeat: 2
+warmup: 0
+predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
+"""
+
+
+class Interrupted(Heard):
+    """
+    A user who interrupts once so many trials are done.
+    """
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+
+    def step(self, done, total, left_s, text):
+        super().step(done, total, left_s, text)
+        if done == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def session(tmp_path, clusters, monkeypatch):
+    """
+    Makes a session as a new process would, always with the same results folder.
+    """
+    home = SimpleNamespace(versions=lambda: VERSIONS)
+    monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
+    monkeypatch.setattr(module, "probe_jar", lambda: None)
+    assert clusters.running == 0
+
+    def build(text=EXPERIMENT, talk=None, overrides=()):
+        return Session(text, "small.yaml", tmp_path / "results", overrides, talk or Heard())
+
+    return build
+
+
+@pytest.fixture
+def measured(session):
+    """
+    A session whose run is finished, and the run.
+    """
+    s = session()
+    run, failed = s.measure()
+    assert failed == 0
+    return s, run
+
+
+class TestMeasure:
+    def test_runs_the_whole_plan(self, session):
+        """
+        Every trial of the plan is done, in its order, and the run says what it is.
+        """
+        s = session()
+        run, failed = s.measure()
+
+        by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
+        assert (failed, run.finished) == (0, True)
+        assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
+        assert run.manifest()["versions"]["hadoop"] == "3.5.0"
+        assert run.manifest()["seed"] == 7
+
+    def test_goes_on_where_it_was_interrupted(self, session, clusters):
+        """
+        Interrupted at any trial and started again: the same trials, none lost, none twice.
+        """
+        for after in (1, 3):
+            with pytest.raises(KeyboardInterrupt):
+                session(talk=Interrupted(after)).measure()
+            assert clusters.running == 0
+
+        s = session()
+        run, _ = s.measure()
+
+        assert len(s.store.runs("small")) == 1
+        assert set(run.trials()) == {t.id for t in s.trials}
+        assert clusters.jobs.count("terasort") == 4
+
+    def test_takes_down_what_a_killed_run_left(self, session, clusters):
+        """
+        Before anything is started, by the name that the run gives its cluster.
+        """
+        run, _ = session().measure()
+
+        assert clusters.removed == [f"run-{run.id}"]
+
+    def test_counts_the_failures(self, session, clusters):
+        """
+        Failed trials end a run like others; they are counted, also those of an earlier start.
+        """
+        clusters.mishaps["terasort"] = [Mishap(swaps=True)]
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+
+        run, failed = session().measure()
+
+        assert failed == 1
+        assert sorted(r.state for r in run.trials().values()) == ["done"] * 3 + ["failed"]
+
+    def test_makes_missing_traces(self, session):
+        """
+        A run killed between a trial and its trace has the trace after the next start.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+        run = session().latest()
+        (first, _) = run.trials()
+        expected = run.read_trace(first)
+        shutil.rmtree(run.trial_dir(first) / "trace")
+
+        session().measure()
+
+        assert run.read_trace(first) == expected
+
+    @pytest.mark.parametrize("new", [False, True])
+    def test_a_finished_run_is_left_alone(self, session, measured, new):
+        """
+        The next one is a run of its own.
+        """
+        _, first = measured
+        second, _ = session().measure(new=new)
+
+        assert first.path != second.path
+        assert session().latest().path == second.path
+
+    def test_says_when_tasks_outnumber_cores(self, session, monkeypatch):
+        """
+        Contention is measured only knowingly; the limits of running tasks count.
+        """
+        monkeypatch.setattr("os.cpu_count", lambda: 1)
+        s = session()
+        s.measure()
+
+        assert [x for x in s.talk.lines if x.startswith("warning: 2 containers at once on 1 cores")]
+
+
+class TestPlan:
+    def test_starts_nothing(self, session, clusters):
+        """
+        Without a run everything is pending, and no folder appears.
+        """
+        s = session()
+        plan = s.plan()
+
+        assert plan.pending == s.trials
+        assert (clusters.started, s.results_dir.exists()) == ([], False)
+
+    def test_knows_what_is_done(self, session):
+        """
+        The unfinished run is what would be continued.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(3)).measure()
+
+        assert [p.state for p in session().plan().trials] == ["done"] * 3 + ["pending"]
+
+
+class TestExperiment:
+    def test_that_no_cluster_can_hold(self, session, clusters):
+        """
+        A container larger than a node is refused with its place, before anything is started.
+        """
+        s = session(overrides=("configuration.mapreduce.map.memory.mb=99999",))
+
+        with pytest.raises(SpecError, match=r"mapreduce\.map\.memory\.mb"):
+            s.measure()
+        assert clusters.started == []
+
+    @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+    def test_that_cannot_be_read(self, tmp_path, content):
+        """
+        A missing file and one that is no text.
+        """
+        path = tmp_path / "e.yaml"
+        if content is not None:
+            path.write_bytes(content)
+
+        with pytest.raises(SpecError, match="the experiment file cannot be read"):
+            check_readable(path)
+
+
+class TestCollect:
+    def test_makes_all_traces_again(self, measured):
+        """
+        They are derived from the raw logs, and come out the same.
+        """
+        s, run = measured
+        before = {i: run.read_trace(i) for i in run.trials()}
+        for trial_id in before:
+            shutil.rmtree(run.trial_dir(trial_id) / "trace")
+
+        assert s.collect() == 4
+        assert {i: run.read_trace(i) for i in before} == before
+
+    def test_needs_a_run(self, session):
+        """
+        Nothing to collect is said, not skipped.
+        """
+        with pytest.raises(DataError, match="no run of experiment small"):
+            session().collect()
+
+    @pytest.mark.parametrize(
+        ("state", "history"), [("failed", b"Avro-Json\n{"), ("timed_out", b""), ("failed", None)]
+    )
+    def test_a_failed_trial_may_lack_a_history(self, session, run, state, history):
+        """
+        What broke the trial may have broken its history: it has no trace, and is no obstacle.
+        """
+        record = _commit(session, run, state, history)
+
+        assert not make_trace(run, record)
+        assert run.read_trace(record.trial.id) == ()
+
+    def test_a_done_trial_must_have_one(self, session, run):
+        """
+        Without it the measurement is not there.
+        """
+        record = _commit(session, run, "done", None)
+
+        with pytest.raises(DataError, match="has no history"):
+            make_trace(run, record)
+
+
+def _commit(session, run, state, history):
+    """
+    A trial that ended so, and left this history.
+    """
+    trial = session().trials[0]
+    folder = run.begin_trial(trial)
+    if history is not None:
+        folder.file("job-0-history.jhist").write_bytes(history)
+    record = TrialRecord(
+        trial=trial, state=state, started_s=1.0, finished_s=2.0, reason="why", versions=VERSIONS
+    )
+    folder.commit(record)
+    return record
