@@ -1,0 +1,395 @@
+"""
+Tests for `harness.running.evaluate`: a stored run, made of recorded histories, to its report.
+"""
+
+import json
+import re
+import shutil
+
+from statistics import median
+
+import pytest
+
+from harness.errors import DataError, ModelError
+from harness.models import MODELS
+from harness.records.codec import read_experiment
+from harness.records.grid import expand, order
+from harness.records.profile import Profile
+from harness.records.trial import Cell, ClusterSpec, TrialRecord, WorkloadSpec
+from harness.running.evaluate import REPORT_FILES, Evaluation, place, predict_cell, question
+from harness.running.execute import MACHINE_LOG, PROBE_LOG
+from harness.running.session import make_trace
+from harness.store import Run, Store
+from tests.running.fakes import DATA, VERSIONS, terasort
+
+FACTOR = "mapreduce.task.io.sort.factor"
+EXPERIMENT = """
+schema: 1
+name: recorded
+question: Does the model know the recorded jobs?
+cluster: {workers: 2, site: {dfs.blocksize: 2m}}
+workloads:
+  - {name: terasort, input: 6000000}
+  - {name: wordcount, input: 6000000}
+configuration:
+  mapreduce.job.reduces: 2
+  mapreduce.task.io.sort.mb: 1
+  mapreduce.job.reduce.slowstart.completedmaps: 1.0
+  mapreduce.task.io.sort.factor: [3, 5, 10, 20]
+repeat: 2
+predict: {models: [whatif, whatif-mr2], profile_on: {mapreduce.task.io.sort.factor: [3, 10]}}
+"""
+RATES = (900, 1100, 1000, 1050)
+
+
+def at_rate(history, rate):
+    """
+    The history of the same job on a machine of another speed: it ends later where that is slower.
+    """
+    submit = int(re.search(rb'"submitTime":(\d+)', history)[1])
+    ended = re.search(rb'\{"type":"JOB_FINISHED".*?"finishTime":(\d+)', history)
+    finish = submit + round((int(ended[1]) - submit) * 1000 / rate)
+    start, end = ended.span(1)
+    return history[:start] + b"%d" % finish + history[end:], submit / 1e3
+
+
+def commit(run, trial, state, rate):
+    """
+    A trial as its execution leaves it.
+    """
+    folder = run.begin_trial(trial)
+    if state == "done":
+        history = (DATA / f"{trial.cell.workload.name}.jhist").read_bytes()
+        history, submit_s = at_rate(history, rate)
+        folder.file("job-0-history.jhist").write_bytes(history)
+        samples = (f"{int(1000 * submit_s) + 1000 * n} 0 {rate} 1000000000\n" for n in range(1, 9))
+        folder.file(PROBE_LOG).write_text("".join(samples))
+        container = re.search(rb"container_[0-9]+_[0-9]+_01_000002", history)[0].decode()
+        log = folder.file(f"containers/worker1/{container}/syslog")
+        log.write_bytes((DATA / f"{trial.cell.workload.name}-map.syslog").read_bytes())
+        sample = {"at_s": 1.0, "busy": 0.5, "steal": 0.01, "iowait": 0.0, "runnable": 2,
+                  "available_bytes": 2**33, "memory_pressure": None}  # fmt: skip
+        folder.file(MACHINE_LOG).write_text(json.dumps(sample) + "\n")
+    record = TrialRecord(
+        trial=trial, state=state, started_s=1.0, finished_s=2.0, versions=VERSIONS,
+        reason="" if state == "done" else "the client ended with status 1",
+    )  # fmt: skip
+    folder.commit(record)
+    make_trace(run, record)
+
+
+def fill(folder):
+    """
+    A run in which every profiling trial of wordcount failed.
+    """
+    experiment = read_experiment(EXPERIMENT, "recorded.yaml", ())
+    run = Store(folder).open_run(experiment, EXPERIMENT)
+    trials = order(experiment, expand(experiment), VERSIONS)
+    run.write_plan(trials)
+    rates = {}
+    for trial in trials:
+        lost = trial.profiling and trial.cell.workload.name == "wordcount"
+        nth = rates.setdefault(trial.profiling, iter(RATES * 4))
+        commit(run, trial, "failed" if lost else "done", next(nth))
+    return run
+
+
+def evaluation(run):
+    """
+    What the steps of the command line work on.
+    """
+    return Evaluation(run, run.experiment(), run.read_plan())
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    The run with profiles, sealed predictions and scores; not to be changed.
+    """
+    run = fill(tmp_path_factory.mktemp("results"))
+    e = evaluation(run)
+    e.profile()
+    e.predict()
+    e.score()
+    return run
+
+
+@pytest.fixture
+def copy(stored, tmp_path):
+    """
+    The same run, to be changed.
+    """
+    return Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
+
+
+class TestProfile:
+    def test_is_made_of_profiling_trials_alone(self, stored):
+        """
+        Its four trials fed the profile of TeraSort; WordCount, whose trials failed, has none.
+        """
+        profiles = stored.read_profiles()
+
+        profiling = {
+            t.id for t in stored.read_plan() if t.profiling and t.cell.workload.name == "terasort"
+        }
+        assert list(profiles) == ["terasort"]
+        assert set(profiles["terasort"].trials) == profiling
+        assert profiles["terasort"].ranges[FACTOR] == (3, 10)
+
+    def test_finds_how_speed_enters(self, stored):
+        """
+        The recorded jobs were stretched in proportion to the probe: the coefficient is one.
+        """
+        rates = [
+            evaluation(stored).rate(r)
+            for r in stored.trials().values()
+            if r.trial.profiling and r.state == "done"
+        ]
+        speed = stored.read_profiles()["terasort"].speed
+
+        assert speed.reference_rate == pytest.approx(median(rates))
+        assert speed.coefficient == pytest.approx(1.0, abs=0.01)
+
+    def test_reads_spills_of_the_right_attempt(self, stored):
+        """
+        A container's log belongs to the attempt that ran in it.
+        """
+        e = evaluation(stored)
+        record = next(r for r in e.done.values() if r.trial.cell.workload.name == "terasort")
+        seen = e._observe(record)
+
+        (attempt,) = seen.spills
+        (container,) = {a.container_id for a in seen.trace.attempts if a.attempt_id == attempt}
+        assert container.endswith("_01_000002")
+        assert len(seen.spills[attempt]) == 3
+
+    def test_needs_a_trial(self, tmp_path):
+        """
+        A run without any says so, and what to do.
+        """
+        experiment = read_experiment(EXPERIMENT, "recorded.yaml", ())
+        run = Store(tmp_path).open_run(experiment, EXPERIMENT)
+        run.write_plan(order(experiment, expand(experiment), VERSIONS))
+
+        with pytest.raises(DataError, match="no profiling trial has ended well"):
+            evaluation(run).profile()
+        with pytest.raises(DataError, match="there is no profile"):
+            evaluation(run).predict()
+
+
+class TestPredict:
+    def test_answers_for_every_scored_cell(self, stored):
+        """
+        Each model for each cell that feeds no profile, and for no other.
+        """
+        scored = sorted({t.cell.id for t in stored.read_plan() if not t.profiling})
+
+        assert {
+            m: sorted(p.cell for p in mine) for m, mine in stored.read_predictions().items()
+        } == {
+            "whatif": scored,
+            "whatif-mr2": scored,
+        }
+
+    def test_a_workload_without_profile_is_not_applicable(self, stored):
+        """
+        It is said by name; no other workload's numbers stand in.
+        """
+        cells = evaluation(stored).cells
+        answers = [p for mine in stored.read_predictions().values() for p in mine]
+
+        lacking = {cells[p.cell].workload.name for p in answers if p.job_s is None}
+        reasons = {p.not_applicable for p in answers if p.job_s is None}
+        assert (lacking, reasons) == ({"wordcount"}, {("profile of wordcount",)})
+        assert all(p.job_s > 0 for p in answers if p.job_s is not None)
+
+    def test_a_missing_statistic_is_named(self):
+        """
+        A model that lacks what it requires has no answer.
+        """
+        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
+
+        assert answer.job_s is None
+        assert set(answer.not_applicable) == MODELS["whatif"].required
+
+    def test_a_refusal_is_its_reason(self, monkeypatch):
+        """
+        A field that the equations do not cover is no crash of the whole step.
+        """
+
+        class Refuses:
+            def predict(self, *_):
+                raise ModelError("sort_buffer_mb is 0")
+
+        monkeypatch.setitem(MODELS, "whatif", Refuses())
+        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
+
+        assert (answer.job_s, answer.not_applicable) == (None, ("sort_buffer_mb is 0",))
+
+    def test_does_not_see_the_scored_trials(self, copy):
+        """
+        Without one measurement to be scored, the predictions are the same.
+        """
+        before = copy.read_predictions()
+        for trial in copy.read_plan():
+            if not trial.profiling:
+                shutil.rmtree(copy.trial_dir(trial.id))
+
+        e = evaluation(copy)
+        e.profile()
+        e.predict()
+
+        assert copy.read_predictions() == before
+
+
+class TestMeasurements:
+    def test_are_at_reference_speed_too(self, stored):
+        """
+        Raw times spread with the machine; brought to reference speed they are one.
+        """
+        mine = [m for m in evaluation(stored).measurements() if m.workload == "terasort"]
+        raw, reference = (
+            [times["job_s"] for times in each]
+            for each in ([m.raw_s for m in mine], [m.reference_s for m in mine])
+        )
+
+        assert len(mine) == 4
+        assert max(raw) / min(raw) > 1.1
+        assert max(reference) / min(reference) == pytest.approx(1.0, abs=0.005)
+
+    def test_stand_as_measured_without_a_profile(self, stored):
+        """
+        No profile, no reference speed: both are the raw times, outside of any range.
+        """
+        mine = [m for m in evaluation(stored).measurements() if m.workload == "wordcount"]
+
+        assert len(mine) == 4
+        assert all(m.raw_s == m.reference_s and m.range == "outside" for m in mine)
+
+    def test_without_a_probe(self, copy):
+        """
+        A trial whose probe left nothing has no rate, and stands as measured.
+        """
+        record = next(r for r in evaluation(copy).done.values() if not r.trial.profiling)
+        (copy.trial_dir(record.trial.id) / "raw" / f"{PROBE_LOG}.gz").unlink()
+        e = evaluation(copy)
+
+        (mine,) = [m for m in e.measurements() if m.trial == record.trial.id]
+        assert e.rate(record) is None
+        assert mine.raw_s == mine.reference_s
+
+
+class TestScore:
+    def test_has_every_answer(self, stored):
+        """
+        Cells with an answer are scored both ways, the others counted.
+        """
+        rows = [s for s in stored.read_scores().scores if s.quantity == "job_s"]
+        cells = evaluation(stored).cells
+
+        assert {(s.model, s.speed, cells[s.cell].configuration[FACTOR]) for s in rows} == {
+            (model, speed, factor)
+            for model in ("whatif", "whatif-mr2")
+            for speed in ("raw", "reference")
+            for factor in ("5", "20")
+        }
+        assert {s.range for s in rows if cells[s.cell].configuration[FACTOR] == "5"} == {"inside"}
+        assert {s.range for s in rows if cells[s.cell].configuration[FACTOR] == "20"} == {"outside"}
+
+    @pytest.mark.parametrize(
+        "name", ["predictions/whatif.jsonl", "profiles/terasort.json", "plan.jsonl"]
+    )
+    def test_refuses_what_changed_under_the_seal(self, copy, name):
+        """
+        Nothing may be bettered after the fact.
+        """
+        path = copy.path / name
+        path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
+
+        with pytest.raises(DataError, match=f"{name} changed after it was sealed"):
+            evaluation(copy).score()
+
+    def test_refuses_a_prediction_beside_the_seal(self, copy):
+        """
+        A model that answers after the measurement is no prediction.
+        """
+        copy.write_predictions("late", copy.read_predictions()["whatif"])
+
+        with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
+            evaluation(copy).score()
+
+    def test_comes_out_the_same(self, copy):
+        """
+        Every step may be repeated.
+        """
+        book = copy.read_scores()
+        e = evaluation(copy)
+        e.profile()
+        e.predict()
+
+        assert e.score() == book
+
+
+class TestReport:
+    def test_is_written_in_every_format(self, copy):
+        """
+        The first is the one to open; each holds the question and shows the failed trials.
+        """
+        paths = evaluation(copy).report()
+
+        assert [p.name for p in paths] == list(REPORT_FILES.values())
+        for path in paths:
+            text = path.read_text()
+            assert "Does the model know the recorded jobs?" in text
+            assert "the client ended with status 1" in text
+
+    def test_shows_a_typical_job_of_each_workload(self, stored):
+        """
+        One timeline each, of a cell that was scored.
+        """
+        data = evaluation(stored).report_data()
+
+        names = [(r.trial.cell.workload.name, r.trial.profiling) for r, _ in data.timelines]
+        assert names == [("terasort", False), ("wordcount", False)]
+        assert set(data.machine[data.timelines[0][0].trial.id]) == {"busy", "steal", "rate"}
+
+
+def test_question_is_what_the_plan_says():
+    """
+    A model is told of configuration, effective slots and input; nothing of it was measured.
+    """
+    limited = {"mapreduce.job.reduces": "4", "mapreduce.job.running.map.limit": "1"}
+    config, cluster, job_input = question(terasort(workers=3, **limited).cell)
+
+    assert (config.num_reduces, config.use_combiner) == (4, False)
+    assert (cluster.num_nodes, cluster.map_slots) == (3, 1)
+    assert (job_input.num_splits, job_input.input_bytes) == (3, 6_000_000)
+
+
+@pytest.mark.parametrize(
+    ("size", "factor", "expected"),
+    [
+        (20, "5", "inside"), (10, "5", "edge"), (30, "5", "edge"), (20, "10", "edge"),
+        (9, "5", "outside"), (31, "5", "outside"), (20, "11", "outside"), (10, "2", "outside"),
+        (20, "nan", "outside"), (20, "many", "inside"),
+    ],
+)  # fmt: skip
+def test_place(size, factor, expected):
+    """
+    A cell is as far out as its worst axis; an axis with one value has no edge.
+    """
+    ranges = {"input_bytes": (10, 30), FACTOR: (3, 10), "mapreduce.job.reduces": (2, 2)}
+    cell = Cell(
+        cluster=ClusterSpec(),
+        workload=WorkloadSpec(name="w", input_bytes=size),
+        configuration={FACTOR: factor, "mapreduce.job.reduces": "2", "codec": "a.b.C"},
+    )
+
+    assert place(cell, Profile(workload="w", ranges=ranges)) == expected
+
+
+def test_place_without_a_profile():
+    """
+    Nothing was profiled, so everything is outside.
+    """
+    assert place(terasort().cell, None) == "outside"
