@@ -1,0 +1,189 @@
+"""
+What every workload of `WORKLOADS` keeps to: the same commands for the same asking, and no wrong
+output that passes.
+"""
+
+import json
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
+
+BLOCK = 64 * 1024
+SIZE = 150_000
+pytestmark = pytest.mark.parametrize("name", WORKLOADS)
+
+
+def counted(files):
+    """
+    Every word with its count, the obvious way.
+    """
+    counts = Counter(w for data in files for w in data.split())
+    return b"".join(b"%s\t%d\n" % each for each in sorted(counts.items()))
+
+
+def ordered(files):
+    """
+    All rows in the order of their keys, the obvious way.
+    """
+    data = b"".join(files)
+    return b"".join(sorted((data[i : i + 100] for i in range(0, len(data), 100)), key=_key))
+
+
+def _key(row):
+    return row[:10]
+
+
+# A right output of each workload, computed without its code.
+SOLUTIONS = {"wordcount": counted, "terasort": ordered}
+
+
+def spec_of(name, seed=1, size=SIZE):
+    """
+    A small input.
+    """
+    return WorkloadSpec(name=name, input_bytes=size, seed=seed)
+
+
+def content(name, seed=1):
+    """
+    The input's files: those that the workload makes, or as many random bytes as its job would.
+    """
+    workload, spec = WORKLOADS[name], spec_of(name, seed)
+    made = workload.generate(spec, BLOCK, "/in")
+    if isinstance(made, JobCommand):
+        rng = np.random.default_rng(seed)
+        return {f.name: rng.bytes(f.bytes) for f in workload.plan_input(spec, BLOCK).files}
+    return {n: b"".join(chunks) for n, chunks in made}
+
+
+def judge(name, *outputs, files=None):
+    """
+    What is said of output files with these bytes, for the input *files*.
+    """
+    workload, spec = WORKLOADS[name], spec_of(name)
+    files = files or content(name)
+    sample = workload.sample(spec, ((n, [data]) for n, data in files.items()))
+    # It is kept as JSON between the making of an input and the end of a trial.
+    sample = json.loads(json.dumps(sample))
+    parts = ((f"part-r-{i:05d}", [data]) for i, data in enumerate(outputs))
+    return workload.verdict(spec, parts, sample)
+
+
+def test_commands_are_stable(name):
+    """
+    Planned, generated and submitted twice: the same, and the workload kept nothing in between.
+    """
+
+    def asked(workload, spec):
+        made = workload.generate(spec, BLOCK, "/in")
+        listed = made if isinstance(made, JobCommand) else [(n, b"".join(c)) for n, c in made]
+        return workload.plan_input(spec, BLOCK), listed, workload.submit(spec, "/in", "/out")
+
+    workload = WORKLOADS[name]
+    first = asked(workload, spec_of(name))
+    asked(workload, spec_of(name, seed=2, size=2 * SIZE))
+
+    assert asked(workload, spec_of(name)) == first
+
+
+@settings(max_examples=20)
+@given(size=st.integers(20_000, 10**9), block=st.integers(2**20, 2**28))
+def test_every_file_is_one_split(name, size, block):
+    """
+    No file is larger than a block, none is empty, and all are the size asked for within 1 %.
+    """
+    plan = WORKLOADS[name].plan_input(spec_of(name, size=size), block)
+
+    assert all(0 < f.bytes <= block for f in plan.files)
+    assert abs(plan.bytes - size) <= size / 100
+    assert len({f.name for f in plan.files}) == len(plan.files)
+
+
+def test_key_is_a_name_of_the_content(name):
+    """
+    It becomes a folder's name: one part of a path; another size is another content.
+    """
+    keys = {WORKLOADS[name].plan_input(spec_of(name, size=s), BLOCK).key for s in (SIZE, 2 * SIZE)}
+
+    assert len(keys) == 2
+    assert all(key.replace("-", "").isalnum() for key in keys)
+
+
+def test_reads_and_writes_where_it_is_told(name):
+    """
+    The jobs get the input and the output, and the verdict reads below that output.
+    """
+    workload, spec = WORKLOADS[name], spec_of(name)
+    jobs = workload.submit(spec, "hdfs://m/in", "hdfs://m/out")
+
+    assert "hdfs://m/in" in jobs[0].arguments
+    assert any("hdfs://m/out" in a for a in jobs[-1].arguments)
+    assert workload.outputs(spec, "hdfs://m/out").startswith("hdfs://m/out")
+
+
+def test_configuration_reaches_every_job(name):
+    """
+    What the experiment sets is on each command line, before the arguments.
+    """
+    for job in WORKLOADS[name].submit(spec_of(name), "/in", "/out"):
+        argv = job.argv({"mapreduce.job.reduces": "3"})
+        assert argv.index("-Dmapreduce.job.reduces=3") < argv.index(job.arguments[0])
+
+
+def test_right_output_passes(name):
+    """
+    One that was computed in another way than the workload's own.
+    """
+    files = content(name)
+    verdict = judge(name, SOLUTIONS[name](files.values()), files=files)
+
+    assert (verdict.right, verdict.reason) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda _: b"", id="empty"),
+        pytest.param(lambda out: out[: len(out) // 2], id="half"),
+        pytest.param(lambda out: out + out[-100:], id="repeated end"),
+        pytest.param(lambda out: out[len(out) // 100 * 50 :] + out[:50], id="turned"),
+        pytest.param(lambda out: bytes(len(out)), id="zeros"),
+        pytest.param(lambda out: out[:20] + bytes([out[20] ^ 1]) + out[21:], id="one bit"),
+    ],
+)
+def test_wrong_output_fails(name, spoil):
+    """
+    However it is wrong, the verdict says so and why, in plain characters.
+    """
+    files = content(name)
+    verdict = judge(name, spoil(SOLUTIONS[name](files.values())), files=files)
+
+    assert not verdict.right
+    assert verdict.reason
+    assert verdict.reason.isascii()
+    assert verdict.reason.isprintable()
+
+
+def test_output_of_another_input_fails(name):
+    """
+    A job that read something else was right about something else.
+    """
+    verdict = judge(name, SOLUTIONS[name](content(name, seed=2).values()))
+
+    assert not verdict.right
+
+
+def test_no_output_fails(name):
+    """
+    A job without a single file did nothing.
+    """
+    assert not judge(name).right
