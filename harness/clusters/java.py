@@ -17,6 +17,8 @@ _FIX = (
     "apt-get install -y openjdk-17-jdk-headless"
     "  (elsewhere: install a JDK 17 and set JAVA_HOME to its folder)"
 )
+# What was chosen by hand is not cured by a package.
+_FIX_CHOICE = "unset JAVA_HOME, or set it to the folder of a JDK 17 or newer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,18 @@ class Java:
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Locate the JDK of ``JAVA_HOME`` or of ``PATH``; `MachineError` unless it is 17 or newer."""
     home, source = _home(environment)
+    fix = _FIX_CHOICE if environment.get("JAVA_HOME") else _FIX
     if not (home / "bin" / "java").is_file():
-        raise MachineError(f"no java in {home}/bin", where=source, fix=_FIX)
+        raise MachineError(f"no java in {home}/bin", where=source, fix=fix)
     if not (home / "bin" / "javac").is_file():
-        raise MachineError(f"{home} is a Java runtime without javac", where=source, fix=_FIX)
+        raise MachineError(f"{home} is a Java runtime without javac", where=source, fix=fix)
     version = _version(home)
     major = re.match(r"(\d+)", version.removeprefix("1."))
     if major is None or int(major[1]) < OLDEST:
         raise MachineError(
             f"Java {version or '(no version)'} is too old: Hadoop 3.5 needs {OLDEST} or newer",
             where=source,
-            fix=_FIX,
+            fix=fix,
         )
     return Java(home, version)
 

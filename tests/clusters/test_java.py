@@ -54,7 +54,9 @@ def test_old_java_is_refused(jdk, version):
     """
     The error shows the version, where it was found, and a command.
     """
-    with pytest.raises(MachineError, match=r"(?s)Hadoop 3\.5 needs 17.*JAVA_HOME.*apt-get install"):
+    with pytest.raises(
+        MachineError, match=r"(?s)Hadoop 3\.5 needs 17.*JAVA_HOME=.*unset JAVA_HOME"
+    ):
         find_java({"JAVA_HOME": str(jdk(version))})
 
 
@@ -75,3 +77,14 @@ def test_no_java_at_all(tmp_path):
     with pytest.raises(MachineError, match="no java in") as raised:
         find_java({"JAVA_HOME": str(tmp_path)})
     assert raised.value.exit_status == 3
+
+
+def test_a_package_is_named_where_nothing_was_chosen(jdk, tmp_path_factory):
+    """
+    Without JAVA_HOME an old Java on the path is cured by installing a newer one.
+    """
+    home, commands = jdk("11.0.2+9"), tmp_path_factory.mktemp("commands")
+    (commands / "java").symlink_to(home / "bin" / "java")
+
+    with pytest.raises(MachineError, match=r"(?s)on PATH.*apt-get install"):
+        find_java({"PATH": str(commands)})
