@@ -129,7 +129,7 @@ def read_sums(file: Path) -> dict[str, str]:
 def verify(home: Path, sums: dict[str, str]) -> None:
     """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
     if not (home / "path.jar").is_file():
-        raise MachineError("no Hadoop home", where=str(home), fix=_SETUP)
+        raise MachineError("no Hadoop home", where=_told(home), fix=_SETUP)
     stamp = _stamp(home, sums)
     if _read_json(home / "verified.json") == stamp:
         return
@@ -138,6 +138,16 @@ def verify(home: Path, sums: dict[str, str]) -> None:
         raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=_SETUP)
     with suppress(OSError):  # somebody else's home is verified again next time
         _write_atomically(home / "verified.json", json.dumps(stamp).encode())
+
+
+def _told(home: Path) -> str:
+    """The folder, and the variable when that is what chose it: a typing error there is seen."""
+    chosen = os.environ.get("HARNESS_HADOOP_HOME")
+    return (
+        f"{home} (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
+        if chosen
+        else str(home)
+    )
 
 
 def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:

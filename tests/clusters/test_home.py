@@ -90,6 +90,15 @@ class TestFind:
             HadoopHome.find()
         assert (raised.value.fix, raised.value.exit_status) == ("make setup", 3)
 
+    def test_nothing_where_the_variable_points(self, source, tmp_path, monkeypatch):
+        """
+        The variable is named, for the mistake may be there.
+        """
+        monkeypatch.setenv("HARNESS_HADOOP_HOME", str(tmp_path / "typo"))
+
+        with pytest.raises(MachineError, match=r"typo \(HARNESS_HADOOP_HOME; unset"):
+            HadoopHome.find()
+
     def test_what_ensure_made(self, source, maven):
         """
         A home that was made is found, with its versions.
