@@ -19,6 +19,9 @@ from harness.records.yamltree import (
 # After these, the rest of the path is one key: names of properties hold dots.
 _PROPERTIES = (("configuration",), ("cluster", "site"), ("predict", "profile_on"))
 
+# First words of Hadoop's properties; no key of an experiment begins with one.
+_HADOOP = frozenset({"mapreduce", "mapred", "yarn", "dfs", "hadoop", "io", "ipc", "fs"})
+
 
 def apply_overrides(tree: Entries, overrides: Sequence[str], problems: Problems) -> None:
     """
@@ -36,6 +39,13 @@ def apply_overrides(tree: Entries, overrides: Sequence[str], problems: Problems)
                 where="--set",
                 fix="write KEY=VALUE, such as --set cluster.workers=2",
             )
+        if key.strip().partition(".")[0] in _HADOOP:
+            problems.add(
+                at,
+                f"'{shown(key.strip())}' is a property of Hadoop, not a key of the experiment",
+                "put configuration. before it (each job), or cluster.site. (the whole cluster)",
+            )
+            continue
         node = read_tree(value, at.source, problems, override=True)
         _put(tree, _parts(key.strip()), node, at, problems)
 

@@ -264,6 +264,13 @@ class TestOverrides:
 
         assert e.predict.profile_on == {"input": ("33554432", "200000000")}
 
+    @pytest.mark.parametrize("name", ["mapreduce.task.io.sort.mb", "dfs.blocksize"])
+    def test_a_bare_property_is_told_its_place(self, name):
+        """
+        Forgetting `configuration.` is the likeliest slip, and a near key no help.
+        """
+        assert "put configuration. before it" in complaint(f"{name}=600")
+
     @pytest.mark.parametrize(
         ("override", "what"),
         [
