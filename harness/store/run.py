@@ -108,7 +108,7 @@ class Run:
 
     def read_plan(self) -> tuple[Trial, ...]:
         """All trials of the run, in their order."""
-        return tuple(_read_lines(Trial, self.path / PLAN, "plan it: harness plan FILE"))
+        return tuple(_read_lines(Trial, self.path / PLAN, _NEW_RUN))
 
     def begin_trial(self, trial: Trial) -> TrialFolder:
         """Give an empty folder for *trial*, which counts when it is committed."""

@@ -197,3 +197,13 @@ class TestSeal:
 
         with pytest.raises(DataError, match="outside"):
             predicted.check_seal()
+
+
+def test_a_damaged_plan_is_not_cured_by_planning(predicted):
+    """
+    `harness plan` writes nothing, so the message must not send anybody there.
+    """
+    (predicted.path / "plan.jsonl").write_text('{"schema_version": 1}\n')
+
+    with pytest.raises(DataError, match="move this run's folder away"):
+        predicted.read_plan()
