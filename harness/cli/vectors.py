@@ -104,8 +104,15 @@ def _each(files: Sequence[str], run: Callable[[str, v.VectorFile], None]) -> boo
 def _text(name: str) -> str:
     try:
         return Path(name).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise DataError(f"the file cannot be read: {error}", where=name) from None
+    except OSError as error:
+        why = error.strerror or "the system refuses"
+    except ValueError:
+        why = "it is no UTF-8 text"
+    raise DataError(
+        f"the file cannot be read: {why}",
+        where=name,
+        fix="name a file of test vectors, such as tests/validation/vectors/scheduler.json",
+    )
 
 
 def _line(name: str, case: str, miss: v.Mismatch) -> str:

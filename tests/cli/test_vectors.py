@@ -74,6 +74,18 @@ class TestCheck:
         assert done.exit_code == 2
         assert "none.json" in done.stderr
 
+    def test_the_message_for_a_folder_is_in_plain_words(self, tmp_path):
+        """
+        What is wrong, where, and what to do; nothing of the interpreter's own.
+        """
+        done = run("check", str(tmp_path))
+
+        assert done.stderr.splitlines() == [
+            f"{tmp_path}: the file cannot be read: Is a directory",
+            f"  at:  {tmp_path}",
+            "  fix: name a file of test vectors, such as tests/validation/vectors/scheduler.json",
+        ]
+
     def test_kind_without_implementation_is_status_2(self, tmp_path):
         """
         What cannot be checked is not passed over in silence.
