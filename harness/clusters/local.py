@@ -44,6 +44,7 @@ class LocalCluster:
     """Hadoop in namespaces of this machine; use it as a context manager."""
 
     provider = "local"
+    description = "all nodes on this machine, a network namespace each; for root and other users"
 
     def __init__(
         self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False

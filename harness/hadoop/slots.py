@@ -27,6 +27,7 @@ from harness.records.trial import ClusterSpec
 Kind = Literal["map", "reduce"]
 
 _SUFFIX = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1, "g": 2**10, "t": 2**20}
+MOST_WORKERS = 200  # one machine has no room for more JVMs
 _LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
 
 
@@ -56,6 +57,8 @@ def refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str
     Hadoop itself would wait for ever, or let every attempt fail.  Empty: it can.
     """
     found = refused_overrides(cluster)
+    if cluster.workers > MOST_WORKERS:
+        found.append(f"cluster.workers = {cluster.workers} is more than {MOST_WORKERS}: lower it")
     try:
         properties = {**client_properties(cluster), **configuration}
         block_bytes(cluster)

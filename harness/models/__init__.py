@@ -4,7 +4,11 @@ from harness.models.base import Model
 from harness.models.whatif.model import WhatIf
 
 MODELS: dict[str, Model] = {
-    model.name: model for model in (WhatIf("whatif", "paper"), WhatIf("whatif-mr2", "mr2"))
+    model.name: model
+    for model in (
+        WhatIf("whatif", "paper", "Herodotou's 94 equations (CS-2011-05), as published"),
+        WhatIf("whatif-mr2", "mr2", "the same equations with the mechanisms of Hadoop 3"),
+    )
 }
 
 __all__ = ["MODELS", "Model"]

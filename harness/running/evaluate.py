@@ -113,7 +113,8 @@ class Evaluation:
         return [self.run.write_report(n, REPORTS[k].render(data)) for k, n in REPORT_FILES.items()]
 
     def report_data(self) -> ReportData:
-        """Everything the report shows."""
+        """Everything the report shows; `DataError` where a sealed file has changed."""
+        self.run.check_seal()
         records, axes = self.run.trials(), varying(self.cells.values())
         return ReportData(
             experiment=self.experiment,

@@ -19,15 +19,17 @@ from typing import Any
 from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
-from harness.errors import DataError, ParseError, SpecError
+from harness.errors import DataError, MachineError, ParseError, SpecError
+from harness.hadoop.site import AM_MEMORY_MB
 from harness.hadoop.slots import effective, refusals
 from harness.models import MODELS
 from harness.parsing import jobhistory
 from harness.records.codec import KnownNames, read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand, order
+from harness.records.prediction import Cluster
 from harness.records.trace import JobTrace
-from harness.records.trial import Trial, TrialRecord, Versions
+from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError
 from harness.running.machine import machine_facts
@@ -35,7 +37,10 @@ from harness.running.plan import Plan, make_plan, refuse
 from harness.running.probe import probe_jar
 from harness.running.talk import Talk
 from harness.store import Run, Store
+from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS
+
+DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 
 
 @dataclass
@@ -89,6 +94,7 @@ class Session:
     ) -> tuple[Run, int]:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
+        self._refuse_too_large()
         self._warn_of_contention()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
@@ -139,6 +145,19 @@ class Session:
         run = run or self.latest()
         return Evaluation(run, run.experiment(), run.read_plan())
 
+    def _refuse_too_large(self) -> None:
+        """Raise `MachineError` for a cluster whose processes this machine's memory cannot hold."""
+        memory = machine_facts().get("memory_bytes")
+        for cell in expand(self.experiment):
+            needed = memory_needed(cell.cluster, effective(cell.cluster, cell.configuration))
+            if memory and needed > memory:
+                raise MachineError(
+                    f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
+                    f" and this machine has {format_bytes(memory)}",
+                    where=self.source,
+                    fix="lower cluster.workers, cluster.node.task_memory or the slots",
+                )
+
     def _warn_of_contention(self) -> None:
         cores = os.cpu_count() or 1
         for cell in expand(self.experiment):
@@ -162,6 +181,13 @@ class Session:
             "seed": self.experiment.seed,
             "overrides": list(self.overrides),
         }
+
+
+def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:
+    """Bytes that all processes of a cluster on one machine take at once, tasks at their limit."""
+    daemons = (2 * cluster.workers + 3) * DAEMON_BYTES
+    tasks = max(slots.map_slots, slots.reduce_slots) * cluster.node.task_memory_bytes
+    return daemons + tasks + AM_MEMORY_MB * MIB
 
 
 def make_trace(run: Run, record: TrialRecord) -> bool:
@@ -191,7 +217,7 @@ def _read_histories(run: Run, trial_id: str) -> list[JobTrace]:
     traces, raw = [], run.raw(trial_id)
     for name in sorted(n for n in raw.names() if n.endswith("-history.jhist")):
         with raw.open(name) as lines:
-            traces.append(jobhistory.read_job(lines, f"{trial_id}/{name}"))
+            traces.append(jobhistory.read_job(lines, f"trials/{trial_id}/raw/{name}.gz"))
     return traces
 
 

@@ -162,3 +162,12 @@ class TestRefusals:
         configuration = {"mapreduce.task.io.sort.mb": "0", "mapreduce.map.memory.mb": "4096"}
 
         assert len(refusals(cluster, configuration)) == 3
+
+
+def test_more_workers_than_a_machine_starts_are_refused():
+    """
+    The number and the most that there may be stand in the refusal.
+    """
+    assert refusals(spec(workers=100_000), {}) == [
+        "cluster.workers = 100000 is more than 200: lower it"
+    ]

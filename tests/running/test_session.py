@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.clusters.home import HadoopHome
-from harness.errors import DataError, SpecError
+from harness.errors import DataError, MachineError, SpecError
 from harness.records.trial import TrialRecord
 from harness.running import session as module
 from harness.running.session import Session, check_readable, make_trace
@@ -74,6 +74,17 @@ def measured(session):
 
 
 class TestMeasure:
+    def test_more_than_the_memory_holds_is_refused(self, session, clusters, monkeypatch):
+        """
+        A cluster larger than this machine's memory is refused before anything is started.
+        """
+        monkeypatch.setattr(module, "machine_facts", lambda: {"memory_bytes": 2**30})
+
+        with pytest.raises(MachineError, match=r"workers and their tasks take .* has 1 GiB"):
+            session().measure()
+
+        assert clusters.running == 0
+
     def test_runs_the_whole_plan(self, session):
         """
         Every trial of the plan is done, in its order, and the run says what it is.

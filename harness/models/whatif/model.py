@@ -34,8 +34,8 @@ class WhatIf:
     name: str
     required: frozenset[str]
 
-    def __init__(self, name: str, rules: str) -> None:
-        self.name, self.rules = name, rules
+    def __init__(self, name: str, rules: str, description: str) -> None:
+        self.name, self.rules, self.description = name, rules, description
         self.required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
 
     def predict(
