@@ -48,16 +48,21 @@ class TeraSort:
     description = "TeraSort of Hadoop's examples over TeraGen's rows; proved by order and checksum"
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """Fewest files that fit a block each; as many rows as come nearest to the size asked."""
+        """
+        As many files as the size asked has blocks; as many rows as fit them and come nearest to it.
+
+        A block holds no whole number of rows: an input of 4 blocks has a few rows less than asked,
+        and 4 files, where one row more would make a fifth.
+        """
         refuse_parameters(spec)
-        rows = _rows(spec)
         if block_bytes < ROW_BYTES:
             raise SpecError(
                 f"a block of {block_bytes} bytes does not hold a row of {ROW_BYTES} bytes",
                 where="terasort, dfs.blocksize",
                 fix="use blocks of 1 MiB or more",
             )
-        maps = -(-rows // (block_bytes // ROW_BYTES))
+        maps = -(-spec.input_bytes // block_bytes)
+        rows = _rows(spec, maps * (block_bytes // ROW_BYTES))
         key = digest({"teragen": 1, "rows": rows, "maps": maps})
         files = (
             InputFile(f"part-m-{number:05d}", count * ROW_BYTES)
@@ -188,9 +193,9 @@ def _first_descent(last: bytes, block: bytes) -> int | None:
     return int(descends.argmax()) + 1 if descends.any() else None
 
 
-def _rows(spec: WorkloadSpec) -> int:
-    """Whole rows nearest to the size asked; refuses a size that they miss by more than 1 %."""
-    rows = max(1, (spec.input_bytes + ROW_BYTES // 2) // ROW_BYTES)
+def _rows(spec: WorkloadSpec, most: int) -> int:
+    """Whole rows nearest to the size asked, at most *most*; refuses to miss it by more than 1 %."""
+    rows = min(most, max(1, (spec.input_bytes + ROW_BYTES // 2) // ROW_BYTES))
     if abs(rows * ROW_BYTES - spec.input_bytes) * 100 > spec.input_bytes:
         raise SpecError(
             f"an input of {spec.input_bytes} bytes is too far from whole rows of {ROW_BYTES} bytes",

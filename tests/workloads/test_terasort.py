@@ -85,13 +85,13 @@ class TestPlanInput:
     @given(st.integers(5000, 2**42), st.integers(MIB, 2**28))
     def test_fits_blocks_and_comes_near(self, size, block):
         """
-        Whole rows within 1 % of the size asked, in the fewest files that fit a block.
+        As many files as the size has blocks, whole rows, short of it by less than a row a block.
         """
         size = min(size, 1000 * block)
         sizes = [f.bytes for f in workload.plan_input(spec(size), block).files]
 
-        assert abs(sum(sizes) - size) <= 50
-        assert len(sizes) == -(-sum(sizes) // (block // 100 * 100))
+        assert -50 <= size - sum(sizes) < 100 * len(sizes)
+        assert len(sizes) == -(-size // block)
         assert max(sizes) <= block
         assert {size % 100 for size in sizes} == {0}
 
