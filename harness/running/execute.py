@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -121,7 +122,8 @@ class Execution:
     def _runner(self, cluster: TrialCluster, spec: ClusterSpec) -> TrialRunner:
         logs = self.run.scratch / "inputs"
         logs.mkdir(exist_ok=True)
-        inputs = Inputs(cluster.hdfs, JobRunner(cluster, self.limit_s), logs, self.talk.say)
+        jobs, idle = JobRunner(cluster, self.limit_s), partial(cluster.await_idle, timeout_s=60.0)
+        inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle)
         return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s)
 
     def _trial(

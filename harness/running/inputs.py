@@ -34,12 +34,18 @@ class ReadyInput:
 
 @dataclass
 class Inputs:
-    """The inputs of one running cluster."""
+    """
+    The inputs of one running cluster.
+
+    *await_idle* returns when no application holds a container: the trial after a generator's job
+    must not share the cluster with its application master.
+    """
 
     hdfs: Hdfs
     jobs: JobRunner
     logs: Path
     say: Callable[[str], None]
+    await_idle: Callable[[], None]
     ready: dict[str, ReadyInput] = field(default_factory=dict)
 
     def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
@@ -64,6 +70,7 @@ class Inputs:
         self._check(partial, plan, spec)
         sample = workload.sample(spec, self._files(partial, plan))
         self.hdfs.rename(partial, target)
+        self.await_idle()
         return ReadyInput(target, plan, sample)
 
     def _check(self, folder: str, plan: InputPlan, spec: WorkloadSpec) -> None:

@@ -2,6 +2,8 @@
 Tests for `harness.running.inputs`, on a file system in memory.
 """
 
+from functools import partial
+
 import pytest
 
 from harness.errors import JobError
@@ -36,7 +38,9 @@ def make(tmp_path):
 
     def build(**mishaps):
         cluster = FakeCluster(Clusters(**mishaps))
-        return Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, said.append), cluster
+        idle = partial(cluster.await_idle, timeout_s=1.0)
+        inputs = Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, said.append, idle)
+        return inputs, cluster
 
     said = []
     return build
@@ -62,6 +66,7 @@ class TestEnsure:
         assert [(n, size) for n, size, _ in found] == [(f.name, f.bytes) for f in ready.plan.files]
         assert folders(cluster) == {ready.plan.key}
         assert ready.sample["records"] == 60_000
+        assert cluster.idle_calls == 1
 
     def test_files_are_put(self, make):
         """

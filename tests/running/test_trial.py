@@ -2,6 +2,8 @@
 Tests for `harness.running.trial`: a recorded TeraSort on a cluster in memory.
 """
 
+from functools import partial
+
 import pytest
 
 from harness.running import trial as module
@@ -21,7 +23,8 @@ class Bench:
         self.raw.mkdir()
         logs.mkdir()
         self.cluster = FakeCluster(Clusters(**mishaps))
-        inputs = Inputs(self.cluster.hdfs, JobRunner(self.cluster, 10.0), logs, lambda _: None)
+        jobs, idle = JobRunner(self.cluster, 10.0), partial(self.cluster.await_idle, timeout_s=1.0)
+        inputs = Inputs(self.cluster.hdfs, jobs, logs, lambda _: None, idle)
         self.runner = TrialRunner(self.cluster, inputs, BLOCK, limit_s)
 
     def run(self, trial=None):
