@@ -75,12 +75,12 @@ class TestGoodTrial:
 
     def test_waits_until_the_cluster_is_idle(self, bench):
         """
-        The next trial does not share the cluster with this one's application master.
+        No trial shares the cluster with the application master of its input, or of another trial.
         """
         b = bench()
         b.run()
 
-        assert b.cluster.idle_calls == 1
+        assert b.cluster.idle_calls == 2
 
     def test_passes_the_configuration_on(self, bench):
         """
