@@ -1,9 +1,8 @@
 """
 Ten repeats of a TeraSort of 200 MB: their spread, and the harness's own time per trial.
 
-The speed correction is fitted on the ten repeats with 2 reduces and applied to the ten with 4,
-which it has not seen.  The harness's own time runs from the application master's exit to the
-start of the next trial's client.
+Each trial is brought to reference speed by a correction that was fitted on the nine others.  The
+harness's own time runs from the application master's exit to the start of the next trial's client.
 """
 
 import statistics
@@ -12,6 +11,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
+from harness.profiling import fit_speed
 from harness.running.evaluate import Evaluation
 from harness.running.session import Session
 from harness.running.talk import Silence
@@ -24,23 +24,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         session = Session(FILE.read_text(), str(FILE), Path(folder), (), Silence())
         run, failed = session.measure()
-        evaluation = session.evaluation(run)
-        profile = evaluation.profile()["terasort"]
-        spread(evaluation)
-        print(f"correction: {profile.speed}")
         print(f"failed trials: {failed}")
+        evaluation = session.evaluation(run)
+        spread(evaluation)
         own_time(evaluation)
 
 
 def spread(evaluation: Evaluation) -> None:
-    measured = evaluation.measurements()
-    raw = [m.raw_s["job_s"] for m in measured]
-    corrected = [m.reference_s["job_s"] for m in measured]
+    jobs = [evaluation.observe(record) for record in evaluation.done.values()]
+    raw = [job.trace.job_s for job in jobs]
+    corrected = []
+    for number, job in enumerate(jobs):
+        speed = fit_speed(jobs[:number] + jobs[number + 1 :])
+        assert job.rate is not None
+        corrected.append(speed.at_reference(job.trace.job_s, job.rate))
     for name, times in (("raw", raw), ("at reference speed", corrected)):
         print(
             f"spread {name}: {coefficient_of_variation(times):.1%} of {len(times)} repeats,"
             f" mean {statistics.mean(times):.2f} s"
         )
+    print(f"correction on all ten: {fit_speed(jobs)}")
+    print("job_s, rate:", ", ".join(f"{j.trace.job_s:.2f} {j.rate:.0f}" for j in jobs))
 
 
 def own_time(evaluation: Evaluation) -> None:

@@ -72,7 +72,7 @@ class Evaluation:
         seen: dict[str, list[Observation]] = {}
         for record in self.done.values():
             if record.trial.profiling:
-                seen.setdefault(record.trial.cell.workload.name, []).append(self._observe(record))
+                seen.setdefault(record.trial.cell.workload.name, []).append(self.observe(record))
         # One machine, one reference speed: all workloads of the run share it.
         speed = fit_speed([o for observations in seen.values() for o in observations])
         profiles = {name: fit_profile(name, mine, speed) for name, mine in seen.items()}
@@ -171,7 +171,8 @@ class Evaluation:
             samples = list(read_speed(lines, PROBE_LOG))
         return rate(samples, traces[0].submit_s, traces[-1].finish_s)
 
-    def _observe(self, record: TrialRecord) -> Observation:
+    def observe(self, record: TrialRecord) -> Observation:
+        """What a profile is made from, of one trial."""
         config, cluster, job_input = question(record.trial.cell)
         trace = self.run.read_trace(record.trial.id)[0]
         return Observation(
