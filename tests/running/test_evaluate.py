@@ -156,7 +156,7 @@ class TestProfile:
         """
         e = evaluation(stored)
         record = next(r for r in e.done.values() if r.trial.cell.workload.name == "terasort")
-        seen = e._observe(record)
+        seen = e.observe(record)
 
         (attempt,) = seen.spills
         (container,) = {a.container_id for a in seen.trace.attempts if a.attempt_id == attempt}
