@@ -317,6 +317,8 @@ def _mapred(spec: ClusterSpec, layout: Layout, master: str) -> dict[str, str]:
         f"{history}.intermediate-done-dir": "/history/intermediate",
         f"{history}.done-dir": "/history/done",
         f"{history}.always-scan-user-dir": "true",
+        # nothing is moved from one folder to another while a job is measured
+        f"{history}.move.interval-ms": "86400000",
         "yarn.app.mapreduce.am.resource.mb": str(AM_MEMORY_MB),
         "yarn.app.mapreduce.am.command-opts": container_options(layout, AM_MEMORY_MB),
         "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": str(HEARTBEAT_MS),

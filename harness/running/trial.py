@@ -146,31 +146,37 @@ class TrialRunner:
         self, raw: Path, outcome: Outcome, wait_s: float = _HISTORY_WAIT_S
     ) -> None:
         for number, job in enumerate(outcome.job_ids):
-            names = self._await_history(job, wait_s)
-            for name, target in zip(names, ("history.jhist", "conf.xml"), strict=True):
-                write_chunks(raw / f"job-{number}-{target}", self.cluster.hdfs.open(name))
-            with (raw / f"job-{number}-history.jhist").open("rb") as lines:
-                outcome.traces.append(jobhistory.read_job(lines, f"job-{number}-history.jhist"))
+            history = raw / f"job-{number}-history.jhist"
+            self._await_history(job, history, raw / f"job-{number}-conf.xml", wait_s)
+            with history.open("rb") as lines:
+                outcome.traces.append(jobhistory.read_job(lines, history.name))
 
-    def _await_history(self, job: str, wait_s: float) -> tuple[str, str]:
-        """Paths of a job's history and configuration, once both lie in the done folder."""
+    def _await_history(self, job: str, history: Path, configuration: Path, wait_s: float) -> None:
+        """Copy a job's history and configuration, once both lie where the history server looks."""
         if not job:
             raise JobError("the client's log names no job", fix="read client-0.log of the trial")
-        site, deadline = self.cluster.site_properties(), time.monotonic() + wait_s
-        while True:
-            for root in (site[HISTORY_KEY], site[DONE_KEY]):
-                found = {n.rpartition("/")[2]: n for n in find(self.cluster.hdfs, root, job)}
-                history = [p for n, p in found.items() if n.endswith(".jhist")]
-                configuration = [p for n, p in found.items() if n.endswith("_conf.xml")]
-                if history and configuration:
-                    return history[0], configuration[0]
+        deadline = time.monotonic() + wait_s
+        while not self._copied_history(job, history, configuration):
             if time.monotonic() > deadline:
                 raise JobError(
                     f"no history of {job} after {wait_s:g} s",
-                    where=site[HISTORY_KEY],
+                    where=self.cluster.site_properties()[HISTORY_KEY],
                     fix="read the application master's syslog among the trial's container logs",
                 )
             time.sleep(0.1)
+
+    def _copied_history(self, job: str, history: Path, configuration: Path) -> bool:
+        site = self.cluster.site_properties()
+        found = [p for k in (HISTORY_KEY, DONE_KEY) for p in find(self.cluster.hdfs, site[k], job)]
+        for target, ending in ((history, ".jhist"), (configuration, "_conf.xml")):
+            source = next((path for path in found if path.endswith(ending)), None)
+            if source is None:
+                return False
+            try:
+                write_chunks(target, self.cluster.hdfs.open(source))
+            except ClusterError:  # the history server moved it between the look and the copy
+                return False
+        return True
 
     def _collect_containers(self, raw: Path, job_ids: Sequence[str]) -> None:
         for job in job_ids:

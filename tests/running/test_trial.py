@@ -223,6 +223,27 @@ class TestLostCluster:
         assert outcome.cluster_lost
 
 
+def test_a_history_that_moves_away_is_followed(bench, monkeypatch):
+    """
+    The history server moves histories when it likes: between a look and the copy, too.
+    """
+    b = bench()
+    hdfs, plain, moved = b.cluster.hdfs, b.cluster.hdfs.open, []
+
+    def open_after_move(path):
+        if path.endswith("_conf.xml") and not moved:
+            moved.append(path)
+            for name in [p for p in hdfs.files if p.startswith("/history/intermediate/")]:
+                hdfs.files[name.replace("intermediate", "done/2026", 1)] = hdfs.files.pop(name)
+        return plain(path)
+
+    monkeypatch.setattr(hdfs, "open", open_after_move)
+    outcome = b.run()
+
+    assert len(moved) == 1
+    assert (outcome.state, len(outcome.traces)) == ("done", 1)
+
+
 def test_find_looks_into_folders():
     """
     The history server sorts histories by day; other jobs' files are no answer.
