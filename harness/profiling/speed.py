@@ -17,7 +17,9 @@ from collections.abc import Iterable, Sequence
 from harness.profiling.observation import Observation
 from harness.records.profile import SpeedCorrection
 
-_LARGEST = 1.5
+# A job may feel more of what slows the machine than the probe does: 1.9 was seen for TeraSort.
+# Beyond this a slope tells of few repeats at nearly equal rates.
+_LARGEST = 3.0
 
 Point = tuple[float, float]
 
@@ -64,7 +66,7 @@ def _none(reference: float, note: str, count: int = 0) -> SpeedCorrection:
 
 
 def _slope(cells: Iterable[Sequence[Point]]) -> float:
-    """Common slope within cells, no less than 0 and no more than 1.5; 0 where rates are equal."""
+    """Common slope within cells, no less than 0 and no more than 3; 0 where rates are equal."""
     xx = xy = 0.0
     for points in cells:
         mean_x = statistics.fmean(x for x, _ in points)

@@ -2,7 +2,8 @@
 The speed probe: fixed work on every core while trials run, and what it says of the machine's speed.
 
 It is one small Java class (``workloads/probe``), started outside the cluster's namespaces: one
-thread per core does about 1 ms of work every 100 ms and reads its own CPU clock.
+thread per core does about 1 ms of work every 100 ms and reads its own CPU clock.  Each is tied to
+its core: one that is free to move wakes on an idle core, and hears nothing of what slows the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 import time
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -89,6 +91,7 @@ class SpeedProbe:
                     fix="harness doctor",
                 ) from error
         self._await_header(start)
+        self._tie_to_cores()
         return self
 
     def __exit__(
@@ -115,6 +118,17 @@ class SpeedProbe:
         except BaseException:
             self._stop()
             raise
+
+    def _tie_to_cores(self) -> None:
+        """Give each thread of the probe (``probe-0`` ...) a core of its own."""
+        assert self._process is not None
+        cores = sorted(os.sched_getaffinity(0))
+        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # other threads come and go
+                name = (task / "comm").read_text().strip()
+                if name.startswith("probe-"):
+                    core = cores[int(name.removeprefix("probe-")) % len(cores)]
+                    os.sched_setaffinity(int(task.name), {core})
 
     def _last_words(self) -> str:
         """Last line that the probe wrote to its standard error, or how it ended."""

@@ -69,16 +69,16 @@ class TestCoefficient:
 
         speed = fit_speed(jobs)
 
-        assert 0 <= speed.coefficient <= 1.5
+        assert 0 <= speed.coefficient <= 3
         assert (speed.coefficient > 0) == (speed.gain > 0)
 
     def test_limit(self):
         """
-        A time that seems to follow the third power is corrected with 1.5 at most.
+        A time that seems to follow the fourth power is corrected with 3 at most.
         """
         rates = [80.0, 90.0, 100.0, 110.0, 120.0, 130.0]
 
-        assert fit_speed(trials(rates, [(100 / r) ** 3 for r in rates])).coefficient == 1.5
+        assert fit_speed(trials(rates, [(100 / r) ** 4 for r in rates])).coefficient == 3
 
 
 class TestTooLittle:

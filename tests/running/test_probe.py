@@ -135,6 +135,20 @@ class TestSpeedProbe:
         assert all(1 <= s.units <= 10 and s.cpu_s > 0 for s in taken)
         assert abs(taken[-1].at_s - time.time()) < LIMIT_S
 
+    def test_ties_each_thread_to_its_core(self, tmp_path):
+        """
+        Thread n may run on the nth usable core alone: else it would wake on an idle one.
+        """
+        cores = sorted(os.sched_getaffinity(0))
+        with SpeedProbe(log=tmp_path / "speed.txt", threads=len(cores) + 1) as probe:
+            tied = {
+                (task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name))
+                for task in Path(f"/proc/{probe.pid}/task").iterdir()
+            }
+
+        expected = {f"probe-{n}": {core} for n, core in enumerate([*cores, cores[0]])}
+        assert {name: where for name, where in tied.items() if name in expected} == expected
+
     def test_goes_on_in_the_same_log(self, tmp_path):
         """
         A run that is continued keeps the samples that it has, and waits for its own header.

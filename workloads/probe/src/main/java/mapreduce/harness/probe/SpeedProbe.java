@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -13,14 +14,16 @@ import java.util.concurrent.locks.LockSupport;
  * <p>{@code SpeedProbe [threads] [seconds]}: each of {@code threads} threads (one per core) does one
  * unit of work, about a millisecond, every 100 ms, and reads its own CPU clock around it. Once a
  * second each prints {@code epoch_ms thread units cpu_ns}, sums over the second that ends there.
- * The first line is a header and says that the code is warm. The probe ends when its standard input
- * does, which is also when its parent dies, or after {@code seconds}.
+ * The first line is a header and says that the code is warm and the threads run. They are named
+ * {@code probe-0} and so on: whoever starts the probe ties each to a core of its own by that name,
+ * which Java cannot do. A thread that is free to move wakes on an idle core, and would tell how fast
+ * those are where nothing runs. The probe ends when its standard input does, which is also when its
+ * parent dies, or after {@code seconds}.
  */
 public final class SpeedProbe implements Runnable {
 
     // A unit of work never changes: rates are compared between days, machines and versions.
-    private static final int STEPS = 60_000;
-    private static final int WORDS = 32 * 1024; // longs: 256 KiB, beyond a first-level cache
+    private static final int NUMBERS = 8 * 1024; // longs: 64 KiB, beyond a first-level cache
 
     private static final long PERIOD_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int UNITS_PER_LINE = 10;
@@ -37,7 +40,7 @@ public final class SpeedProbe implements Runnable {
 
     private final int number;
     private final long firstNs;
-    private final long[] table = new long[WORDS];
+    private final long[] table = new long[NUMBERS];
     private int units;
     private long cpuNs;
 
@@ -51,7 +54,6 @@ public final class SpeedProbe implements Runnable {
                 args.length > 0 ? Integer.parseInt(args[0]) : Runtime.getRuntime().availableProcessors();
         int seconds = args.length > 1 ? Integer.parseInt(args[1]) : DEFAULT_SECONDS;
         new SpeedProbe(0, 0).warmUp();
-        print("# epoch_ms thread units cpu_ns");
 
         long now = System.nanoTime();
         Thread[] workers = new Thread[threads];
@@ -61,6 +63,7 @@ public final class SpeedProbe implements Runnable {
             workers[i].setDaemon(true);
             workers[i].start();
         }
+        print("# epoch_ms thread units cpu_ns");
         Thread watcher = new Thread(SpeedProbe::awaitEndOfInput, "stdin");
         watcher.setDaemon(true);
         watcher.start();
@@ -139,21 +142,21 @@ public final class SpeedProbe implements Runnable {
     }
 
     /**
-     * The work: a chain of shifts and additions, each step through a random place of the table.
+     * The work: draw random numbers and sort them.
      *
-     * <p>Every step needs the result of the one before, so neither compiler nor processor can leave
-     * out or overlap any of it.
+     * <p>Sorting is what tasks do, and it feels what slows them: it keeps the processor's units and
+     * its branch predictor busy, which two threads of one physical core share. A chain of dependent
+     * steps through memory, tried first, hardly feels a busy neighbour (bench/README.md).
      */
     private static long unit(long[] table, long seed) {
         long x = seed | 1;
-        for (int i = 0; i < STEPS; i++) {
+        for (int i = 0; i < table.length; i++) {
             x ^= x << 13;
             x ^= x >>> 7;
             x ^= x << 17;
-            int place = (int) x & (WORDS - 1);
-            table[place] += x;
-            x += table[place ^ 1] | 1;
+            table[i] = x;
         }
-        return x;
+        Arrays.sort(table);
+        return x + table[table.length / 2];
     }
 }
