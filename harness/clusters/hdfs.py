@@ -1,4 +1,8 @@
-"""HDFS without a JVM: each operation is one small process inside the cluster, over WebHDFS."""
+"""
+HDFS without a JVM: each operation is one small process inside the cluster, over WebHDFS.
+
+The processes stand in groups of their own: Ctrl-C on a terminal is for the harness alone.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,10 @@ from harness.errors import ClusterError
 
 CHUNK = 2**20
 LIMIT_S = 120.0
+
+
+class RefusedError(ClusterError):
+    """The file system answers, and says no: it is full, read-only, or lacks what is asked for."""
 
 
 class Hdfs:
@@ -79,7 +87,7 @@ class Hdfs:
         try:
             done = subprocess.run(
                 self._door(arguments), check=False, input=body or b"", capture_output=True,
-                env=self._environment, timeout=LIMIT_S,
+                env=self._environment, timeout=LIMIT_S, process_group=0,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise ClusterError(
@@ -92,7 +100,7 @@ class Hdfs:
     @contextmanager
     def _process(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         process = subprocess.Popen(
-            self._door(arguments), env=self._environment, bufsize=CHUNK,
+            self._door(arguments), env=self._environment, bufsize=CHUNK, process_group=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
@@ -130,7 +138,9 @@ def _close(pipe: Any) -> None:
 def _refused(what: str, said: bytes) -> ClusterError:
     lines = said.decode(errors="replace").splitlines() or ["no message"]
     try:
-        reason = str(json.loads(lines[-1])["error"])
+        answer = json.loads(lines[-1])
+        reason, status = str(answer["error"]), int(answer["status"])
     except (ValueError, KeyError, TypeError):
-        reason = lines[-1]
-    return ClusterError(reason, where=f"HDFS or web service: {what}", fix="harness cluster logs")
+        reason, status = lines[-1], 0
+    kind = RefusedError if status else ClusterError
+    return kind(reason, where=f"HDFS or web service: {what}", fix="harness cluster logs")

@@ -74,11 +74,11 @@ class LocalHost:
         return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
 
     def start(self, argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a command whose output goes to *log*."""
+        """Start a command, in a process group of its own, whose output goes to *log*."""
         with log.open("ab") as stream:
             return subprocess.Popen(
                 self.enter(argv), env=self.environment, stdin=subprocess.DEVNULL,
-                stdout=stream, stderr=stream,
+                stdout=stream, stderr=stream, process_group=0,
             )  # fmt: skip
 
     def put(self, source: Path, target: str) -> None:

@@ -21,12 +21,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import gate, namespace
+from harness.clusters import gate, namespace, threads
 from harness.clusters import state as states
 from harness.clusters.files import ClusterFiles, application_name
 from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import LocalHost, last_lines
+from harness.clusters.interrupts import Postponed
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
@@ -234,6 +235,7 @@ class LocalCluster:
             done = subprocess.run(
                 self._inside("waiter.py"), check=False, input=json.dumps(question), text=True,
                 capture_output=True, env=_environment(), timeout=question["limit_s"] + 60,
+                process_group=0,
             )  # fmt: skip
             answer: dict[str, Any] = json.loads(done.stdout)
         except (subprocess.TimeoutExpired, ValueError):
@@ -312,6 +314,16 @@ class LocalCluster:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
         return self.files.tails(lines)
 
+    def thread_dumps(self, into: Path) -> list[Path]:
+        """
+        Have every JVM of the cluster say what its threads do; one file each in the folder *into*.
+
+        Takes three seconds at most; a JVM that does not answer has no file.
+        """
+        known = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
+        inside = states.namespace_processes(namespace.entrance(self._known))
+        return threads.dump(threads.jvms(inside, known), into)
+
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         return self.files.container_logs(application_id, into)
@@ -334,6 +346,13 @@ def _remove(folder: Path) -> bool:
     """End the processes of the cluster in *folder*, and remove it; `False`: there was none."""
     if not folder.exists():
         return False
+    with Postponed():  # it takes a second at most, and what was begun is better ended
+        _end_processes(folder)
+        states.remove_tree(folder)
+    return True
+
+
+def _end_processes(folder: Path) -> None:
     state = ClusterState.load(folder)
     if state is not None:
         states.end_processes(state)
@@ -343,5 +362,3 @@ def _remove(folder: Path) -> bool:
     for pid, holder in list(_started.items()):
         if holder.poll() is not None:
             del _started[pid]
-    states.remove_tree(folder)
-    return True

@@ -3,6 +3,9 @@ Runs the trials of a plan on real clusters, one cluster after the other.
 
 A trial counts when its folder appears in the run by one rename.  Whatever ends the process loses
 the trial in flight and nothing else: the next call takes down what was left, and goes on.
+
+Ctrl-C is asked to wait while a trial runs: its job is ended, what there is of it is collected, or,
+where its job is done already, it is finished and counts.  A second Ctrl-C does not wait.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ from __future__ import annotations
 import shutil
 import time
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -20,22 +24,38 @@ from typing import Literal
 
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
+from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError, JobError
 from harness.hadoop.site import block_bytes
 from harness.parsing.machine import read_machine
-from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
+from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
+from harness.running.clock import Watch
 from harness.running.inputs import Inputs
-from harness.running.jobs import JobRunner
+from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
 from harness.running.probe import SpeedProbe
 from harness.running.talk import Talk
 from harness.running.trial import Outcome, TrialCluster, TrialRunner
-from harness.store import Run
+from harness.store import Run, TrialFolder, machine
 
 OnError = Literal["stop", "skip"]
 PROBE_LOG = "speed.txt"
 MACHINE_LOG = "machine.jsonl"
 _CLUSTERS_LOST = 3
+_STARTS = 2  # a busy machine may need a second try
+_STOPPING = (
+    "interrupted: ending the trial in flight and saving what there is of it;"
+    " Ctrl-C again stops at once"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a trial; where it does not *count*, the trial is still to be run."""
+
+    record: TrialRecord
+    counts: bool
+    cluster_lost: bool
 
 
 @dataclass
@@ -43,7 +63,8 @@ class Execution:
     """
     The trials still to run, and all that running them needs.
 
-    *retries* is how often a failed trial is run again before its failure counts.
+    *retries* is how often a failed trial is run again before its failure counts.  *wall* is the
+    wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -55,13 +76,19 @@ class Execution:
     on_error: OnError = "skip"
     retries: int = 0
     durations: list[float] = field(default_factory=list)
+    wall: Callable[[], float] = time.time
+    failures: Counter[str] = field(default_factory=Counter)
+    stop: Postponed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stop = Postponed(patience=1, tell=lambda: self.talk.say(_STOPPING))
 
     def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
         """Run those of *trials* that are not *done*; return how many of them failed."""
         failed, total = 0, len(trials)
         waiting = [t for t in trials if t.id not in done]
         self._report(total - len(waiting), total, len(waiting), "")
-        with self._probe() as probe_log:
+        with machine(self.run.path), self._probe() as probe_log:
             for _, group in groupby(waiting, key=lambda t: t.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._on_cluster(list(group), probe_log)) as records:
@@ -94,9 +121,12 @@ class Execution:
                 runner = self._runner(cluster, spec)
                 is_lost = self._warm_up(runner, trials[0], probe_log)
                 while trials and not is_lost:
-                    record, is_lost = self._trial(runner, trials.pop(0), probe_log)
-                    lost = 0 if record.state == "done" else lost
-                    yield record
+                    attempt = self._attempt(runner, trials[0], probe_log)
+                    is_lost = attempt.cluster_lost
+                    lost = 0 if attempt.record.state == "done" else lost
+                    if attempt.counts:
+                        trials.pop(0)
+                        yield attempt.record
                 lost += is_lost
             if lost >= _CLUSTERS_LOST and trials:
                 raise ClusterError(
@@ -108,73 +138,98 @@ class Execution:
     def _warm_up(self, runner: TrialRunner, trial: Trial, probe_log: Path) -> bool:
         """Run *trial* without counting it; tell whether the cluster was lost by that."""
         return any(
-            self._attempt(runner, trial, probe_log, warmup=True)[1] for _ in range(self.warmup)
+            self._attempt(runner, trial, probe_log, warmup=True).cluster_lost
+            for _ in range(self.warmup)
         )
 
     @contextmanager
     def _cluster(self, spec: ClusterSpec) -> Iterator[TrialCluster]:
         self.talk.say(f"cluster: starting {spec.workers} workers ({spec.provider})")
         started = time.monotonic()
-        with PROVIDERS[spec.provider](f"run-{self.run.id}", spec, self.home) as cluster:
+        with ExitStack() as stack:
+            cluster = self._up(spec, stack)
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
             yield cluster
+
+    def _up(self, spec: ClusterSpec, stack: ExitStack) -> TrialCluster:
+        """Start a cluster; one that does not come up is tried again, but where failures stop."""
+        for left in range(_STARTS, 0, -1):
+            cluster = PROVIDERS[spec.provider]
+            try:
+                return stack.enter_context(cluster(cluster_name(self.run), spec, self.home))
+            except ClusterError as error:
+                if left == 1 or self.on_error == "stop":
+                    raise
+                self.talk.say(f"cluster: {error.what.partition(chr(10))[0]}; starting it again")
+        raise AssertionError("the last start returns or raises")
 
     def _runner(self, cluster: TrialCluster, spec: ClusterSpec) -> TrialRunner:
         logs = self.run.scratch / "inputs"
         logs.mkdir(exist_ok=True)
-        jobs, idle = JobRunner(cluster, self.limit_s), partial(cluster.await_idle, timeout_s=60.0)
+        jobs = JobRunner(cluster, self.limit_s, on_tick=self._check_stop)
+        idle = partial(cluster.await_idle, timeout_s=60.0)
         inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle)
-        return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s)
+        return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s, self._check_stop)
 
-    def _trial(
-        self, runner: TrialRunner, trial: Trial, probe_log: Path
-    ) -> tuple[TrialRecord, bool]:
-        """Run *trial*, again where it fails and retries are left; the last attempt counts."""
-        for left in range(self.retries, -1, -1):
-            record, lost = self._attempt(runner, trial, probe_log, retried=left > 0)
-            if record.state == "done" or lost:
-                break
-        return record, lost
+    def _check_stop(self) -> None:
+        if self.stop.asked:
+            raise StoppedError("interrupted by the user")
 
     def _attempt(
-        self,
-        runner: TrialRunner,
-        trial: Trial,
-        probe_log: Path,
-        *,
-        warmup: bool = False,
-        retried: bool = False,
-    ) -> tuple[TrialRecord, bool]:
-        folder = self.run.begin_trial(trial)
-        samples, started, at = folder.raw / MACHINE_LOG, time.time(), _size(probe_log)
-        begun = time.monotonic()
+        self, runner: TrialRunner, trial: Trial, probe_log: Path, *, warmup: bool = False
+    ) -> Attempt:
+        """Run *trial* once, and put what it left where it belongs."""
+        self.run.require_space()
+        with self.stop:
+            folder, watch = self.run.begin_trial(trial), Watch(self.wall)
+            outcome, mark = self._observe(runner, trial, folder.raw, probe_log)
+            if outcome.state == "done" and (complaint := watch.complaint()):
+                outcome.state, outcome.reason = "failed", complaint
+            if outcome.state != "done":
+                self.run.require_space()  # a full disk fails everything: no trial is to blame
+            if outcome.cluster_lost:
+                _keep_daemon_logs(runner.cluster, folder.raw)
+            record = self._record(trial, outcome, watch, mark)
+            counts = self._keep(folder, record, outcome, warmup=warmup)
+            if counts:
+                self.durations.append(watch.elapsed_s)
+        return Attempt(record, counts, outcome.cluster_lost)
+
+    def _observe(
+        self, runner: TrialRunner, trial: Trial, raw: Path, probe_log: Path
+    ) -> tuple[Outcome, str]:
+        """Run *trial* while machine and probe are sampled; how it ended, and what disturbed it."""
+        samples, at = raw / MACHINE_LOG, _size(probe_log)
         with MachineSampler(samples):
-            outcome = runner.run(trial, folder.raw)
-        finished = time.time()
-        slice_file(probe_log, at, folder.raw / PROBE_LOG)
+            outcome = runner.run(trial, raw)
+        slice_file(probe_log, at, raw / PROBE_LOG)
         with samples.open("rb") as lines:
-            mark = disturbed(list(read_machine(lines, MACHINE_LOG)))
-        if outcome.cluster_lost:
-            _keep_daemon_logs(runner.cluster, folder.raw)
-        record = self._record(trial, outcome, (started, finished), mark)
+            return outcome, disturbed(list(read_machine(lines, MACHINE_LOG)))
+
+    def _keep(
+        self, folder: TrialFolder, record: TrialRecord, outcome: Outcome, *, warmup: bool
+    ) -> bool:
+        """Put the attempt among the trials, or where it does not count; tell whether it counts."""
+        trial_id = record.trial.id
         if warmup:
             folder.discard("warmup", record)
-        elif retried and outcome.state != "done" and not outcome.cluster_lost:
-            folder.discard("retried", record)
-        else:
-            folder.commit(record)
-            self.run.write_trace(trial.id, outcome.traces)
-            self.durations.append(time.monotonic() - begun)
-        return record, outcome.cluster_lost
+            return False
+        if record.state != "done":
+            again = outcome.interrupted or self.failures[trial_id] < self.retries
+            self.failures[trial_id] += 1
+            if again:
+                folder.discard("retried", record)
+                return False
+        folder.commit(record)
+        self.run.write_trace(trial_id, outcome.traces)
+        return True
 
-    def _record(
-        self, trial: Trial, outcome: Outcome, when: tuple[float, float], mark: str
-    ) -> TrialRecord:
+    def _record(self, trial: Trial, outcome: Outcome, watch: Watch, mark: str) -> TrialRecord:
         return TrialRecord(
             trial=trial,
             state=outcome.state,
-            started_s=when[0],
-            finished_s=when[1],
+            started_s=watch.at_s,
+            finished_s=watch.at_s + watch.elapsed_s,
             job_ids=tuple(outcome.job_ids),
             reason=outcome.reason,
             disturbed=mark,
@@ -191,6 +246,15 @@ class Execution:
     def _report(self, done: int, total: int, waiting: int, text: str) -> None:
         mean = sum(self.durations) / len(self.durations) if self.durations else None
         self.talk.step(done, total, None if mean is None else mean * waiting, text)
+
+
+def cluster_name(run: Run) -> str:
+    """
+    Name of the cluster of *run*: the same whenever it is continued, and no other run's.
+
+    The folder is part of it: a copy of a run has the run's id.
+    """
+    return f"run-{run.id}-{digest(str(run.path.resolve()))[:8]}"
 
 
 def slice_file(source: Path, start: int, target: Path) -> None:

@@ -47,6 +47,7 @@ class Inputs:
     say: Callable[[str], None]
     await_idle: Callable[[], None]
     ready: dict[str, ReadyInput] = field(default_factory=dict)
+    partial: str = ""
 
     def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
         """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
@@ -56,20 +57,29 @@ class Inputs:
             self.ready[plan.key] = self._make(workload, spec, block_bytes, plan)
         return self.ready[plan.key]
 
+    def sweep(self) -> None:
+        """Remove what a generator left half-made: a full file system has room again."""
+        if self.partial:
+            self.hdfs.delete(self.partial)
+            self.partial = ""
+
     def _make(
         self, workload: Workload, spec: WorkloadSpec, block_bytes: int, plan: InputPlan
     ) -> ReadyInput:
         target, partial = f"{ROOT}/{plan.key}", f"{ROOT}/.partial-{plan.key}-{time.time_ns()}"
+        self.partial = partial
         self.hdfs.delete(target)
         made = workload.generate(spec, block_bytes, partial)
         if isinstance(made, JobCommand):
             self.jobs.run(made, {}, self.logs / f"generate-{plan.key}.log")
         else:
             for name, chunks in made:
+                self.jobs.on_tick()
                 self.hdfs.put(f"{partial}/{name}", iter(chunks))
         self._check(partial, plan, spec)
         sample = workload.sample(spec, self._files(partial, plan))
         self.hdfs.rename(partial, target)
+        self.partial = ""
         self.await_idle()
         return ReadyInput(target, plan, sample)
 

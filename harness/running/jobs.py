@@ -25,6 +25,10 @@ class TimeLimitError(JobError):
     """A job ran out of its time."""
 
 
+class StoppedError(JobError):
+    """The user wants no more: the job was given up."""
+
+
 class JobCluster(Protocol):
     """What running a job asks of a cluster."""
 
@@ -39,12 +43,18 @@ class JobCluster(Protocol):
 
 @dataclass
 class JobRunner:
-    """Runs clients on *cluster*, each until *deadline* (monotonic seconds) at the latest."""
+    """
+    Runs clients on *cluster*, each until *deadline* (monotonic seconds) at the latest.
+
+    *on_tick* is called while a client runs; what it raises ends the client.  *on_limit* is called
+    when a client has reached its limit, before it is ended.
+    """
 
     cluster: JobCluster
     limit_s: float
     deadline: float = float("inf")
     on_tick: Callable[[], None] = lambda: None
+    on_limit: Callable[[], None] = lambda: None
 
     def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> str:
         """
@@ -73,6 +83,7 @@ class JobRunner:
         while (status := client.poll()) is None:
             now = time.monotonic()
             if now > deadline:
+                self.on_limit()
                 raise TimeLimitError(
                     "the job did not end within its time limit",
                     where="job client",

@@ -31,7 +31,7 @@ from harness.records.prediction import Cluster
 from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
-from harness.running.execute import Execution, OnError
+from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.machine import machine_facts
 from harness.running.plan import Plan, make_plan, refuse
 from harness.running.probe import probe_jar
@@ -101,7 +101,7 @@ class Session:
         if run.note:
             self.talk.say(run.note)
         with run.lock():
-            if PROVIDERS[experiment.cluster.provider].remove(f"run-{run.id}"):
+            if PROVIDERS[experiment.cluster.provider].remove(cluster_name(run)):
                 self.talk.say("cluster: took down what a killed run had left")
             self._complete_traces(run)
             run.write_plan(trials)

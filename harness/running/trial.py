@@ -10,18 +10,20 @@ from __future__ import annotations
 import shutil
 import time
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from harness.clusters.hdfs import Hdfs
+from harness.clusters.hdfs import Hdfs, RefusedError
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Trial, TrialState, WorkloadSpec
 from harness.running.inputs import Inputs, ReadyInput
-from harness.running.jobs import JobCluster, JobRunner, TimeLimitError, job_id
+from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_id
 from harness.workloads import WORKLOADS
 from harness.workloads.base import File, Workload
 from harness.workloads.counters import unbalanced
@@ -29,6 +31,7 @@ from harness.workloads.counters import unbalanced
 OUTPUT = "/harness/output"
 HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
 DONE_KEY = "mapreduce.jobhistory.done-dir"
+THREADS = "threads"
 _HISTORY_WAIT_S = 30.0
 _EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
 
@@ -50,6 +53,10 @@ class TrialCluster(JobCluster, Protocol):
         """Return the last lines of each daemon's log, by its name."""
         ...
 
+    def thread_dumps(self, into: Path) -> list[Path]:
+        """Write what the threads of each JVM do into the folder *into*; takes a few seconds."""
+        ...
+
     def site_properties(self) -> dict[str, str]:
         """Return the cluster-wide properties that a client sees."""
         ...
@@ -57,7 +64,11 @@ class TrialCluster(JobCluster, Protocol):
 
 @dataclass
 class Outcome:
-    """How a trial ended: its state and reason, its jobs, where its time went."""
+    """
+    How a trial ended: its state and reason, its jobs, where its time went.
+
+    *interrupted* says that the user ended it; *cluster_lost* that no other trial may run there.
+    """
 
     state: TrialState = "done"
     reason: str = ""
@@ -67,16 +78,18 @@ class Outcome:
     num_splits: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     cluster_lost: bool = False
+    interrupted: bool = False
 
 
 @dataclass
 class TrialRunner:
-    """Runs trials on one cluster; *inputs* are shared by them."""
+    """Runs trials on one cluster; *inputs* are shared by them, *on_tick* may end a job early."""
 
     cluster: TrialCluster
     inputs: Inputs
     block_bytes: int
     limit_s: float
+    on_tick: Callable[[], None] = lambda: None
 
     def run(self, trial: Trial, raw: Path) -> Outcome:
         """Run *trial* with its evidence in the folder *raw*; whatever goes wrong is its outcome."""
@@ -84,8 +97,13 @@ class TrialRunner:
         try:
             self._measure(trial, raw, outcome)
         except TimeLimitError as error:
-            outcome.state, outcome.reason = "timed_out", f"{error.what} ({self.limit_s:g} s)"
-            outcome.cluster_lost = True
+            reason = f"{error.what} ({self.limit_s:g} s){_dumps(raw)}"
+            outcome.state, outcome.reason, outcome.cluster_lost = "timed_out", reason, True
+        except StoppedError as error:
+            outcome.state, outcome.reason, outcome.cluster_lost = "failed", error.what, True
+            outcome.interrupted = True
+        except RefusedError as error:
+            outcome.state, outcome.reason = "failed", error.what
         except ClusterError as error:
             outcome.state, outcome.reason, outcome.cluster_lost = "failed", error.what, True
         except HarnessError as error:
@@ -97,12 +115,20 @@ class TrialRunner:
     def _measure(self, trial: Trial, raw: Path, outcome: Outcome) -> None:
         spec, workload = trial.cell.workload, WORKLOADS[trial.cell.workload.name]
         clock = _Clock(outcome.seconds)
+        dump = partial(self._dump_threads, raw / THREADS)
+        self.inputs.jobs.on_limit = dump
         ready = self.inputs.ensure(workload, spec, self.block_bytes)
         outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
         output = f"{OUTPUT}/{trial.id}"
         self.cluster.hdfs.delete(output)
         clock.lap("prepare_s")
-        jobs = JobRunner(self.cluster, self.limit_s, deadline=time.monotonic() + self.limit_s)
+        jobs = JobRunner(
+            self.cluster,
+            self.limit_s,
+            deadline=time.monotonic() + self.limit_s,
+            on_tick=self.on_tick,
+            on_limit=dump,
+        )
         for number, command in enumerate(workload.submit(spec, ready.uri, output)):
             log = raw / f"client-{number}.log"
             outcome.job_ids.append(jobs.run(command, trial.cell.configuration, log))
@@ -128,6 +154,8 @@ class TrialRunner:
         for trace in outcome.traces:
             if trace.state != "SUCCEEDED":
                 raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
+            if failed := [a for a in trace.attempts if a.state == "failed"]:
+                raise JobError(_made_up_for(failed))
         first = outcome.traces[0]
         records = ready.sample.get("records")
         if wrong := unbalanced(first, uses_combiner=workload.uses_combiner, input_records=records):
@@ -197,12 +225,25 @@ class TrialRunner:
             if not outcome.cluster_lost:
                 self.cluster.await_idle(timeout_s=60.0)
             self._collect_containers(raw, outcome.job_ids)
-            if not outcome.cluster_lost and not outcome.traces:
-                self._collect_history(raw, outcome, wait_s=_EVIDENCE_WAIT_S)
+            if not outcome.cluster_lost:
+                self._make_room()
+                if not outcome.traces:
+                    self._collect_history(raw, outcome, wait_s=_EVIDENCE_WAIT_S)
         except (HarnessError, OSError) as error:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
             # A job that was refused has no history, and the cluster is none the worse for it.
             outcome.cluster_lost |= isinstance(error, ClusterError)
+
+    def _make_room(self) -> None:
+        """Remove what a failed trial wrote; a file system that refuses is lost for the next one."""
+        self.inputs.sweep()
+        self.cluster.hdfs.delete(OUTPUT)
+        self.cluster.hdfs.make(OUTPUT)
+
+    def _dump_threads(self, into: Path) -> None:
+        """Save what every JVM does; a job that is stuck is ended whatever comes of it."""
+        with suppress(HarnessError, OSError):
+            self.cluster.thread_dumps(into)
 
     def _blame_the_dead(self, outcome: Outcome) -> None:
         """Name daemons that have died: whatever failed first, no other trial may run here."""
@@ -210,6 +251,22 @@ class TrialRunner:
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.cluster_lost = True
+
+
+def _dumps(raw: Path) -> str:
+    """Where the thread dumps are, for a reason; nothing where there are none."""
+    count = len(list((raw / THREADS).glob("*.txt")))
+    return f"; thread dumps of {count} JVMs are in raw/{THREADS}" if count else ""
+
+
+def _made_up_for(failed: Sequence[TaskAttempt]) -> str:
+    """Reason of a job that is done in spite of *failed* attempts: its time is not its work's."""
+    first = failed[0]
+    said = next((line.strip() for line in first.error.splitlines() if line.strip()), "no message")
+    return (
+        f"{len(failed)} task attempts failed and were made up for, so the job took longer than its"
+        f" work: {first.attempt_id} on {first.host}: {said[:200]}"
+    )
 
 
 class _Clock:

@@ -4,8 +4,8 @@
     results/<experiment>/<run>/
         manifest.json experiment.yaml plan.jsonl lock finished
         trials/<id>/trial.json raw/ trace/     appear by one rename each
-        warmup/ retried/                       kept, never counted
-        incoming/                              half-done; swept when the run is locked
+        warmup/ retried/                       kept, never counted; an interrupted trial too
+        incoming/                              half-done; swept when the run is locked, and after
         profiles/<workload>.json predictions/<model>.jsonl predictions/sealed.json
         scores/*.parquet report.html report.json
 """
@@ -28,6 +28,7 @@ from harness.store.files import (
     check_name,
     disk,
     json_bytes,
+    machine,
     remove_tree,
     settle,
     sync_tree,
@@ -36,7 +37,7 @@ from harness.store.lock import held
 from harness.store.run import EXPERIMENT, MANIFEST, Run
 from harness.store.trials import TrialFolder
 
-__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name"]
+__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "machine"]
 
 _STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")

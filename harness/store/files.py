@@ -27,21 +27,26 @@ from pydantic import ValidationError
 
 from harness.errors import DataError, MachineError
 from harness.records.trial import Record
+from harness.units import format_bytes
 
 SCHEMA_VERSION = 1
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
 
-_FULL = "free some space there, or choose another folder with --results-dir"
+MAKE_ROOM = "free some space there, and start the same command again: it goes on where it was"
 _FIX = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
+    errno.ENOSPC: MAKE_ROOM,
+    errno.EDQUOT: MAKE_ROOM,
+    errno.ENOMEM: "end other programs, or lower cluster.workers; then start the same command again",
     errno.EROFS: "choose a folder that can be written with --results-dir",
     errno.EACCES: "give yourself the right to write there, or choose another with --results-dir",
     errno.EPERM: "give yourself the right to write there, or choose another with --results-dir",
     errno.ENOTDIR: "a file stands where a folder is needed: move it, or use --results-dir",
 }
+
+# What a machine lacks; whatever else the operating system says of a file is more likely a bug.
+_LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EIO})
 
 R = TypeVar("R", bound=Record)
 
@@ -73,11 +78,41 @@ def disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        where = Path(error.filename) if isinstance(error.filename, str) else path
         raise MachineError(
-            (error.strerror or str(error)).lower(),
-            where=str(error.filename or path),
+            (error.strerror or str(error)).lower() + _room(error, where),
+            where=str(where),
             fix=_FIX.get(error.errno or 0, "check this disk, or use another with --results-dir"),
         ) from error
+
+
+@contextmanager
+def machine(path: Path) -> Iterator[None]:
+    """
+    Turn a full or broken disk, or memory that is used up, into `MachineError` as `disk` does.
+
+    For whole stretches of work: any other `OSError` is left to be reported as a bug.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _LACKS:
+            raise
+        with disk(path):
+            raise
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes that this user may still write where *path* lies, or would lie."""
+    there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    with disk(there):
+        return shutil.disk_usage(there).free
+
+
+def _room(error: OSError, path: Path) -> str:
+    if error.errno != errno.ENOSPC:
+        return ""
+    return f" ({format_bytes(free_bytes(path))} free)"
 
 
 def sync_folder(folder: Path) -> None:
@@ -170,7 +205,8 @@ def check_version(version: object, path: Path) -> None:
         raise DataError(
             f"schema_version {version} is newer than {SCHEMA_VERSION}, the last one known here",
             where=str(path),
-            fix="use the harness that wrote it, or a later one",
+            fix="use the harness that wrote it or a later one (git pull; make setup),"
+            " or another folder with --results-dir",
         )
     raise DataError(
         f"schema_version {version!r} is not a version",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DataError
+from harness.errors import DataError, MachineError
 from harness.records.experiment import Experiment
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
@@ -18,11 +18,13 @@ from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
 from harness.store import seal, tables
 from harness.store.files import (
+    MAKE_ROOM,
     SCHEMA_VERSION,
     RawLogs,
     as_record,
     check_name,
     disk,
+    free_bytes,
     inside,
     json_bytes,
     parse_json,
@@ -35,8 +37,12 @@ from harness.store.files import (
 )
 from harness.store.lock import held
 from harness.store.trials import TrialFolder, read_trial
+from harness.units import MIB, format_bytes
 
 MANIFEST, EXPERIMENT, PLAN, FINISHED = "manifest.json", "experiment.yaml", "plan.jsonl", "finished"
+
+# A trial begins, and a failure counts, only where so much is free: the logs of a small trial.
+LEAST_FREE_BYTES = 16 * MIB
 
 _REPORT = re.compile(r"report\.[a-z]{1,8}")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
@@ -88,10 +94,25 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only harness that writes here; first sweep what a killed one left."""
+        """Be the only harness that writes here; sweep what is half-done, before and after."""
         with held(self.path / "lock", f"run {self.id}"):
             remove_tree(self._incoming)
-            yield
+            try:
+                yield
+            finally:
+                with suppress(MachineError):  # whatever ended the block is what counts
+                    remove_tree(self._incoming)
+
+    def require_space(self, least: int = LEAST_FREE_BYTES) -> None:
+        """Raise `MachineError` unless *least* bytes are free where this run lies."""
+        free = free_bytes(self.path)
+        if free < least:
+            raise MachineError(
+                f"{format_bytes(free)} are free for results,"
+                f" and a trial needs {format_bytes(least)}",
+                where=str(self.path),
+                fix=MAKE_ROOM,
+            )
 
     @property
     def scratch(self) -> Path:

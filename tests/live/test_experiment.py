@@ -6,21 +6,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-
-from pathlib import Path
 
 import pytest
 
 from harness.clusters.local import LocalCluster
 from harness.store import Store
+from tests.live.runs import LIMIT_S, clusters, command, mapping, output, settings, start, wait_for
 
 pytestmark = pytest.mark.live
-
-PROJECT = Path(__file__).parents[2]
-SMOKE = PROJECT / "experiments" / "smoke.yaml"
-LIMIT_S = 600
 
 
 @pytest.fixture
@@ -28,34 +21,7 @@ def environment(tmp_path):
     """
     Settings under which a harness keeps its clusters apart from all others.
     """
-    return {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(PROJECT)}
-
-
-def command(name, results, *more):
-    """
-    One harness command on the smoke experiment, as an argument vector.
-    """
-    program = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())"]
-    return [*program, name, str(SMOKE), "--results-dir", str(results), *more]
-
-
-def start(log, environment, *arguments):
-    """
-    A harness in the background, its talk in *log*.
-    """
-    with log.open("wb") as out:
-        return subprocess.Popen(arguments, stdout=out, stderr=out, env=environment)
-
-
-def wait_for(what, process, log):
-    """
-    Wait until *what* is true, while *process* must run.
-    """
-    deadline = time.monotonic() + LIMIT_S
-    while not what():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+    return settings(tmp_path)
 
 
 def kill_when(what, log, environment, *arguments):
@@ -66,25 +32,6 @@ def kill_when(what, log, environment, *arguments):
     wait_for(what, process, log)
     process.send_signal(signal.SIGKILL)
     process.wait()
-
-
-def clusters(environment):
-    """
-    Names of the clusters of which anything is left.
-    """
-    folder = Path(environment["XDG_STATE_HOME"]) / "mapreduce-harness" / "clusters"
-    return [p.name for p in folder.iterdir() if p.is_dir()] if folder.exists() else []
-
-
-def output(environment, *arguments):
-    """
-    What a harness command prints, once it has ended well.
-    """
-    done = subprocess.run(
-        arguments, capture_output=True, text=True, env=environment, timeout=LIMIT_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environment):
@@ -130,8 +77,7 @@ def test_a_lost_daemon_fails_its_trial_and_the_run_goes_on(tmp_path, environment
     results, log = tmp_path / "results", tmp_path / "log"
     process = start(log, environment, *command("run", results))
 
-    client = "smoke/*/incoming/*/raw/client-0.log"
-    wait_for(lambda: any(b"map 0%" in p.read_bytes() for p in results.glob(client)), process, log)
+    wait_for(lambda: mapping(results), process, log)
     cluster = LocalCluster.attach(LocalCluster.names()[0])
     os.kill(cluster.daemon_pids()["datanode on worker1"], signal.SIGKILL)
 

@@ -77,6 +77,9 @@ class FakeHdfs:
         for name in [p for p in self.files if p == path or p.startswith(f"{path}/")]:
             del self.files[name]
 
+    def make(self, path):
+        self.files[f"{path}/.made"] = b""
+
     def rename(self, source, target):
         if any(p.startswith(f"{target}/") for p in self.files):
             raise ClusterError(f"{target} is there", where="HDFS")
@@ -104,15 +107,21 @@ class Clusters:
     Stands for a provider: every start gives a new cluster, and what happened is written down.
 
     *mishaps* maps ``teragen`` or ``terasort`` to what goes wrong with their first, second, ... job.
+    The first *refusals* starts fail; *on_job* is told the number of each job that starts.
     """
 
     def __init__(self, **mishaps):
         self.mishaps = {kind: list(each) for kind, each in mishaps.items()}
         self.started, self.running, self.jobs, self.removed = [], 0, [], []
         self.probe = None
+        self.refusals, self.attempts = 0, 0
+        self.on_job = lambda _: None
 
     @contextmanager
     def __call__(self, name, spec, home):
+        self.attempts += 1
+        if self.attempts <= self.refusals:
+            raise ClusterError("no NodeManager on worker1 after 180 s\nits last lines")
         cluster = FakeCluster(self)
         self.started.append(cluster)
         self.running += 1
@@ -130,6 +139,7 @@ class Clusters:
         Number of the next job, and what goes wrong with it.
         """
         self.jobs.append(kind)
+        self.on_job(len(self.jobs))
         if self.probe:
             self.probe.sample(len(self.jobs))
         planned = self.mishaps.get(kind, [])
@@ -209,6 +219,9 @@ class FakeCluster:
 
     def daemon_logs(self, lines=20):
         return {"datanode on worker2": "the last words of a daemon"}
+
+    def thread_dumps(self, into):
+        return []
 
     def site_properties(self):
         return {HISTORY_KEY: "/history/intermediate", DONE_KEY: "/history/done"}

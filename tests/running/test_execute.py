@@ -2,15 +2,26 @@
 Tests for `harness.running.execute`: plans on clusters in memory, results on disk.
 """
 
+import json
+import os
+import shutil
+import signal
+import time
+
+from types import SimpleNamespace
+
 import pytest
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError, JobError
+from harness.clusters import state
+from harness.errors import ClusterError, JobError, MachineError
 from harness.running import execute as module
-from harness.running.execute import MACHINE_LOG, PROBE_LOG, slice_file
+from harness.running.execute import MACHINE_LOG, PROBE_LOG, cluster_name, slice_file
 from harness.running.inputs import ROOT
+from harness.store import Run, files
+from tests.running import fakes
 from tests.running.fakes import Mishap, terasort
 
 BROKEN = Mishap(status=1, says="Error: java.io.IOException: bad codec")
@@ -205,13 +216,36 @@ class TestLostCluster:
         """
         clusters.mishaps["terasort"] = [None, DEAD]
         trials = plan()
-        execution(retries=3).execute(trials, set())
+        execution().execute(trials, set())
 
         record = run.trials()[trials[1].id]
         assert states(run, trials) == ["done", "failed", "done"]
         assert record.reason == "datanode on worker2 died during the job"
         assert "daemon-datanode-on-worker2.log" in run.raw(trials[1].id).names()
         assert len(clusters.started) == 2
+
+    def test_is_made_anew_for_a_retry(self, execution, run, clusters):
+        """
+        With retries left, the trial that lost its cluster is run again on the next one.
+        """
+        clusters.mishaps["terasort"] = [None, DEAD, DEAD]
+        trials = plan()
+        execution(retries=2).execute(trials, set())
+
+        assert states(run, trials) == ["done"] * 3
+        assert kept(run, "retried") == [f"{trials[1].id}-{n}" for n in (1, 2)]
+        assert (len(clusters.started), clusters.running) == (3, 0)
+
+    def test_retries_end_with_the_clusters(self, execution, run, clusters):
+        """
+        However many retries are left: after three clusters without a trial done the run ends.
+        """
+        clusters.mishaps["terasort"] = [DEAD] * 9
+        trials = plan(2)
+
+        with pytest.raises(ClusterError, match="3 clusters were lost"):
+            execution(retries=9).execute(trials, set())
+        assert (states(run, trials), len(kept(run, "retried"))) == (["-", "-"], 3)
 
     def test_by_the_warm_up(self, execution, run, clusters):
         """
@@ -259,6 +293,197 @@ class TestLostCluster:
         with pytest.raises(ClusterError, match="no NodeManager on worker1"):
             execution().execute(plan(), set())
         assert run.trials() == {}
+
+    @pytest.mark.parametrize(("on_error", "starts"), [("skip", 2), ("stop", 1)])
+    def test_that_comes_up_the_second_time(self, execution, run, clusters, on_error, starts):
+        """
+        A busy machine gets a second try, unless failures are to stop the run.
+        """
+        clusters.refusals = 1
+        trials = plan(1)
+        e = execution(on_error=on_error)
+
+        if starts == 1:
+            with pytest.raises(ClusterError, match="no NodeManager on worker1"):
+                e.execute(trials, set())
+        else:
+            e.execute(trials, set())
+            assert "cluster: no NodeManager on worker1 after 180 s; starting it again" in (
+                e.talk.lines
+            )
+        assert clusters.attempts == starts
+        assert states(run, trials) == (["done"] if starts == 2 else ["-"])
+
+
+class TestInterrupted:
+    def test_within_a_job(self, execution, run, clusters):
+        """
+        Ctrl-C ends the job; what it left is kept outside the trials, and the cluster is down.
+        """
+        clusters.mishaps["terasort"] = [None, SLOW]
+        trials = plan()
+        e = execution(limit_s=60.0)
+        clusters.on_job = interrupt_at(3)
+
+        with pytest.raises(KeyboardInterrupt):
+            e.execute(trials, set())
+
+        (left,) = kept(run, "retried")
+        record = json.loads((run.path / "retried" / left / "trial.json").read_text())
+        assert states(run, trials) == ["done", "-", "-"]
+        assert (left, record["reason"]) == (f"{trials[1].id}-1", "interrupted by the user")
+        assert (run.path / "retried" / left / "raw" / "client-0.log.gz").exists()
+        assert clusters.running == 0
+        assert [x for x in e.talk.lines if "Ctrl-C again stops at once" in x]
+
+    def test_after_its_job(self, execution, run, clusters, monkeypatch):
+        """
+        A trial that is measured already is collected to its end, and counts.
+        """
+        trials = plan()
+        e = execution()
+        plain = fakes.FakeCluster.container_logs
+
+        def logs(*args):
+            os.kill(os.getpid(), signal.SIGINT)
+            return plain(*args)
+
+        monkeypatch.setattr(fakes.FakeCluster, "container_logs", logs)
+
+        with pytest.raises(KeyboardInterrupt):
+            e.execute(trials, set())
+
+        assert states(run, trials) == ["done", "-", "-"]
+        assert run.read_trace(trials[0].id)
+        assert (kept(run, "retried"), clusters.running) == ([], 0)
+
+    def test_twice(self, execution, run, clusters, monkeypatch):
+        """
+        The second Ctrl-C does not wait for the logs: the trial is gone, the cluster is down.
+        """
+        trials = plan()
+
+        def logs(*_):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            pytest.fail("the second one did not cut this")
+
+        monkeypatch.setattr(fakes.FakeCluster, "container_logs", logs)
+
+        with pytest.raises(KeyboardInterrupt):
+            execution().execute(trials, set())
+
+        assert states(run, trials) == ["-"] * 3
+        assert (kept(run, "retried"), clusters.running) == ([], 0)
+
+    def test_goes_on_where_it_was(self, execution, run, clusters):
+        """
+        What was interrupted is measured by the next call; nothing is measured twice.
+        """
+        clusters.mishaps["terasort"] = [None, SLOW]
+        trials = plan()
+        clusters.on_job = interrupt_at(3)
+        with pytest.raises(KeyboardInterrupt):
+            execution(limit_s=60.0).execute(trials, set())
+        clusters.on_job = lambda _: None
+
+        execution().execute(trials, set(run.trials()))
+
+        assert states(run, trials) == ["done"] * 3
+
+
+class TestFullDisk:
+    def test_before_a_trial(self, execution, run, clusters, monkeypatch):
+        """
+        None is begun where its logs would find no room: how much is free is told.
+        """
+        monkeypatch.setattr(files.shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20))
+
+        with pytest.raises(MachineError, match=r"5 MiB are free for results, .* needs 16 MiB"):
+            execution().execute(plan(), set())
+        assert (clusters.jobs, clusters.running) == ([], 0)
+
+    @pytest.mark.parametrize("where", ["slice_file", "_keep_daemon_logs"])
+    def test_within_a_trial(self, execution, run, clusters, monkeypatch, where):
+        """
+        Whichever write finds no room: an unfit machine, no failed trial, and the run can go on.
+        """
+
+        def full(*_):
+            raise OSError(28, "No space left on device", "/results/x")
+
+        clusters.mishaps["terasort"] = [None, DEAD]
+        trials = plan()
+        monkeypatch.setattr(module, where, full)
+        with pytest.raises(MachineError, match=r"no space left on device \(.* free\)") as caught:
+            execution().execute(trials, set())
+        assert caught.value.exit_status == 3
+        assert "failed" not in states(run, trials)
+        assert clusters.running == 0
+
+    def test_a_failure_on_a_full_disk_does_not_count(self, execution, run, clusters, monkeypatch):
+        """
+        A job whose logs found no room may fail of that: nothing is recorded against its trial.
+        """
+        clusters.mishaps["terasort"] = [BROKEN]
+        free = iter([2**40, 2**10, 2**10])
+        monkeypatch.setattr(files.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free)))
+
+        with pytest.raises(MachineError, match="1 KiB are free"):
+            execution().execute(plan(1), set())
+        assert run.trials() == {}
+
+    def test_other_errors_are_bugs(self, execution, monkeypatch):
+        """
+        A file that should be there and is not is nothing that a user could cure.
+        """
+
+        def lost(*_):
+            raise FileNotFoundError(2, "No such file or directory", "/x")
+
+        monkeypatch.setattr(module, "slice_file", lost)
+
+        with pytest.raises(FileNotFoundError):
+            execution().execute(plan(1), set())
+
+
+class TestClockThatWasSet:
+    @pytest.mark.parametrize("shift_s", [-3600.0, 3600.0])
+    def test_fails_its_trial(self, execution, run, clusters, shift_s):
+        """
+        Hadoop's times are differences of two clocks then; the trials beside it count.
+        """
+        shift = [0.0]
+        trials = plan()
+
+        def set_clock(number):
+            shift[0] = shift_s if number >= 3 else 0.0
+
+        clusters.on_job = set_clock
+        execution(wall=lambda: time.time() + shift[0]).execute(trials, set())
+
+        records = [run.trials()[t.id] for t in trials]
+        assert states(run, trials) == ["done", "failed", "done"]
+        assert "clock was set 3600.0 s" in records[1].reason
+        assert all(0 < r.finished_s - r.started_s < 60 for r in records)
+
+
+def test_runs_never_share_a_name(run, tmp_path):
+    """
+    A copy of a results folder has the same run ids, and a cluster of its own all the same.
+    """
+    copy = shutil.copytree(run.path, tmp_path / "copy" / run.id)
+
+    assert cluster_name(Run(copy)) != cluster_name(run)
+    assert cluster_name(Run(run.path)) == cluster_name(run)
+    assert state._NAME.fullmatch(cluster_name(run))
+
+
+def interrupt_at(job):
+    """
+    Presses Ctrl-C when that job starts.
+    """
+    return lambda number: number == job and os.kill(os.getpid(), signal.SIGINT)
 
 
 @settings(max_examples=40)

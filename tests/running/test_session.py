@@ -12,6 +12,7 @@ from harness.clusters.home import HadoopHome
 from harness.errors import DataError, MachineError, SpecError
 from harness.records.trial import TrialRecord
 from harness.running import session as module
+from harness.running.execute import cluster_name
 from harness.running.session import Session, check_readable, make_trace
 from tests.running.fakes import VERSIONS, Heard, Mishap
 
@@ -120,7 +121,7 @@ class TestMeasure:
         """
         run, _ = session().measure()
 
-        assert clusters.removed == [f"run-{run.id}"]
+        assert clusters.removed == [cluster_name(run)]
 
     def test_counts_the_failures(self, session, clusters):
         """
@@ -170,6 +171,36 @@ class TestMeasure:
         s.measure()
 
         assert [x for x in s.talk.lines if x.startswith("warning: 2 containers at once on 1 cores")]
+
+
+class TestNewerSchema:
+    @pytest.mark.parametrize("name", ["manifest.json", "trials/*/trial.json"])
+    def test_is_refused_and_left_alone(self, session, clusters, name):
+        """
+        The error names file, both versions and what to do; no byte of the results is changed.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+        run = session().latest()
+        path = min(run.path.glob(name))
+        path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+        before, started = content(run.path), len(clusters.started)
+
+        with pytest.raises(DataError, match="schema_version 9 is newer than 1") as caught:
+            session().measure()
+
+        assert (caught.value.exit_status, caught.value.where) == (7, str(path))
+        assert "use the harness that wrote it" in caught.value.fix
+        assert content(run.path) == before
+        assert len(clusters.started) == started
+
+
+def content(folder):
+    """
+    Every file below a folder but the lock, which says who looked last.
+    """
+    files = (p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
+    return {str(p): p.read_bytes() for p in files}
 
 
 class TestPlan:

@@ -2,13 +2,16 @@
 Tests for `harness.running.trial`: a recorded TeraSort on a cluster in memory.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from harness.clusters.hdfs import RefusedError
+from harness.errors import ClusterError
 from harness.running import trial as module
 from harness.running.inputs import Inputs
-from harness.running.jobs import JobRunner
+from harness.running.jobs import JobRunner, StoppedError
 from harness.running.trial import OUTPUT, TrialRunner, find
 from tests.running.fakes import BLOCK, Clusters, FakeCluster, FakeHdfs, Mishap, terasort
 
@@ -257,3 +260,138 @@ def test_find_looks_into_folders():
         "/h/b/2026/11/21/job_1_conf.xml",
     ]
     assert list(find(hdfs, "/nowhere", "job_1")) == []
+
+
+class TestThreadDumps:
+    def test_of_a_job_that_does_not_end(self, bench, monkeypatch):
+        """
+        At the limit every JVM is asked while the client still lives; the reason says where it is.
+        """
+        b = bench(limit_s=0.2, terasort=[Mishap(hangs=True)])
+
+        def dumps(into):
+            assert b.cluster.clients[-1].poll() is None
+            into.mkdir()
+            for name in ("client", "datanode-worker1"):
+                (into / f"{name}.txt").write_text("Full thread dump")
+
+        monkeypatch.setattr(b.cluster, "thread_dumps", dumps)
+        outcome = b.run()
+
+        assert outcome.state == "timed_out"
+        assert outcome.reason.endswith("(0.2 s); thread dumps of 2 JVMs are in raw/threads")
+        assert {"threads/client.txt", "threads/datanode-worker1.txt"} <= set(b.logs)
+
+    def test_that_fail_hide_nothing(self, bench, monkeypatch):
+        """
+        The trial ran into its limit, whatever became of the dumps.
+        """
+
+        def refuse(into):
+            raise ClusterError("it is not running")
+
+        b = bench(limit_s=0.2, terasort=[Mishap(hangs=True)])
+        monkeypatch.setattr(b.cluster, "thread_dumps", refuse)
+
+        assert b.run().reason == "the job did not end within its time limit (0.2 s)"
+
+
+class TestFailedAttempts:
+    def test_are_no_clean_measurement(self, bench, monkeypatch):
+        """
+        A job that is done in spite of a task killed for its memory took longer than its work.
+        """
+        plain = module.jobhistory.read_job
+
+        def with_a_failure(lines, source):
+            trace = plain(lines, source)
+            lost = replace(trace.attempts[0], attempt_id="attempt_1", state="failed", error=KILLED)
+            return replace(trace, attempts=(*trace.attempts, lost))
+
+        monkeypatch.setattr(module.jobhistory, "read_job", with_a_failure)
+        outcome = bench().run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("failed", False)
+        assert outcome.reason.startswith("1 task attempts failed and were made up for")
+        assert outcome.reason.endswith("Container exited with a non-zero exit code 137.")
+
+    def test_killed_ones_are_no_failure(self, bench, monkeypatch):
+        """
+        Hadoop kills what it does not need: the loser of a speculation, a reduce that made room.
+        """
+        plain = module.jobhistory.read_job
+
+        def with_a_killed_one(lines, source):
+            trace = plain(lines, source)
+            spare = replace(trace.attempts[0], attempt_id="attempt_1", state="killed")
+            return replace(trace, attempts=(*trace.attempts, spare))
+
+        monkeypatch.setattr(module.jobhistory, "read_job", with_a_killed_one)
+
+        assert bench().run().state == "done"
+
+
+class TestRefusedByTheFileSystem:
+    def test_a_full_one_fails_the_trial_only(self, bench, monkeypatch):
+        """
+        The file system's own words are the reason; what was half made goes, the cluster stays.
+        """
+        b = bench(teragen=[Mishap(loses=6000)])
+        swept = []
+        monkeypatch.setattr(b.runner.inputs, "sweep", lambda: swept.append(1))
+        monkeypatch.setattr(b.cluster.hdfs, "rename", refuse("no room on 2 datanodes"))
+        monkeypatch.setattr(b.runner.inputs, "_check", lambda *_: None)
+        outcome = b.run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("failed", False)
+        assert outcome.reason.startswith("no room on 2 datanodes")
+        assert swept == [1]
+
+    def test_a_read_only_one_is_lost(self, bench, monkeypatch):
+        """
+        A file system that takes nothing any more would fail the next trial for no fault of it.
+        """
+        b = bench(terasort=[Mishap(swaps=True)])
+        monkeypatch.setattr(b.cluster.hdfs, "make", refuse("Name node is in safe mode"))
+        outcome = b.run()
+
+        assert outcome.cluster_lost
+        assert "wrong output" in outcome.reason
+        assert "safe mode" in outcome.reason
+
+
+def test_a_user_who_wants_no_more_ends_the_job(bench):
+    """
+    The client is ended; its log and those of its containers are kept.
+    """
+    b = bench(terasort=[Mishap(hangs=True)])
+    jobs = []
+
+    def stop():
+        if b.cluster.clients and b.cluster.arguments[-1][0] == "terasort":
+            jobs.append(1)
+            raise StoppedError("interrupted by the user")
+
+    b.runner.on_tick = stop
+    outcome = b.run()
+
+    assert (outcome.state, outcome.interrupted) == ("failed", True)
+    assert outcome.reason == "interrupted by the user"
+    assert b.cluster.clients[-1].returncode is not None
+    assert "client-0.log" in b.logs
+    assert any(name.startswith("containers/") for name in b.logs)
+    assert jobs == [1]
+
+
+KILLED = "\n\nContainer exited with a non-zero exit code 137.\n"
+
+
+def refuse(what):
+    """
+    A file system that says no.
+    """
+
+    def operation(*_):
+        raise RefusedError(what, where="HDFS")
+
+    return operation

@@ -4,6 +4,7 @@ Tests for `harness.store.Store`: which run is opened.
 
 import json
 import os
+import re
 
 import pytest
 
@@ -169,6 +170,29 @@ class TestDisk:
         assert "free some space" in caught.value.fix
         assert run.manifest()["seed"] == 7
         assert run.trials() == {}
+
+    def test_how_much_is_free_is_told(self, run, monkeypatch):
+        """
+        A disk that is full says so with its bytes; one that is damaged has no such number.
+        """
+        for number, said in ((28, r"no space left on device \(.*B free\)$"), (5, "error$")):
+
+            def refuse(_handle, number=number):
+                raise OSError(number, os.strerror(number))
+
+            monkeypatch.setattr(os, "fsync", refuse)
+            with pytest.raises(MachineError) as caught:
+                run.manifest({"seed": 8})
+            assert re.search(said, caught.value.what)
+
+    def test_a_trial_needs_room(self, run, monkeypatch):
+        """
+        What is asked for and what is there stand in the error.
+        """
+        run.require_space(1)
+
+        with pytest.raises(MachineError, match=r"free for results, and a trial needs 10.* TiB"):
+            run.require_space(10 * 2**60)
 
     def test_a_newer_format_is_refused(self, run):
         """

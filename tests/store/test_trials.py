@@ -334,6 +334,18 @@ def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
 
 
 class TestLock:
+    def test_sweeps_what_is_half_done(self, run, make):
+        """
+        Before, what a killed harness left; after, what an error left.
+        """
+        run.begin_trial(make.trials()[0])
+        with pytest.raises(ValueError, match="why"), run.lock():  # noqa: PT012
+            assert not (run.path / "incoming").exists()
+            run.begin_trial(make.trials()[0])
+            raise ValueError("why")
+
+        assert not (run.path / "incoming").exists()
+
     def test_second_harness_is_told_who_has_the_run(self, run):
         """
         The error names the process and the time, and how to end it.
