@@ -32,8 +32,10 @@ _ESCAPE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
-# C0 without tab and newline, DEL, C1, marks that reverse the direction of text, lone surrogates.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 without tab and newline, DEL, C1, marks of the direction of text, lone surrogates.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*(?:\s*\S{1,5})?\s*")
 
 

@@ -25,6 +25,7 @@ from harness.errors import HarnessError
 
 # Name -> module and the line that `harness --help` shows: listing them imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "doctor": ("harness.cli.doctor", "Say what this machine can do, and what cures its lacks."),
     "all": ("harness.cli.all", "Run an experiment from its file to its report."),
     "plan": ("harness.cli.plan", "Show the trials of an experiment, and how long they take."),
     "run": ("harness.cli.run", "Measure the trials that are not done yet."),

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+results_option = click.option(
+    "--results-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    envvar="HARNESS_RESULTS_DIR",
+    help="Folder of all results.",
+)
+
 
 def experiment_arguments(function: F) -> F:
     """Add FILE, --results-dir and --set to a command."""
@@ -24,14 +33,7 @@ def experiment_arguments(function: F) -> F:
             metavar="A.B=C",
             help="Override one value of the file; repeatable.",
         ),
-        click.option(
-            "--results-dir",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=Path("results"),
-            show_default=True,
-            envvar="HARNESS_RESULTS_DIR",
-            help="Folder of all results.",
-        ),
+        results_option,
         click.argument("file", type=click.Path(path_type=Path)),
     ):
         function = decorate(function)
