@@ -2,6 +2,7 @@
 The folder of a local cluster: what is written before its start, and what is read back later.
 
     conf/<node>/   nodes/<node>/   configuration and data of each node
+    etc/hosts      names of the nodes, put in the place of the machine's
     logs/          one log per daemon, by its key (``datanode-worker2.log``)
     daemons/       process ids, as seen inside;  deaths: who has ended
     plan.json      what `harness.clusters.inside.holder` starts;  control: what more it is told
@@ -79,7 +80,8 @@ class ClusterFiles:
             )
             (Path(self.layout.data(member)) / "jtmp").mkdir(parents=True)
         names = "".join(f"{m.address} {m.name}\n" for m in self.layout.members)
-        (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+        (self.folder / "etc").mkdir()
+        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
         os.mkfifo(self.control, 0o600)
         self._copy_name_space()
         (self.folder / "plan.json").write_text(json.dumps(self.plan(), indent=1))
@@ -102,7 +104,7 @@ class ClusterFiles:
         ]
         return {
             "nodes": nodes,
-            "hosts": str(self.folder / "hosts"),
+            "etc": str(self.folder / "etc"),
             "control": str(self.control),
             "deaths": str(self.deaths),
             "daemons_folder": str(self.folder / "daemons"),

@@ -41,7 +41,7 @@ def main() -> None:
     wake = _catch_children()
     ours = _make_bridge()
     doors = [_make_node(node, ours) for node in plan["nodes"]]
-    _run("mount", "--bind", plan["hosts"], "/etc/hosts")
+    _name_nodes(plan["etc"])
     control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
     sys.stdout.write(json.dumps(doors) + "\n")
     sys.stdout.flush()
@@ -143,6 +143,14 @@ def _make_node(node: dict[str, Any], ours: dict[str, int]) -> dict[str, int]:
     return doors
 
 
+def _name_nodes(folder: str) -> None:
+    """Put the file ``hosts`` of *folder* in the place of the machine's, for us alone."""
+    if Path("/etc/hosts").exists():
+        _run("mount", "--bind", f"{folder}/hosts", "/etc/hosts")
+    else:  # a bare machine has none that could be covered: the folder is laid over its own
+        _run("mount", "-t", "overlay", "overlay", "-o", "lowerdir=.:/etc", "/etc", cwd=folder)
+
+
 def _namespaces() -> dict[str, int]:
     return {kind: os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "uts")}
 
@@ -157,9 +165,9 @@ def _unshare(kinds: int) -> None:
         raise OSError(ctypes.get_errno(), "unshare")
 
 
-def _run(*argv: str) -> None:
+def _run(*argv: str, cwd: str = "/") -> None:
     """Run a command that must succeed; what it says goes to our log."""
-    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=cwd)
 
 
 def _catch_children() -> int:
