@@ -6,6 +6,7 @@ Records hold bytes and seconds only; this module is the one door for other units
 
 from __future__ import annotations
 
+import math
 import re
 
 MIB = 2**20
@@ -29,16 +30,18 @@ def parse_bytes(text: str | int) -> int:
     Raises ``ValueError`` for anything else, with the units that exist.
     """
     if isinstance(text, bool) or not isinstance(text, int | str):
-        raise ValueError(f"{text!r} is not a size: write 32 MiB, 200 MB or a number of bytes")
+        raise ValueError(f"{text!r:.80} is not a size: write 32 MiB, 200 MB or a number of bytes")
     if isinstance(text, int):
         size: float = text
     else:
         match = _NUMBER.fullmatch(text)
         if match is None or match[2].lower() not in _SIZE:
-            raise ValueError(f"{text!r} is not a size: write 32 MiB, 200 MB or a number of bytes")
+            raise ValueError(
+                f"{text!r:.80} is not a size: write 32 MiB, 200 MB or a number of bytes"
+            )
         size = float(match[1]) * _SIZE[match[2].lower()]
-    if size < 0 or size != int(size):
-        raise ValueError(f"{text!r} is not a whole number of bytes")
+    if not 0 <= size < math.inf or size != int(size):
+        raise ValueError(f"{text!r:.80} is not a whole number of bytes")
     return int(size)
 
 
@@ -55,7 +58,7 @@ def parse_duration(text: str | float) -> float:
         return float(text)
     match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
     if match is None or (match[2] or "s") not in _TIME:
-        raise ValueError(f"{text!r} is not a duration: write 90 s, 5 min, 2 h or 250 ms")
+        raise ValueError(f"{text!r:.80} is not a duration: write 90 s, 5 min, 2 h or 250 ms")
     return float(match[1]) * _TIME[match[2] or "s"]
 
 

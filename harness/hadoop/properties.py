@@ -146,7 +146,7 @@ def _switch(name: str, text: str) -> bool:
 
 
 def _refusal(name: str, text: str, wanted: str) -> SpecError:
-    return SpecError(f"{name} = {text!r} is not {wanted}", where=f"configuration, {name}")
+    return SpecError(f"{name} = {text!r:.200} is not {wanted}", where=f"configuration, {name}")
 
 
 # Field of `JobConfig`: property, and how its text is read.

@@ -172,11 +172,11 @@ def client_properties(spec: ClusterSpec) -> dict[str, str]:
 def block_bytes(spec: ClusterSpec) -> int:
     """Size of an HDFS block of a cluster *spec*; `SpecError` for what Hadoop would not read."""
     value = plain_value(spec.site.get("dfs.blocksize", str(BLOCK_BYTES)))
-    match = re.fullmatch(r"\s*(\d+)([kmgt]?)\s*", value, re.IGNORECASE)
+    match = re.fullmatch(r"\s*(\d{1,18})([kmgt]?)\s*", value, re.IGNORECASE)
     size = int(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ") if match else 0
     if size < _LEAST_BLOCK or size % _CHECKSUM_BYTES:
         raise SpecError(
-            f"dfs.blocksize = {value!r} is no size of a block",
+            f"dfs.blocksize = {value!r:.80} is no size of a block",
             where="cluster.site.dfs.blocksize",
             fix="write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB",
         )

@@ -157,7 +157,7 @@ def _master_mb(properties: Mapping[str, str]) -> int:
 def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
     """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
     options = properties.get(f"mapreduce.{kind}.java.opts", "")
-    sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d+)([kKmMgGtT]?)(?=\s|$)", options)
+    sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d{1,18})([kKmMgGtT]?)(?=\s|$)", options)
     if not sizes:
         return _asked_mb(kind, properties) * 0.8
     number, suffix = sizes[-1]
@@ -166,8 +166,8 @@ def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
 
 def _whole(name: str, properties: Mapping[str, str], default: int) -> int:
     text = properties.get(name, str(default)).strip()
-    if not re.fullmatch(r"-?\d+", text):
+    if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         raise SpecError(
-            f"{name} = {text!r} is not a whole number", where=name, fix="write a whole number"
+            f"{name} = {text!r:.80} is not a whole number", where=name, fix="write a whole number"
         )
     return int(text)

@@ -7,8 +7,8 @@ of its `input`, never by a file's name.  Format and tolerance: ``docs/models/REA
 
 from __future__ import annotations
 
-import json
 import math
+import reprlib
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +18,7 @@ from harness.errors import DataError, ModelError
 from harness.models import merge
 from harness.models.scheduler import schedule
 from harness.models.whatif import evaluate
+from harness.records.jsontext import read_json
 
 Input = Mapping[str, Any]
 TOLERANCE = 1e-9
@@ -80,8 +81,9 @@ def read_vectors(text: str, source: str) -> VectorFile:
     ``DataError`` for a text that is no such file.
     """
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        # Expected values may be infinite, and inputs as large as they like.
+        document = read_json(text, bounded=False)
+    except ValueError as error:
         raise DataError(f"not JSON: {error}", where=source) from None
     cases = document.get("cases") if isinstance(document, dict) else None
     if not isinstance(cases, list) or not cases or not isinstance(document.get("model"), str):
@@ -159,14 +161,15 @@ def _is_list(value: Any) -> bool:
 def _case(case: Any, number: int, source: str) -> Case:
     if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
         raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
-    name = str(case.get("name", number))
+    name = str(case.get("name", number))[:200]
     question = Question(name, case["input"], case.get("rules"), case.get("method"))
     return Case(question, case.get("expected"))
 
 
 def _tolerance(value: Any, source: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise DataError(f"a tolerance of {value!r} is no number from 0 on", where=source)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
+        shown = reprlib.repr(value)
+        raise DataError(f"a tolerance of {shown} is no number from 0 on", where=source)
     return float(value)
 
 

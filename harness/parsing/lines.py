@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from harness.errors import ParseError
 
 # Beyond this a whole number is no longer exact as a float, and no count or time of ours.
 LARGEST = 2**53
 
+# Ten a second from each of 100 cores for more than an hour: no trial has more.
+MOST_SAMPLES = 5_000_000
+
 _SHOWN = 80
+
+T = TypeVar("T")
 
 
 def whole(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -24,6 +32,18 @@ def whole(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         before = line
     if before is not None and before.endswith(b"\n"):
         yield number, before
+
+
+def limited(samples: Iterable[T], source: str) -> Iterator[T]:
+    """*samples*, which somebody will keep, unless they are too many: a small file can unpack so."""
+    for number, sample in enumerate(samples, start=1):
+        if number > MOST_SAMPLES:
+            raise ParseError(
+                f"more than {MOST_SAMPLES} samples",
+                source=source,
+                fix="no trial has so many: is this log the harness's own?",
+            )
+        yield sample
 
 
 def shown(line: bytes) -> str:

@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any
 
 from harness.errors import ParseError
-from harness.parsing.lines import LARGEST, named, shown, whole
+from harness.parsing.lines import LARGEST, limited, named, shown, whole
 from harness.records.trace import MachineSample
 
 _FIELDS = frozenset(f.name for f in fields(MachineSample))
@@ -27,6 +27,10 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
     A last line without an end is left out: the sampler is killed, and may be while it writes.
     Any other line that is no sample is `ParseError` with *source*, line and field.
     """
+    return limited(_samples(lines, source), source)
+
+
+def _samples(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]:
     for number, line in whole(lines):
         if line.isspace():
             continue

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from harness.errors import ParseError
-from harness.parsing.lines import LARGEST, shown, whole
+from harness.parsing.lines import LARGEST, limited, shown, whole
 from harness.records.trace import SpeedSample
 
 _LINE = re.compile(rb"\s*(\d{1,16})\s+(\d{1,6})\s+(\d{1,16})\s+(\d{1,16})\s*", re.ASCII)
@@ -25,6 +25,10 @@ def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
     A last line without an end is left out: the probe is killed, and may be while it writes.
     Any other line that is neither sample nor header is `ParseError` with *source* and line.
     """
+    return limited(_samples(lines, source), source)
+
+
+def _samples(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
     for number, line in whole(lines):
         if line.isspace() or line.startswith(b"#"):
             continue

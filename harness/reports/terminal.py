@@ -30,7 +30,7 @@ def render_terminal(data: ReportData) -> str:
         lines.append(f"{count(len(bad), 'trial')} of {len(data.trials)} failed or ran out of time:")
         for r in bad:
             reason = r.reason.strip() or "no reason was recorded"
-            lines.append(f"  {r.trial.id}  {one_line(reason.splitlines()[0])}")
+            lines.append(one_line(f"{r.trial.id}  {reason.splitlines()[0]}"))
     return "\n".join(lines).replace(UNKNOWN, "-") + "\n"
 
 

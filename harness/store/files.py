@@ -18,7 +18,7 @@ import re
 import shutil
 import zlib
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -26,6 +26,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from pydantic import ValidationError
 
 from harness.errors import DataError, MachineError
+from harness.records.jsontext import read_json
 from harness.records.trial import Record
 from harness.units import format_bytes
 
@@ -48,7 +49,11 @@ _FIX = {
 # What a machine lacks; whatever else the operating system says of a file is more likely a bug.
 _LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EIO})
 
+# No line of a log is longer: a history's longest is a hundredth of it.
+_LONGEST_LINE = 16 * 2**20
+
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 def check_name(name: str, what: str) -> str:
@@ -188,8 +193,8 @@ def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
 def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
     """Return the JSON object in *data*, of a schema version that this harness knows."""
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        value = read_json(data)
+    except ValueError as error:
         raise DataError(f"{path.name} is not JSON: {error}", where=str(path), fix=fix) from error
     if not isinstance(value, dict):
         raise DataError(f"{path.name} is not a JSON object", where=str(path), fix=fix)
@@ -209,7 +214,7 @@ def check_version(version: object, path: Path) -> None:
             " or another folder with --results-dir",
         )
     raise DataError(
-        f"schema_version {version!r} is not a version",
+        f"schema_version {repr(version)[:80]} is not a version",
         where=str(path),
         fix="this file was not written by the harness: restore it, or remove it",
     )
@@ -225,13 +230,19 @@ def read_record(kind: type[R], data: bytes, path: Path, fix: str) -> R:
 
 def as_record(kind: type[R], value: Mapping[str, Any], path: Path, fix: str) -> R:
     """Validate *value*; the first thing that is wrong with it becomes `DataError`."""
+    return validated(kind.model_validate, value, path, fix)
+
+
+def validated(validate: Callable[[Any], T], value: Any, path: Path, fix: str) -> T:
+    """Answer of pydantic's *validate*, or `DataError` that names the first wrong field."""
     try:
-        return kind.model_validate(value)
+        return validate(value)
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
+        # Keys of a mapping stand among the fields: they are data.
+        field = ascii(".".join(str(part) for part in first["loc"]))[1:-1][:200]
         raise DataError(
-            f"{field or kind.__name__}: {first['msg'].lower()}", where=str(path), fix=fix
+            f"{field or error.title}: {first['msg'].lower()[:200]}", where=str(path), fix=fix
         ) from error
 
 
@@ -287,7 +298,26 @@ class RawLogs:
             )
         path = self._folder / f"{name}.gz"
         with disk(path):
-            return cast("BinaryIO", io.BufferedReader(_Unpacked(path)))
+            return cast("BinaryIO", _Log(path))
+
+
+class _Log(io.BufferedReader):
+    """A log of lines: a few megabytes can unpack to a line that no memory holds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        super().__init__(_Unpacked(path))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        most = _LONGEST_LINE + 1 if size is None or size < 0 else size
+        line = super().readline(most)
+        if len(line) > _LONGEST_LINE:
+            raise DataError(
+                f"a line of more than {_LONGEST_LINE} bytes is no line of a log",
+                where=str(self._path),
+                fix="remove this trial's folder: the next run measures it again",
+            )
+        return line
 
 
 class _Unpacked(io.RawIOBase):

@@ -53,7 +53,10 @@ def _in_use(file: IO[str], path: Path, what: str) -> MachineError:
     try:
         holder = json.loads(file.read(1000))
         pid, since = int(holder["pid"]), str(holder["since"])
-    except (ValueError, KeyError, TypeError):  # the holder has not signed yet
+        if pid <= 1:  # the fix below must be safe to follow
+            raise ValueError("no process of a harness")
+    # The holder has not signed yet, or somebody else wrote there.
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return MachineError(
             f"{what} is in use by another harness", where=str(path), fix="wait for it to end"
         )

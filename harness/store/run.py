@@ -81,7 +81,11 @@ class Run:
     @property
     def text(self) -> str:
         """The experiment file as it was given."""
-        return read_file(self.path / EXPERIMENT, _NEW_RUN).decode()
+        path = self.path / EXPERIMENT
+        try:
+            return read_file(path, _NEW_RUN).decode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{EXPERIMENT} is no text", where=str(path), fix=_NEW_RUN) from error
 
     @property
     def finished(self) -> bool:
@@ -141,7 +145,7 @@ class Run:
 
     def trial_dir(self, trial_id: str) -> Path:
         """Folder of a trial that has ended (`DataError` where there is none)."""
-        folder = inside(self._trials, trial_id, "a trial")
+        folder = self._trials / check_name(trial_id, "a trial")
         if not folder.is_dir():
             raise DataError(
                 f"no trial {trial_id} in this run",

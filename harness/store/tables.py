@@ -10,11 +10,15 @@ import types
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from pydantic import TypeAdapter
+
 from harness.errors import DataError
+from harness.records.jsontext import LARGEST
 from harness.records.score import ScoreBook
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Record
@@ -26,12 +30,16 @@ from harness.store.files import (
     json_bytes,
     parse_json,
     read_file,
+    validated,
 )
 
 R = TypeVar("R", bound=Record)
 
 _AGAIN = "make it again from the raw logs: harness collect FILE"
 _VERSION = b"schema_version"
+
+# A history of 20 000 tasks has about a million counters; more rows than this are no table of ours.
+_MOST_ROWS = 5_000_000
 
 # Fields of a job that are neither its attempts nor its counters stand in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -43,43 +51,53 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     """Write `job.json`, `attempts.parquet` and `counters.parquet` into *folder*."""
     jobs = [{name: getattr(t, name) for name in _JOB} for t in traces]
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
-    hints = get_type_hints(TaskAttempt)
-    columns = {"job_id": str, **{name: hints[name] for name in _ATTEMPT}}
     rows = [{"job_id": t.job_id, **asdict(a)} for t in traces for a in t.attempts]
-    _write(folder / "attempts.parquet", columns, rows)
-    columns = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
-    _write(folder / "counters.parquet", columns, list(_counter_rows(traces)))
+    _write(folder / "attempts.parquet", _attempt_columns(), rows)
+    _write(folder / "counters.parquet", _COUNTERS, list(_counter_rows(traces)))
 
 
 def read_traces(folder: Path) -> tuple[JobTrace, ...]:
     """Read what `write_traces` wrote: equal records, in the same order."""
     path = folder / "job.json"
-    jobs = parse_json(read_file(path, _AGAIN), path, _AGAIN).get("jobs")
+    jobs: Any = parse_json(read_file(path, _AGAIN), path, _AGAIN).get("jobs")
     counters: dict[tuple[str, str, str], dict[str, int]] = {}
-    for row in _read(folder / "counters.parquet"):
+    for row in _read(folder / "counters.parquet", _COUNTERS):
         key = row["job_id"], row["scope"], row["attempt_id"]
         counters.setdefault(key, {})[row["name"]] = row["value"]
-    attempts: dict[str, list[TaskAttempt]] = {}
-    try:
-        for row in _read(folder / "attempts.parquet"):
-            job = row.pop("job_id")
-            own = counters.get((job, "attempt", row["attempt_id"]), {})
-            attempts.setdefault(job, []).append(TaskAttempt(**row, counters=own))
-        return tuple(_job(values, attempts, counters) for values in jobs or ())
-    except (TypeError, KeyError) as error:
-        raise DataError(
-            f"the tables of this trace do not fit together: {error}", where=str(folder), fix=_AGAIN
-        ) from error
+    attempts: dict[str, list[dict[str, Any]]] = {}
+    for row in _read(folder / "attempts.parquet", _attempt_columns()):
+        job = row.pop("job_id")
+        row["counters"] = counters.get((job, "attempt", row["attempt_id"]), {})
+        attempts.setdefault(job, []).append(row)
+    whole = [_job(values, attempts, counters) for values in jobs] if _objects(jobs) else jobs
+    return validated(_traces().validate_python, whole, path, _AGAIN)
+
+
+_COUNTERS = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
+
+
+def _attempt_columns() -> dict[str, Any]:
+    hints = get_type_hints(TaskAttempt)
+    return {"job_id": str, **{name: hints[name] for name in _ATTEMPT}}
+
+
+def _objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+@cache
+def _traces() -> TypeAdapter[tuple[JobTrace, ...]]:
+    return TypeAdapter(tuple[JobTrace, ...])
 
 
 def _job(
     values: Mapping[str, Any],
-    attempts: Mapping[str, list[TaskAttempt]],
+    attempts: Mapping[str, list[dict[str, Any]]],
     counters: Mapping[tuple[str, str, str], dict[str, int]],
-) -> JobTrace:
-    job = values["job_id"]
-    totals: dict[str, Any] = {scope: counters.get((job, scope, ""), {}) for scope in _SCOPES}
-    return JobTrace(**values, attempts=tuple(attempts.get(job, ())), **totals)
+) -> dict[str, Any]:
+    job = str(values.get("job_id"))
+    totals = {scope: counters.get((job, scope, ""), {}) for scope in _SCOPES}
+    return {**values, "attempts": attempts.get(job, []), **totals}
 
 
 def _counter_rows(traces: Iterable[JobTrace]) -> Iterable[dict[str, Any]]:
@@ -97,7 +115,7 @@ def write_scores(folder: Path, book: ScoreBook) -> None:
     (folder / "book.json").write_bytes(json_bytes(rest))
     for name, kind in _score_tables().items():
         rows = [row.model_dump(mode="json") for row in getattr(book, name)]
-        _write(folder / f"{name}.parquet", get_type_hints(kind), rows, kind)
+        _write(folder / f"{name}.parquet", _columns(kind), rows)
 
 
 def read_scores(folder: Path) -> ScoreBook:
@@ -106,7 +124,8 @@ def read_scores(folder: Path) -> ScoreBook:
     rest = parse_json(read_file(path, fix), path, fix)
     tables = {
         name: tuple(
-            as_record(kind, row, folder, fix) for row in _read(folder / f"{name}.parquet", fix)
+            as_record(kind, row, folder, fix)
+            for row in _read(folder / f"{name}.parquet", _columns(kind), fix)
         )
         for name, kind in _score_tables().items()
     }
@@ -118,23 +137,22 @@ def _score_tables() -> dict[str, type[Record]]:
     return {name: get_args(h)[0] for name, h in hints.items() if get_origin(h) is tuple}
 
 
+def _columns(kind: type[Record]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in kind.model_fields}
+
+
 def _pyarrow() -> tuple[Any, Any]:
     """Import what is slow to import, and has no types, when it is needed."""
     return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
-def _write(
-    path: Path, columns: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], kind: Any = None
-) -> None:
+def _write(path: Path, columns: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
     pa, pq = _pyarrow()
 
-    known = columns if kind is None else {n: columns[n] for n in kind.model_fields}
-    schema = pa.schema(
-        [(name, _arrow(hint)) for name, hint in known.items()],
-        metadata={_VERSION: str(SCHEMA_VERSION).encode()},
-    )
+    schema = _schema(columns).with_metadata({_VERSION: str(SCHEMA_VERSION).encode()})
     try:
-        table = pa.Table.from_pylist([{n: row[n] for n in known} for row in rows], schema=schema)
+        table = pa.Table.from_pylist([{n: row[n] for n in columns} for row in rows], schema=schema)
     except (pa.ArrowException, OverflowError, UnicodeError, TypeError) as error:
         raise DataError(
             f"a value does not fit its column in {path.name}: {error}",
@@ -145,18 +163,50 @@ def _write(
         pq.write_table(table, path, compression="zstd")
 
 
-def _read(path: Path, fix: str = _AGAIN) -> list[dict[str, Any]]:
+def _schema(columns: Mapping[str, Any]) -> Any:
+    pa, _ = _pyarrow()
+    return pa.schema([(name, _arrow(hint)) for name, hint in columns.items()])
+
+
+def _read(path: Path, columns: Mapping[str, Any], fix: str = _AGAIN) -> list[dict[str, Any]]:
+    """Rows of a table of ours: these columns, and values that fit them."""
     pa, pq = _pyarrow()
 
     data = read_file(path, fix)
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        file = pq.ParquetFile(pa.BufferReader(data))
+        version = (file.schema_arrow.metadata or {}).get(_VERSION, b"").decode("ascii", "replace")
+        check_version(int(version) if version.isdecimal() else version, path)
+        _check_shape(file, columns)
+        table = file.read()
+        table.validate(full=True)
         rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
-    except (pa.ArrowException, OSError, KeyError, UnicodeError) as error:
-        raise DataError(f"{path.name} is not a table: {error}", where=str(path), fix=fix) from error
-    version = (table.schema.metadata or {}).get(_VERSION, b"").decode("ascii", "replace")
-    check_version(int(version) if version.isdecimal() else version, path)
+        _check_values(rows, columns)
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        what = str(error)[:300]
+        raise DataError(f"{path.name} is not a table: {what}", where=str(path), fix=fix) from error
     return rows
+
+
+def _check_shape(file: Any, columns: Mapping[str, Any]) -> None:
+    if not file.schema_arrow.remove_metadata().equals(_schema(columns)):
+        raise ValueError(f"its columns are not {', '.join(columns)}")
+    if file.metadata.num_rows > _MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} rows, more than any run")
+
+
+def _check_values(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
+    names = [name for name, hint in columns.items() if hint not in (str, int, bool)]
+    for row in rows:
+        for name in names:
+            if not _measurable(row[name]):
+                raise ValueError(f"{name} is beyond any number that is measured")
+
+
+def _measurable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_measurable, value.values()))
+    return not isinstance(value, float) or abs(value) <= LARGEST  # False for NaN, too
 
 
 def _arrow(hint: Any) -> Any:

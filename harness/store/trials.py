@@ -9,6 +9,7 @@ from typing import Literal
 from harness.errors import DataError
 from harness.records.trial import Trial, TrialRecord
 from harness.store.files import (
+    check_name,
     compress_tree,
     disk,
     inside,
@@ -34,7 +35,7 @@ class TrialFolder:
     def __init__(self, trial: Trial, run: Path, incoming: Path) -> None:
         """Make an empty folder for *trial* in *incoming*; it will belong to *run*."""
         self.trial, self._run = trial, run
-        self._folder = inside(incoming, trial.id, "a trial")
+        self._folder = incoming / check_name(trial.id, "a trial")
         remove_tree(self._folder)
         self.raw = self._folder / "raw"
         with disk(self.raw):
@@ -54,7 +55,7 @@ class TrialFolder:
         A trial that was failed before gives way, and lies under `retried/` from then on; one that
         was done is never replaced (`DataError`).
         """
-        target = inside(self._run / "trials", self.trial.id, "a trial")
+        target = self._run / "trials" / self.trial.id
         if target.exists():
             self._give_way(target)
         self._close(record)

@@ -173,7 +173,7 @@ def test_wrong_value_is_named_with_its_property(name, value):
         job_config({name: value})
 
     assert name in str(refused.value)
-    assert value in str(refused.value)
+    assert value[:150] in str(refused.value)
 
 
 def test_limit_that_hadoop_refuses_is_refused_before():

@@ -65,7 +65,7 @@ class TestRecords:
         """
         A time is the same after the tables.
         """
-        one, times = book().scores[0], (0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 2**53 + 1)
+        one, times = book().scores[0], (0.1, 1 / 3, 5e-324, 9.9e99, -0.0, 2**53 + 1)
         scores = tuple(one.model_copy(update={"predicted_s": float(t)}) for t in times)
 
         run.write_scores(ScoreBook(scores=scores))
