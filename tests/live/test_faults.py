@@ -1,0 +1,350 @@
+"""
+What `docs/faults.md` promises, each fault done to a real cluster or to the harness itself.
+
+Every test ends with the same look: no cluster, no process, and no half-done trial is left.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from pathlib import Path
+
+import pytest
+
+from harness.clusters import namespace, state
+from harness.clusters.local import LocalCluster
+from harness.store import Store
+from tests.live.runs import (
+    LIMIT_S,
+    SMOKE,
+    clusters,
+    command,
+    mapping,
+    output,
+    processes,
+    settings,
+    start,
+    wait_for,
+)
+
+pytestmark = pytest.mark.live
+long = pytest.mark.long
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """
+    Settings of the harness under test, and of this process: both see the same clusters.
+    """
+    made = settings(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", made["XDG_STATE_HOME"])
+    yield made
+    assert clusters(made) == []
+    assert processes(made) == []
+
+
+@pytest.fixture
+def results(tmp_path):
+    """
+    The results folder; nothing half-done lies in it at the end.
+    """
+    yield tmp_path / "results"
+    assert list(tmp_path.glob("results/*/*/incoming")) == []
+
+
+@pytest.fixture
+def log(tmp_path):
+    """
+    Where a harness in the background talks.
+    """
+    return tmp_path / "log"
+
+
+def the_cluster():
+    """
+    The one cluster that is up.
+    """
+    return LocalCluster.attach(LocalCluster.names()[0])
+
+
+def inside(cluster, word):
+    """
+    Process ids here of the cluster's processes whose command line holds *word*.
+    """
+    found = []
+    for pid in state.namespace_processes(namespace.entrance(cluster._state)):
+        try:
+            if word in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def of_node(cluster, number):
+    """
+    Process ids here of everything that runs on one node: daemons, masters, tasks.
+    """
+    first = namespace.entrance(cluster._state)
+    network = Path(f"/proc/{first.pid}/fd/{cluster._state.doors[number]['net']}").readlink()
+    found = []
+    for pid in state.namespace_processes(first):
+        try:
+            if Path(f"/proc/{pid}/ns/net").readlink() == network:
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def victims(cluster, fault):
+    """
+    Whom a fault kills: a daemon by its name, or all of a node.
+    """
+    return of_node(cluster, 1) if fault == "worker1" else [cluster.daemon_pids()[fault]]
+
+
+def kill(pids):
+    """
+    End processes as the kernel's memory killer does.
+    """
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+def held(results):
+    """
+    The trials of the newest run.
+    """
+    return Store(results).latest("smoke").trials().values()
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        pytest.param(
+            "resourcemanager on master", ["resourcemanager on master"], id="resourcemanager"
+        ),
+        pytest.param(
+            "nodemanager on worker1", ["nodemanager on worker1"], id="nodemanager", marks=long
+        ),
+        pytest.param("namenode on master", ["namenode on master"], id="namenode", marks=long),
+        pytest.param(
+            "worker1",
+            ["datanode on worker1", "nodemanager on worker1"],
+            id="whole-node",
+            marks=long,
+        ),
+    ],
+)
+def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environment, fault, named):
+    """
+    Whatever Hadoop would make of it: the trial fails by name, a client that waits for the dead is
+    ended, logs of daemon and containers are kept, and the other trials run on a new cluster.
+    """
+    process = start(log, environment, *command("run", results))
+    wait_for(lambda: mapping(results), process, log)
+
+    kill(victims(the_cluster(), fault))
+    killed_s = time.time()
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    (failed,) = [r for r in held(results) if r.state != "done"]
+    raw = Store(results).latest("smoke").raw(failed.trial.id)
+    assert len(held(results)) == 3
+    assert all(name in failed.reason for name in named)
+    assert "died" in failed.reason
+    assert failed.finished_s - killed_s < 5.0
+    assert {f"daemon-{name.replace(' ', '-')}.log" for name in named} <= set(raw.names())
+    assert [n for n in raw.names() if n.startswith("containers/")]
+
+
+def test_ctrl_c_once_and_twice(results, log, environment):
+    """
+    Once: the job is ended, its logs are kept outside the trials, the cluster is down.  Twice: at
+    once.  The same command then measures every trial.
+    """
+    run = command("run", results, "--on-error", "stop")
+    process = start(log, environment, *run)
+    wait_for(lambda: mapping(results), process, log)
+    process.send_signal(signal.SIGINT)
+    pressed_s = time.monotonic()
+
+    assert process.wait(timeout=30) == 130
+    assert time.monotonic() - pressed_s < 10
+    (left,) = results.glob("smoke/*/retried/*")
+    assert json.loads((left / "trial.json").read_text())["reason"] == "interrupted by the user"
+    assert (left / "raw" / "client-0.log.gz").exists()
+    assert list(left.glob("raw/containers/*/*/syslog.gz"))
+    assert "Ctrl-C again stops at once" in log.read_text()
+    assert "the same command goes on from there" in log.read_text()
+    assert clusters(environment) == []
+
+    process = start(log, environment, *run)
+    wait_for(lambda: mapping(results), process, log)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    pressed_s = time.monotonic()
+
+    assert process.wait(timeout=30) == 130
+    assert time.monotonic() - pressed_s < 5
+    assert len(held(results)) == 0
+    assert clusters(environment) == []
+
+
+@long
+def test_a_killed_task_is_no_clean_measurement(results, log, environment):
+    """
+    Hadoop runs a task again that the memory killer took, and its job is done: the trial fails all
+    the same, with Hadoop's words; the cluster serves the next one.
+    """
+    process = start(log, environment, *command("run", results))
+    tasks = wait_for(lambda: mapping(results) and inside(the_cluster(), b"YarnChild"), process, log)
+    kill(tasks)
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    (failed,) = [r for r in held(results) if r.state != "done"]
+    assert "task attempts failed and were made up for" in failed.reason
+    assert "137" in failed.reason
+    assert log.read_text().count("cluster: starting") == 1
+
+
+@long
+def test_a_stuck_job_tells_its_threads(results, log, environment):
+    """
+    At its time limit a job's JVMs are asked what they do: daemons, application master, client.
+    """
+    run = command("run", results, "--on-error", "stop", "--set", "trial_limit=5 s")
+    process = start(log, environment, *run)
+    pids = wait_for(lambda: mapping(results) and inside(the_cluster(), b"YarnChild"), process, log)
+    os.kill(pids[0], signal.SIGSTOP)
+
+    assert process.wait(timeout=LIMIT_S) == 5, log.read_text()
+    (record,) = held(results)
+    raw = Store(results).latest("smoke").raw(record.trial.id)
+    dumps = {n.removeprefix("threads/") for n in raw.names() if n.startswith("threads/")}
+    assert record.state == "timed_out"
+    assert "thread dumps of" in record.reason
+    assert "raw/threads" in log.read_text()
+    assert {
+        "client.txt", "namenode-master.txt", "resourcemanager-master.txt",
+        "historyserver-master.txt", "datanode-worker1.txt", "nodemanager-worker2.txt",
+    } <= dumps  # fmt: skip
+    assert [n for n in dumps if n.startswith("container_")]
+    with raw.open("threads/client.txt") as lines:
+        text = lines.read().decode()
+    assert "Full thread dump" in text
+    assert "waitForCompletion" in text or "monitorAndPrintJob" in text
+
+
+@long
+def test_a_full_file_system_fails_its_trials_and_the_run_goes_on(
+    tmp_path, results, log, environment
+):
+    """
+    DataNodes without room refuse the input in Hadoop's own words; the other cluster's trials are
+    all measured.
+    """
+    full = tmp_path / "full.yaml"
+    text = SMOKE.read_text().replace(
+        "site: {dfs.blocksize: 4 MiB}",
+        'site: {dfs.blocksize: 4 MiB, dfs.datanode.du.reserved: ["0", "1000 TiB"]}',
+    )
+    full.write_text(text.replace("../harness", str(HERE.parents[1] / "harness")))
+
+    process = start(log, environment, *command("run", results, experiment=full))
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    by_room = {"0": [], "1000 TiB": []}
+    for record in held(results):
+        by_room[record.trial.cell.cluster.site["dfs.datanode.du.reserved"]].append(record)
+    assert [r.state for r in by_room["0"]] == ["done"] * 3
+    assert [r.state for r in by_room["1000 TiB"]] == ["failed"] * 3
+    assert all("could only be written to 0 of" in r.reason for r in by_room["1000 TiB"])
+    assert log.read_text().count("cluster: starting") == 2
+
+
+@long
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_results_disk_ends_the_run_and_it_goes_on(tmp_path, environment):
+    """
+    Filled while a trial is measured: status 3, how much is free and what to do; nothing half is
+    left, no trial is blamed; with room again the same command measures all.
+    """
+    mount = tmp_path / "small"
+    mount.mkdir()
+    done = subprocess.run(
+        ["unshare", "-m", "--propagation", "private", sys.executable, HERE / "full_disk.py", mount],
+        env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+
+    talk = facts.pop("talk")
+    assert facts == {
+        "status": 3, "states": [], "incoming": [], "clusters": [],
+        "status then": 0, "states then": ["done"] * 3,
+    }  # fmt: skip
+    assert "free" in talk
+    assert "fix: free some space there, and start the same command again" in talk
+
+
+@long
+def test_two_harnesses_in_two_folders(tmp_path, environment):
+    """
+    They run at the same time, on clusters with other names, and do not touch each other.
+    """
+    logs = [tmp_path / f"log{n}" for n in range(2)]
+    folders = [tmp_path / f"results{n}" for n in range(2)]
+    both = [
+        start(log, environment, *command("run", folder))
+        for log, folder in zip(logs, folders, strict=True)
+    ]
+    wait_for(lambda: len(clusters(environment)) == 2, both[0], logs[0])
+
+    assert [p.wait(timeout=LIMIT_S) for p in both] == [0, 0], [log.read_text() for log in logs]
+    for folder in folders:
+        assert [r.state for r in held(folder)] == ["done"] * 3
+        assert list(folder.glob("smoke/*/incoming")) == []
+
+
+@long
+def test_killed_at_ten_random_moments(results, log, environment):
+    """
+    Started again each time, a run holds each planned trial once and whole; a trial that is done
+    stays as it is; the run ends with its report.
+    """
+    run = command("all", results, "--set", "repeat=6")
+    planned = json.loads(
+        output(environment, *command("plan", results, "--set", "repeat=6", "--json"))
+    )["trials"]
+    moments, known = random.Random(4), {}
+
+    for _ in range(10):
+        process = start(log, environment, *run)
+        time.sleep(moments.uniform(0.0, 25.0))
+        assert process.poll() is None, log.read_text()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        files = {p.parent.name: p.read_bytes() for p in results.glob("smoke/*/trials/*/trial.json")}
+        assert known.items() <= files.items()
+        known = files
+    output(environment, *run)
+
+    (last,) = Store(results).runs("smoke")
+    assert (
+        known.items()
+        <= {p.parent.name: p.read_bytes() for p in last.path.glob("trials/*/trial.json")}.items()
+    )
+    assert sorted(last.trials()) == sorted(t["id"] for t in planned)
+    assert {r.state for r in last.trials().values()} == {"done"}
+    assert all(last.has_trace(i) for i in last.trials())
+    assert (last.path / "report.html").read_text().startswith("<!DOCTYPE html>")
