@@ -45,7 +45,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: clean up as after Ctrl-C, and end with status 143."""
+    """SIGTERM or the end of the terminal: clean up as after Ctrl-C, end with status 143."""
 
 
 class Commands(click.Group):
@@ -98,11 +98,15 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (that of the process by default), and answer the exit status."""
-    before = signal.signal(signal.SIGTERM, _terminate)
+    ends = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored: so it stays
+        ends.append(signal.SIGHUP)
+    before = {number: signal.signal(number, _terminate) for number in ends}
     try:
         status = _run(arguments)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return status
 
 
@@ -149,7 +153,11 @@ def _interrupted(stop: BaseException) -> int:
     terminated = isinstance(stop, Terminated)
     what = "terminated" if terminated else "interrupted"
     note = f"{what}: what is finished is kept; the same command goes on from there"
-    return _say(note, TERMINATED if terminated else INTERRUPTED)
+    status = TERMINATED if terminated else INTERRUPTED
+    try:
+        return _say(note, status)
+    except OSError:  # the terminal has gone
+        return status
 
 
 def _leave_quietly() -> int:

@@ -66,5 +66,5 @@ class Postponed:
         if len(self.waiting) > self.patience:
             self._before[number](number, frame)
         else:
-            with suppress(RuntimeError):  # it came while the same stream was being written
+            with suppress(RuntimeError, OSError):  # the stream is in use just now, or gone
                 self.tell()

@@ -186,11 +186,15 @@ class TestBug:
 class TestInterruption:
     @pytest.mark.parametrize(
         ("number", "status", "word"),
-        [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+        [
+            (signal.SIGINT, 130, "interrupted"),
+            (signal.SIGTERM, 143, "terminated"),
+            (signal.SIGHUP, 143, "terminated"),
+        ],
     )
     def test_cleans_up_and_says_how_to_go_on(self, run, capsys, number, status, word):
         """
-        Both signals unwind the command, whose clean-up is done.
+        Each signal unwinds the command, whose clean-up is done.
         """
         cleaned = []
 
@@ -204,6 +208,16 @@ class TestInterruption:
         assert run(body) == status
         assert cleaned == [True]
         assert f"{word}: what is finished is kept" in capsys.readouterr().err
+
+    def test_a_hangup_that_is_ignored_stays_so(self, run):
+        """
+        What `nohup` starts outlives its terminal.
+        """
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            assert run(lambda: os.kill(os.getpid(), signal.SIGHUP)) == 0
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     def test_leaves_the_handler_as_it_was(self, run):
         """
