@@ -61,11 +61,19 @@ class ParseError(HarnessError):
 
     exit_status = 7
 
-    def __init__(self, what: str, *, source: str, line: int | None = None, fix: str = "") -> None:
-        """Name the text by *source* (a file name) and the 1-based *line* in it."""
-        self.source, self.line = source, line
+    def __init__(
+        self,
+        what: str,
+        *,
+        source: str,
+        line: int | None = None,
+        byte: int | None = None,
+        fix: str = "",
+    ) -> None:
+        """Name the text by *source* (a file name), and its 1-based *line* or *byte* from 0."""
+        self.source, self.line, self.byte = source, line, byte
         where = source if line is None else f"{source}:{line}"
-        super().__init__(what, where=where, fix=fix)
+        super().__init__(what, where=where if byte is None else f"{where}, byte {byte}", fix=fix)
 
 
 class ModelError(HarnessError, ValueError):

@@ -6,14 +6,28 @@ import re
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from harness.errors import ParseError
+from harness.parsing.jobhistory_counters import LONGEST, Counters, name_of
 from harness.parsing.lines import LARGEST, clean, named, shown
 
-# Longer messages (stack traces, mostly) are cut: what is kept must not grow with the log.
-_LONGEST = 4000
+CUT = "copy the history again once the job is done"
+
 _ID = re.compile(r"[a-z]{3,8}_[0-9]{1,16}_[0-9]{1,10}(?:_[mr]_[0-9]{1,10}(?:_[0-9]{1,10})?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A history by its name, and what its events are counted in: lines, or bytes before them."""
+
+    name: str
+    unit: Literal["line", "byte"] = "line"
+
+    def error(self, what: str, at: int | None = None, fix: str = "") -> ParseError:
+        """Error at the line or byte *at*."""
+        line, byte = (at, None) if self.unit == "line" else (None, at)
+        return ParseError(what, source=self.name, line=line, byte=byte, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +36,13 @@ class Event:
 
     type: str
     values: Mapping[str, Any]
-    source: str
-    line: int
+    source: Source
+    at: int
     raw: bytes
 
     def error(self, what: str) -> ParseError:
-        """Error at this event's line."""
-        return ParseError(f"{self.type}: {what}", source=self.source, line=self.line)
+        """Error at this event."""
+        return self.source.error(f"{self.type}: {what}", self.at)
 
     def time_s(self, name: str) -> float:
         """Field *name*, milliseconds since the epoch, in seconds."""
@@ -41,6 +55,13 @@ class Event:
             raise self.error(f"{name} is {value}")
         return value
 
+    def truth(self, name: str) -> bool:
+        """Field *name* as true or false; an absent one is false."""
+        value = self.values.get(name, False)
+        if not isinstance(value, bool):
+            raise self.error(f"{name} is neither true nor false: {named(value)}")
+        return value
+
     def text(self, name: str) -> str:
         """Field *name* as text; an absent or null one is empty."""
         value = self.values.get(name)
@@ -48,7 +69,7 @@ class Event:
             value = value["string"]
         if value is not None and not isinstance(value, str):
             raise self.error(f"{name} is no text: {named(value)}")
-        return clean(value[:_LONGEST]) if value else ""
+        return clean(value[:LONGEST]) if value else ""
 
     def id(self, name: str, prefix: str) -> str:
         """Field *name* as the id of a job, a task or an attempt."""
@@ -57,18 +78,20 @@ class Event:
             raise self.error(f"{name} is no {prefix} id: {shown(value.encode())}")
         return value
 
-    def counters(self, name: str) -> dict[str, int]:
+    def counters(self, name: str) -> Mapping[str, int]:
         """Field *name* as counters, keyed by the last component of the group's class and name."""
         value = self.values.get(name)
+        if isinstance(value, Counters):
+            return value
         if isinstance(value, dict) and len(value) == 1 and "groups" not in value:
             value = next(iter(value.values()))  # The tag of a union.
         found: dict[str, int] = {}
         if value is None:
             return found
         for group in self._objects(name, value, "groups"):
-            key = self._name(name, group).rpartition(".")[2]
+            group_name = self._name(name, group)
             for counter in self._objects(name, group, "counts"):
-                full = f"{key}.{self._name(name, counter)}"
+                full = name_of(group_name, self._name(name, counter))
                 found.setdefault(full, self._whole(full, counter.get("value"), 2**63))
         return found
 
@@ -89,4 +112,4 @@ class Event:
         name = value.get("name")
         if not isinstance(name, str):
             raise self.error(f"{where} holds a group or counter without a name")
-        return clean(name[:_LONGEST])
+        return name

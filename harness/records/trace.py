@@ -53,7 +53,8 @@ class JobTrace:
     One MapReduce job: its times, its attempts, its counters.
 
     `submit_s` to `finish_s` is the measured job time.  `state` is Hadoop's word (SUCCEEDED,
-    FAILED, KILLED, ERROR).
+    FAILED, KILLED, ERROR).  An uberized job ran all its attempts inside its application master, one
+    after the other: they have its container.
     """
 
     job_id: str
@@ -70,6 +71,7 @@ class JobTrace:
     map_counters: Mapping[str, int] = field(default_factory=dict)
     reduce_counters: Mapping[str, int] = field(default_factory=dict)
     diagnostics: str = ""
+    uberized: bool = False
 
     @property
     def job_s(self) -> float:

