@@ -87,10 +87,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
     cells = [[clean(str(cell)) for cell in row] for row in rows]
     # Text throughout: rich reads plain strings as markup, and these may come from a log.
-    drawn = Table(title=Text(title) if title else None, title_justify="left", box=box.SIMPLE)
+    heading = Text(clean(title)) if title else None
+    drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
     for index, column in enumerate(columns):
         numeric = bool(cells) and all(_NUMBER.fullmatch(row[index]) for row in cells)
-        drawn.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+        drawn.add_column(
+            Text(clean(column)), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in cells:
         drawn.add_row(*(Text(cell) for cell in row))
     console = Console(file=sys.stdout)

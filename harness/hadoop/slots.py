@@ -59,6 +59,7 @@ def refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str
     found = refused_overrides(cluster)
     if cluster.workers > MOST_WORKERS:
         found.append(f"cluster.workers = {cluster.workers} is more than {MOST_WORKERS}: lower it")
+        return found  # nothing is laid out for so many
     try:
         properties = {**client_properties(cluster), **configuration}
         block_bytes(cluster)

@@ -33,11 +33,18 @@ def read_json(text: bytes | str, *, bounded: bool = True) -> Any:
     return value
 
 
-def _shallow(value: Any, left: int) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    below = value.values() if isinstance(value, dict) else value
-    return left > 0 and all(_shallow(each, left - 1) for each in below)
+def _shallow(value: Any, deepest: int) -> bool:
+    level = [value]
+    for _ in range(deepest + 1):
+        level = [
+            below
+            for each in level
+            if isinstance(each, dict | list)
+            for below in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _whole(text: str) -> int:

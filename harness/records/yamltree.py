@@ -32,6 +32,7 @@ from harness.errors import SpecError
 
 MAX_CHARACTERS = 50_000
 MAX_DEPTH = 12
+_MOST_PROBLEMS = 50  # in one message: whoever has more will read it again
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
@@ -120,7 +121,9 @@ class Problems:
         (first, what), fix = found[0]
         if len(found) == 1:
             raise SpecError(what, where=str(first), fix=fix)
-        lines = [f"  {at}: {what}; {fix}" for (at, what), fix in found]
+        lines = [f"  {at}: {what}; {fix}" for (at, what), fix in found[:_MOST_PROBLEMS]]
+        if len(found) > _MOST_PROBLEMS:
+            lines.append(f"  and {len(found) - _MOST_PROBLEMS} more")
         raise SpecError(
             "\n".join([f"{len(found)} things are wrong with this experiment", *lines]),
             where=str(first),

@@ -38,7 +38,10 @@ def clean(text: object) -> str:
     >>> clean("a\x1b[31mb\u202ec")
     'a\\x1b[31mb\\u202ec'
     """
-    return "".join(_visible(c) for c in str(text).replace("\r\n", "\n").replace("\t", " "))
+    plain = str(text)
+    if plain.isprintable():  # nearly always, and then there is nothing to write out
+        return plain
+    return "".join(_visible(c) for c in plain.replace("\r\n", "\n").replace("\t", " "))
 
 
 def _visible(char: str) -> str:

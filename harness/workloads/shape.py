@@ -9,6 +9,20 @@ from harness.records.trial import WorkloadSpec
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 
+MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and a plan lists them
+
+
+def blocks(spec: WorkloadSpec, block_bytes: int) -> int:
+    """Blocks, and so files, of an input; `SpecError` where they are more than anybody generates."""
+    count = -(-spec.input_bytes // block_bytes)
+    if count > MOST_FILES:
+        raise SpecError(
+            f"an input of {spec.input_bytes} bytes has {count} blocks, more than {MOST_FILES}",
+            where=f"{spec.name}, input",
+            fix="ask for less input, or for larger blocks (cluster.site.dfs.blocksize)",
+        )
+    return count
+
 
 def even_sizes(total: int, parts: int) -> list[int]:
     """

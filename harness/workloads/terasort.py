@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Verdict
-from harness.workloads.shape import EXAMPLES, refuse_parameters, regroup, shown
+from harness.workloads.shape import EXAMPLES, blocks, refuse_parameters, regroup, shown
 
 ROW_BYTES = 100
 KEY_BYTES = 10
@@ -61,7 +61,7 @@ class TeraSort:
                 where="terasort, dfs.blocksize",
                 fix="use blocks of 1 MiB or more",
             )
-        maps = -(-spec.input_bytes // block_bytes)
+        maps = blocks(spec, block_bytes)
         rows = _rows(spec, maps * (block_bytes // ROW_BYTES))
         key = digest({"teragen": 1, "rows": rows, "maps": maps})
         files = (

@@ -13,7 +13,7 @@ from typing import Any
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads import text
 from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Verdict
-from harness.workloads.shape import EXAMPLES, even_sizes, refuse_parameters, shown
+from harness.workloads.shape import EXAMPLES, blocks, even_sizes, refuse_parameters, shown
 from harness.workloads.tally import Tally
 
 
@@ -31,7 +31,7 @@ class WordCount:
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each, equal in size to the byte."""
         refuse_parameters(spec)
-        sizes = even_sizes(spec.input_bytes, -(-spec.input_bytes // block_bytes))
+        sizes = even_sizes(spec.input_bytes, blocks(spec, block_bytes))
         key = digest({"text": text.VERSION, "seed": spec.seed, "sizes": sizes})
         names = (f"text-{number:05d}" for number in range(len(sizes)))
         return InputPlan(f"text-{key}", tuple(map(InputFile, names, sizes)))

@@ -1,0 +1,413 @@
+"""
+What reads text from outside, each with its corpus of real files and with what comes after it.
+
+Stored files are written by the store itself, into a small run made of recorded histories.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import shutil
+import zlib
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.cli import vectors as cli_vectors
+from harness.cli.console import clean
+from harness.errors import DataError, HarnessError, ParseError, SpecError
+from harness.hadoop.properties import job_config
+from harness.hadoop.slots import refusals
+from harness.models import MODELS
+from harness.models import vectors as v
+from harness.parsing import PARSERS
+from harness.records.codec import KnownNames, places, read_experiment
+from harness.records.grid import expand, label, order, varying
+from harness.reports import REPORTS
+from harness.reports.data import ReportData
+from harness.running.evaluate import Evaluation, question
+from harness.running.machine import disturbed
+from harness.running.plan import make_plan, plan_json, refuse
+from harness.running.probe import rate
+from harness.scoring.measured import measured
+from harness.store import Run, Store
+from harness.store.tables import read_traces, write_traces
+from harness.store.trials import read_trial
+from harness.workloads import WORKLOADS
+from tests.hostile.hunt import Target
+from tests.hostile.mutate import changed, mutate
+from tests.reports.test_html import Page
+from tests.running.test_evaluate import VERSIONS, commit
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests/parsing/data"
+KNOWN = KnownNames(tuple(WORKLOADS), tuple(MODELS), ("local",))
+# All that a terminal or a reader's eye could be steered by, but line feeds.
+STEERING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+EXPERIMENT = """\
+schema: 1
+name: recorded
+question: Does the model know the recorded job?
+cluster: {workers: 2, site: {dfs.blocksize: 2m}}
+workloads: [{name: terasort, input: 6000000}]
+configuration: {mapreduce.job.reduces: 2, mapreduce.task.io.sort.factor: [3, 10, 5]}
+repeat: 2
+predict: {models: [whatif, whatif-mr2], profile_on: {mapreduce.task.io.sort.factor: [3, 10]}}
+"""
+
+
+def files(*patterns: str, folder: Path = DATA) -> tuple[bytes, ...]:
+    """Contents of the files under *folder* that fit *patterns*."""
+    found = [p.read_bytes() for pattern in patterns for p in sorted(folder.glob(pattern))]
+    assert found, patterns
+    return tuple(found)
+
+
+def spoken(*texts: str) -> None:
+    """Check that *texts* could stand on a terminal."""
+    for text in texts:
+        steering = STEERING.search(text)
+        assert steering is None, f"{steering[0]!a} in a report" if steering else ""
+
+
+# Logs, as Hadoop and we write them.
+
+
+def _parser(name: str, *patterns: str, corpus: tuple[bytes, ...] = (), **more: Any) -> Target:
+    read = PARSERS[name]
+
+    def of_lines(data: bytes) -> object:
+        answer = read(io.BytesIO(data), "a.log")
+        return list(answer) if isinstance(answer, Iterator) else answer
+
+    return Target(name, corpus or files(*patterns), of_lines, (ParseError,), **more)
+
+
+def _jobhistory(folder: Path) -> Target:
+    def go_on(trace: Any) -> None:
+        measured(trace)
+        spoken(clean(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
+        write_traces(folder, [trace])
+        assert read_traces(folder) == (trace,)
+
+    return _parser("jobhistory", "*.jhist", go_on=go_on, refusals=(HarnessError,), every=10)
+
+
+def _jobconf() -> Target:
+    text = (DATA / "terasort_conf.xml").read_bytes()
+    few = b"<configuration>" + b"".join(
+        re.findall(rb"<property>.*?</property>", text, re.DOTALL)[:8]
+    )
+    return Target(
+        name="jobconf",
+        corpus=(text, few + b"</configuration>"),
+        read=lambda data: PARSERS["jobconf"](data, "job.xml"),
+        errors=(ParseError,),
+        go_on=job_config,  # type: ignore[arg-type]
+        refusals=(HarnessError,),
+    )
+
+
+def _logs() -> Iterator[Target]:
+    sample = {"at_s": 1.5, "busy": 0.5, "steal": 0.01, "iowait": 0.0, "runnable": 3,
+              "available_bytes": 10**10, "memory_pressure": None}  # fmt: skip
+    machine = b"".join(json.dumps({**sample, "at_s": n / 2}).encode() + b"\n" for n in range(20))
+    speed = b"# epoch_ms thread units cpu_ns\n" + b"".join(
+        b"%d %d 40 1500000\n" % (1_768_471_200_000 + 1000 * n, n % 2) for n in range(20)
+    )
+    gc = b"".join(f"[{n}.1s][info][gc   ] GC({n}) Pause Remark 20M->20M(256M) 1.500ms\n".encode()
+                  for n in range(9))  # fmt: skip
+    yield _parser("container_log", "*.syslog")
+    yield _parser("gc_log", corpus=(*files("*.gc.log"), gc))
+
+    def of_machine(samples: Any) -> None:
+        spoken(disturbed(samples))
+        if samples:
+            fmean(s.busy for s in samples)
+
+    yield _parser("machine", corpus=(machine,), go_on=of_machine)
+    yield _parser("speed_probe", corpus=(speed,), go_on=lambda s: rate(s, 0.0, 2e9))  # type: ignore[arg-type]
+
+
+# What people write.
+
+
+def _planned(experiment: Any) -> None:
+    """What `harness plan` and `harness all` do with an experiment before anything is started."""
+    cells = expand(experiment)
+    refuse(cells, refusals, "e.yaml")
+    trials = order(experiment, cells, VERSIONS)
+    for cell in cells[:2]:
+        question(cell)
+    spoken(*(clean(label(cell, varying(cells))) for cell in cells[:50]))
+    json.dumps(plan_json(make_plan(experiment, trials[:50], {})), allow_nan=False)
+    told(ReportData(experiment))
+
+
+def _experiment() -> Target:
+    corpus = (*files("*.yaml", folder=ROOT / "experiments"), EXPERIMENT.encode())
+
+    def read(data: bytes) -> object:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:  # what `check_readable` says of such a file
+            raise SpecError("no UTF-8 text") from error
+        places(text, "e.yaml")
+        return read_experiment(text, "e.yaml", known=KNOWN)
+
+    return Target("experiment", corpus, read, (SpecError,), _planned, (SpecError,))
+
+
+def _override() -> Target:
+    corpus = (b"workloads.terasort.input=[1 MiB, 32 MiB]", b"cluster.site.dfs.blocksize=16 MiB",
+              b"configuration={mapreduce.job.reduces: [1, 2]}", b"name=x", b"repeat=3",
+              b"predict.profile_on={input: 6000000}", b"design={sobol: 8}",
+              b"question=who: are you")  # fmt: skip
+
+    def read(data: bytes) -> object:
+        return read_experiment(
+            EXPERIMENT, "e.yaml", [data.decode("utf-8", "surrogateescape")], known=KNOWN
+        )
+
+    return Target("override", corpus, read, (SpecError,), _planned, (SpecError,))
+
+
+def _vectors() -> Target:
+    corpus = files("scheduler.json", "whatif_merge_*.json", "prophet_accuracy_indicator.json",
+                   folder=ROOT / "tests/validation/vectors")  # fmt: skip
+    jobs = json.loads(files("whatif_jobs.json", folder=ROOT / "tests/validation/vectors")[0])
+    few = json.dumps({**jobs, "cases": jobs["cases"][:3]}, indent=1).encode()
+
+    def read(data: bytes) -> object:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:  # what `harness vectors` says of such a file
+            raise DataError("no UTF-8 text") from error
+        return v.read_vectors(text, "v.json")
+
+    def go_on(document: Any) -> None:
+        for case in document.cases:
+            try:
+                got = v.compute(document.model, case.question, cli_vectors.EVALUATORS)
+            except v.NoImplementationError:
+                continue
+            json.dumps(got)
+            misses = v.compare(got, case.expected, document)
+            spoken(
+                *(
+                    cli_vectors._line("v.json", case.question.name, m).replace("\t", " ")
+                    for m in misses
+                )
+            )
+
+    return Target("vectors", (*corpus, few), read, (DataError,), go_on, (HarnessError,))
+
+
+# What the store keeps.
+
+
+def made_run(folder: Path) -> Run:
+    """A run of six trials with everything that a finished run holds."""
+    experiment = read_experiment(EXPERIMENT, "recorded.yaml", known=KNOWN)
+    run = Store(folder).open_run(experiment, EXPERIMENT)
+    run.manifest({"harness": "0", "command": "harness all", "seed": 7, "overrides": [],
+                  "machine": {"cores": 4, "memory_bytes": 2**33, "cpu": "a"}})  # fmt: skip
+    trials = order(experiment, expand(experiment), VERSIONS)
+    run.write_plan(trials)
+    for n, trial in enumerate(trials):
+        commit(run, trial, "failed" if n == 5 else "done", 900 + 50 * n)
+    e = evaluation(run)
+    e.profile()
+    e.predict()
+    e.score()
+    run.finish()
+    return run
+
+
+def evaluation(run: Run) -> Evaluation:
+    """What the steps of the command line work on."""
+    return Evaluation(run, run.experiment(), run.read_plan())
+
+
+def told(data: ReportData, *, html: bool = False) -> None:
+    """Check that every report of *data* shows its text, and obeys none of it."""
+    for name in ("terminal", "markdown", "json", *(("html",) if html else ())):
+        text = REPORTS[name].render(data)
+        spoken(text)
+        text.encode()
+        if name == "markdown":
+            assert not re.search(r"(?<!\\)<", text), "markup in the report"
+        if name == "html":
+            page = Page(text)
+            assert "script" not in page.tags
+            assert "img" not in page.tags
+
+
+def report(run: Run, data: bytes, *, predict: bool = False) -> None:
+    """What follows on a stored file that was read: perhaps predictions, then the report."""
+    e = evaluation(run)
+    if predict:
+        e.predict()
+        e.score()
+    # Whoever hands over a changed file can seal it again.
+    run.seal()
+    told(e.report_data(), html=zlib.crc32(data) % 10 == 0)
+
+
+def _stored(
+    run: Run, name: str, path: Path, read: Callable[[Run], object], *, every: int = 20,
+    change: Any = mutate, predict: bool = False,
+) -> Target:  # fmt: skip
+    """Target of one file of a run: it is overwritten, the run is read, the rest stays as it was."""
+    own = Run(shutil.copytree(run.path, run.path.parent.parent / name / run.path.name))
+    path = own.path / path.relative_to(run.path)
+    whole = path.read_bytes()
+
+    def read_it(data: bytes) -> bytes:
+        path.write_bytes(data)
+        read(own)
+        return data
+
+    def go_on(data: Any) -> None:
+        try:
+            report(own, data, predict=predict)
+        finally:
+            if predict:
+                shutil.rmtree(own.path / "predictions")
+                shutil.copytree(run.path / "predictions", own.path / "predictions")
+
+    return Target(name, (whole,), read_it, (DataError,), go_on, (HarnessError,), every, change)
+
+
+def change_table(data: bytes, other: bytes, random: Random) -> bytes:
+    """Change the bytes of a Parquet file, or one of the values in it."""
+    if random.random() < 0.4:
+        return mutate(data, other, random)
+    table = pq.read_table(pa.BufferReader(data))
+    rows = table.to_pylist(maps_as_pydicts="strict")
+    if not rows:
+        return mutate(data, other, random)
+    at = random.randrange(len(rows))
+    rows[at] = changed(rows[at], random)
+    schema = table.schema if random.random() < 0.7 else None
+    sink = io.BytesIO()
+    try:
+        new = pa.Table.from_pylist(rows, schema=schema)
+        pq.write_table(new.replace_schema_metadata(table.schema.metadata), sink, compression="zstd")
+    except (pa.ArrowException, TypeError, AttributeError, OverflowError, UnicodeError, ValueError):
+        return mutate(data, other, random)  # no table can hold that
+    return sink.getvalue()
+
+
+def _records(run: Run) -> Iterator[Target]:
+    trial = next(t for t in run.read_plan() if not t.profiling)
+    done = run.trial_dir(trial.id)
+    yield _stored(
+        run,
+        "manifest.json",
+        run.path / "manifest.json",
+        lambda r: (r.manifest({"a": 1}), r.experiment()),
+    )
+    yield _stored(run, "plan.jsonl", run.path / "plan.jsonl", _begun)
+    yield _stored(
+        run,
+        "trial.json",
+        done / "trial.json",
+        lambda r: read_trial(r.trial_dir(trial.id), trial.id),
+    )
+    yield _stored(run, "job.json", done / "trace/job.json", lambda r: r.read_trace(trial.id))
+    for name in ("attempts", "counters"):
+        path = done / f"trace/{name}.parquet"
+        yield _stored(
+            run, f"{name}.parquet", path, lambda r: r.read_trace(trial.id), change=change_table
+        )
+    path = run.path / "profiles/terasort.json"
+    yield _stored(run, "profile.json", path, lambda r: r.read_profiles(), predict=True)
+    path = run.path / "predictions/whatif.jsonl"
+    yield _stored(run, "predictions.jsonl", path, lambda r: r.read_predictions())
+    yield _stored(
+        run, "sealed.json", run.path / "predictions/sealed.json", lambda r: r.check_seal()
+    )
+    yield _stored(run, "book.json", run.path / "scores/book.json", lambda r: r.read_scores())
+    for name in ("scores", "summaries", "comparisons"):
+        path = run.path / f"scores/{name}.parquet"
+        yield _stored(run, f"{name}.parquet", path, lambda r: r.read_scores(), change=change_table)
+    yield _stored(
+        run, "experiment.yaml", run.path / "experiment.yaml", lambda r: r.text, every=10**9
+    )
+    yield from _packed(run, done, trial.id)
+
+
+def _begun(run: Run) -> None:
+    """Read the plan, and begin its trials: whatever their ids, nothing is made outside the run."""
+    around = set(run.path.parent.rglob("*"))
+    for trial in run.read_plan():
+        try:
+            run.begin_trial(trial)
+        except DataError:
+            continue
+        finally:
+            shutil.rmtree(run.path / "incoming", ignore_errors=True)
+    assert set(run.path.parent.rglob("*")) <= around, "a path outside"
+
+
+def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
+    (log,) = done.glob("raw/containers/*/*/syslog.gz")
+    name = log.relative_to(done / "raw").as_posix().removesuffix(".gz")
+
+    def read(run: Run) -> None:
+        with run.raw(trial_id).open(name) as lines:
+            try:
+                PARSERS["container_log"](lines, name)
+            except ParseError:
+                return
+
+    target = _stored(run, "raw.gz", log, read, every=10**9)
+    yield target
+    assert gzip.decompress(target.corpus[0])
+
+
+NAMES = (
+    "jobhistory", "jobconf", "container_log", "gc_log", "machine", "speed_probe", "experiment",
+    "override", "vectors",
+)  # fmt: skip
+STORED = (
+    "manifest.json", "plan.jsonl", "trial.json", "job.json", "attempts.parquet",
+    "counters.parquet", "profile.json", "predictions.jsonl", "sealed.json", "book.json",
+    "scores.parquet", "summaries.parquet", "comparisons.parquet", "experiment.yaml", "raw.gz",
+)  # fmt: skip
+
+
+@contextmanager
+def targets(names: Collection[str]) -> Iterator[list[Target]]:
+    """Targets of these *names*, in a folder that goes with them."""
+    # In memory where there is such a place: the store syncs whatever it writes.
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(prefix="hostile-", dir=memory if memory.is_dir() else None) as place:
+        folder = Path(place)
+        (folder / "trace").mkdir()
+        made = [
+            _jobhistory(folder / "trace"),
+            _jobconf(),
+            *_logs(),
+            _experiment(),
+            _override(),
+            _vectors(),
+        ]
+        if set(names) & set(STORED):
+            made += _records(made_run(folder / "whole"))
+        known = {target.name: target for target in made}
+        yield [known[name] for name in names]

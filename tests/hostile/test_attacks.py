@@ -1,0 +1,429 @@
+"""
+Attacks written by hand: what somebody would try who knows what the harness does with a file.
+"""
+
+import dataclasses
+import gzip
+import json
+import re
+import shutil
+import tracemalloc
+
+from contextlib import suppress
+
+import pytest
+
+from click.testing import CliRunner
+
+from harness.cli.console import clean, table
+from harness.cli.vectors import command
+from harness.clusters.files import _container_folders, _copy_logs
+from harness.errors import DataError, HarnessError, ParseError, SpecError
+from harness.parsing import read_job, read_machine, read_speed, read_spills
+from harness.records.codec import read_experiment
+from harness.reports import REPORTS
+from harness.store import Run, Store
+from harness.store.lock import held
+from tests.hostile.hunt import time_limit
+from tests.hostile.mutate import BIDI, SCRIPT
+from tests.hostile.targets import EXPERIMENT, KNOWN, evaluation, made_run, report, spoken
+from tests.reports.test_html import Page
+
+SAMPLE = {
+    "at_s": 1, "busy": 0, "steal": 0, "iowait": 0, "runnable": 1, "available_bytes": 1,
+    "memory_pressure": None,
+}  # fmt: skip
+EVIL = f"{SCRIPT}\x1b]0;x\x07\x1b[31m{BIDI}\u200fx{{{{ 7*7 }}}}"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """
+    A finished run.
+    """
+    return made_run(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture
+def run(whole, tmp_path):
+    """
+    The same, to be changed.
+    """
+    return Run(shutil.copytree(whole.path, tmp_path / "results" / "recorded" / whole.path.name))
+
+
+def peak(work):
+    """
+    Bytes that *work* takes at its worst; its refusal is as good as its answer.
+    """
+    tracemalloc.start()
+    try:
+        with time_limit(20.0):
+            work()
+    except HarnessError:
+        pass
+    finally:
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return size
+
+
+def spec_error(text, *overrides):
+    """
+    What is said against an experiment, in bounded time.
+    """
+    with time_limit(), pytest.raises(SpecError) as caught:
+        read_experiment(text, "e.yaml", overrides, known=KNOWN)
+    assert len(str(caught.value)) < 20_000
+    return str(caught.value)
+
+
+class TestExperiment:
+    @pytest.mark.parametrize(
+        ("value", "what"),
+        [
+            ("!!python/object/apply:os.system ['id']", "the tag"),
+            ("!!python/name:os.system", "the tag"),
+            ("&a [*a]", "anchors and aliases"),
+            ("!!binary aGk=", "the tag"),
+            ("'" + "x" * 10_000_000 + "'", "more than 50000"),
+            ("'../../x'", "cannot name the experiment"),
+            ("/etc/x", "cannot name the experiment"),
+            (r'"a\0b"', "cannot name the experiment"),
+            (r'"\e[2J"', "cannot name the experiment"),
+            ("\u202ex", "cannot name the experiment"),
+        ],
+        ids=[
+            "object",
+            "name",
+            "loop",
+            "binary",
+            "10 MB",
+            "up",
+            "absolute",
+            "NUL",
+            "escape",
+            "bidi",
+        ],
+    )
+    def test_a_name_is_a_name(self, value, what):
+        """
+        No tag is obeyed, no anchor followed, no path taken for a name.
+        """
+        said = spec_error(EXPERIMENT.replace("name: recorded", f"name: {value}"))
+
+        assert what in said
+        spoken(said)
+
+    def test_a_billion_laughs(self):
+        """
+        Aliases that grow tenfold nine times are refused at the first.
+        """
+        lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+        lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+
+        assert "anchors and aliases (a0) are not used" in spec_error("\n".join(lines))
+
+    @pytest.mark.parametrize("text", ["[" * 40_000, "{a: " * 10_000, "- " * 20_000, "#" * 49_000,
+                                      "'" * 49_999, "\t" * 40_000, "%" * 40_000])  # fmt: skip
+    def test_forty_thousand_of_anything(self, text):
+        """
+        The largest file that is looked at is refused in the time of one breath.
+        """
+        spec_error(text)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "? " * 20_000, "a: b\n" * 9_000, "a: |\n" + "  b\n" * 10_000,
+            "".join(f"k{n}: 1\n" for n in range(6_000)), "x: [" + "1, " * 15_000 + "1]",
+            EXPERIMENT + "configuration2: {" + ", ".join(f"p{n}: 1" for n in range(4_000)) + "}",
+            EXPERIMENT.replace("[3, 10, 5]", f"[{', '.join(map(str, range(7_000)))}]"),
+            EXPERIMENT.replace("6000000", f"[{', '.join(map(str, range(1, 7_000)))}]"),
+        ],
+        ids=range(8),
+    )  # fmt: skip
+    def test_fifty_thousand_characters_of_anything(self, text):
+        """
+        The largest file that is looked at is read or refused in the time of one breath.
+        """
+        with time_limit(), suppress(SpecError):
+            read_experiment(text, "e.yaml", known=KNOWN)
+
+    @pytest.mark.parametrize(
+        "override",
+        ["workloads.terasort.input=8000000 TiB", "workloads.terasort.input=9000000 TiB",
+         "cluster.workers=1000000", "cluster.node.task_memory=8000000 TiB",
+         "configuration.mapreduce.job.reduces=999999999999999999"],
+    )  # fmt: skip
+    def test_sizes_that_nobody_has(self, override):
+        """
+        An input, a cluster or a job beyond all machines is refused, or planned without being made.
+        """
+        from tests.hostile.targets import _planned
+
+        with time_limit():
+            try:
+                _planned(read_experiment(EXPERIMENT, "e.yaml", [override], known=KNOWN))
+            except SpecError as error:
+                spoken(str(error))
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["../../../x", "/tmp/x", "a/b", "..", "a\0b", "\x1b[2J", ""])
+    def test_a_trial_of_the_plan_is_no_path(self, run, name):
+        """
+        The id of a trial from a stored plan makes no folder but its own.
+        """
+        path = run.path / "plan.jsonl"
+        first, *rest = path.read_text().splitlines()
+        path.write_text("\n".join([json.dumps({**json.loads(first), "id": name}), *rest]) + "\n")
+        before = sorted(run.path.parents[2].rglob("*"))
+
+        with pytest.raises(DataError, match="cannot name a trial"):
+            run.begin_trial(run.read_plan()[0])
+
+        assert sorted(run.path.parents[2].rglob("*")) == before
+
+    def test_links_among_the_logs_of_a_container(self, tmp_path):
+        """
+        A task that leaves links for logs, or a link for its folder, brings nothing else along.
+        """
+        logs, secret = tmp_path / "userlogs", tmp_path / "secret"
+        secret.mkdir()
+        (secret / "syslog").write_text("secret")
+        container = logs / "container_1_0001_01_000001"
+        container.mkdir(parents=True)
+        (container / "stdout").write_text("good")
+        (container / "syslog").symlink_to("/etc/passwd")
+        (container / "prelaunch.out").symlink_to(secret / "syslog")
+        (container / "deep").symlink_to(secret)
+        (container / "\x1b[2J").write_text("steers")
+        (logs / "container_1_0001_01_000002").symlink_to(secret)
+        (logs / "container_..").mkdir()
+
+        folders = _container_folders(logs)
+        copied = [p for f in folders for p in _copy_logs(f, tmp_path / "raw" / f.name)]
+
+        assert [p.name for p in copied] == ["stdout"]
+        assert [p.read_text() for p in (tmp_path / "raw").rglob("*") if p.is_file()] == ["good"]
+
+    def test_a_link_in_the_results_is_not_followed(self, run, tmp_path):
+        """
+        Results that came from elsewhere may hold links; logs are never read through one.
+        """
+        (tmp_path / "secret").mkdir()
+        (tmp_path / "secret" / "x.gz").write_bytes(gzip.compress(b"secret"))
+        trial = next(iter(run.trials()))
+        raw = run.trial_dir(trial) / "raw"
+        before = run.raw(trial).names()
+        (raw / "link.gz").symlink_to(tmp_path / "secret" / "x.gz")
+        (raw / "folder").symlink_to(tmp_path / "secret")
+
+        assert run.raw(trial).names() == before
+        for name in ("link", "folder/x"):
+            with pytest.raises(DataError, match="no log"):
+                run.raw(trial).open(name)
+
+
+class TestText:
+    def test_a_job_and_its_hosts(self, run):
+        """
+        What a job is called is shown in every report, and obeyed in none.
+        """
+        e = evaluation(run)
+        run.seal()
+        data = e.report_data()
+        (record, job), *_ = data.timelines
+        attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)
+        job = dataclasses.replace(job, name=EVIL, user=EVIL, diagnostics=EVIL, attempts=attempts)
+        trials = [r.model_copy(update={"reason": EVIL, "state": "failed"}) for r in data.trials]
+        hostile = dataclasses.replace(data, timelines=[(record, job)], trials=trials)
+
+        for name, form in REPORTS.items():
+            text = form.render(hostile)
+            spoken(text)
+            if name == "html":
+                page = Page(text)
+                assert "script" not in page.tags
+                assert "\\u202eevil" in "".join(page.text)
+            if name == "markdown":
+                assert not re.search(r"(?<!\\)<", text)
+
+    def test_a_table_on_a_terminal(self, capsys):
+        """
+        A cell is text: no markup of rich, no escape, no mark that turns the text around.
+        """
+        table(["name"], [[f"[bold red]{EVIL}[/]"]], title=EVIL)
+
+        out = capsys.readouterr().out
+        spoken(out)
+        assert "[bold red]" in out
+
+    def test_talk_turns_nothing_around(self):
+        """
+        Direction marks are taken out like escapes.
+        """
+        spoken(clean(EVIL))
+
+    @pytest.mark.parametrize("key", [EVIL, "x" * 100_000, "\ud800"], ids=["evil", "long", "half"])
+    def test_keys_of_stored_files(self, run, key):
+        """
+        A name inside a stored file can be told in an error, shortly.
+        """
+        path = run.path / "plan.jsonl"
+        first = json.loads(path.read_text().splitlines()[0])
+        first["cell"]["configuration"] = {key: {"a": key}}
+        path.write_text(json.dumps(first) + "\n")
+
+        with pytest.raises(DataError) as caught:
+            run.read_plan()
+
+        assert len(str(caught.value)) < 2_000
+        spoken(clean(str(caught.value)))
+
+    def test_a_manifest_of_anything(self, run):
+        """
+        The manifest may hold more than we wrote; the report shows it.
+        """
+        manifest = json.loads((run.path / "manifest.json").read_text())
+        manifest |= {EVIL: EVIL, "a_s": 10**18, "b_bytes": -1, "c": {"d": [[], {}, [EVIL]]}}
+        (run.path / "manifest.json").write_text(json.dumps(manifest))
+
+        report(run, b"x")
+
+    @pytest.mark.parametrize(
+        "text", ["[" * 1000, '{"pid": 1e999, "since": 1}', '{"pid": [1]}', "\udcff"]
+    )
+    def test_a_lock_signed_by_nobody(self, tmp_path, text):
+        """
+        What another wrote into the lock file is told of, whatever it is.
+        """
+        path = tmp_path / "lock"
+        with held(path, "it"):
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+            with pytest.raises(HarnessError, match="in use"), held(path, "it"):
+                pytest.fail("the lock is held")
+
+    def test_vectors_of_anything(self, tmp_path):
+        """
+        Names and answers of a vector file are printed as text.
+        """
+        case = {
+            "name": EVIL,
+            "input": {"num_segments": 3, "merge_factor": 2},
+            "expected": {EVIL: EVIL},
+        }
+        path = tmp_path / "v.json"
+        path.write_text(json.dumps({"model": "whatif", "cases": [case]}))
+
+        done = CliRunner().invoke(command, ["check", str(path)])
+
+        assert done.exit_code == 1
+        spoken(done.output)
+
+
+def packed(run, name, chunk, times):
+    """
+    The id of a trial whose log *name* unpacks to *times* pieces of the same bytes.
+    """
+    trial = next(r.trial.id for r in run.trials().values() if r.state == "done")
+    path = run.trial_dir(trial) / "raw" / f"{name}.gz"
+    piece = gzip.compress(chunk)
+    path.write_bytes(piece * times)  # members of a gzip file follow each other
+    return trial
+
+
+class TestBombs:
+    def test_a_line_of_gigabytes(self, run):
+        """
+        A log of a few megabytes that is one line of gigabytes never stands in memory.
+        """
+        trial = packed(run, "job-0-history.jhist", b"[" * 2**24, 256)
+
+        def work():
+            with run.raw(trial).open("job-0-history.jhist") as lines:
+                read_job(lines, "x")
+
+        assert peak(work) < 100 * 2**20
+
+    def test_lines_without_end(self, run):
+        """
+        Lines that pass by are not kept, however many there are.
+        """
+        trial = packed(run, "syslog", b"a line\n" * 2**13, 10)
+
+        def work():
+            with run.raw(trial).open("syslog") as lines:
+                read_spills(lines, "x")
+
+        assert peak(work) < 2**20
+
+    @pytest.mark.parametrize(
+        ("read", "line"),
+        [
+            (read_speed, b"1 1 1 1\n"),
+            (read_machine, json.dumps(SAMPLE).encode() + b"\n"),
+        ],
+        ids=["speed", "machine"],
+    )
+    def test_samples_without_end(self, read, line, monkeypatch):
+        """
+        No trial has as many samples as a bomb: it is refused where they become too many.
+        """
+        monkeypatch.setattr("harness.parsing.lines.MOST_SAMPLES", 1000)
+
+        with pytest.raises(ParseError, match="more than 1000 samples"):
+            list(read((line for _ in range(10**6)), "x"))
+
+    def test_a_table_of_a_billion_rows(self, run):
+        """
+        A table of kilobytes that claims more rows than any run has is refused unread.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = run.path / "scores/scores.parquet"
+        same = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), 6_000_000), ["a"])
+        pq.write_table(
+            pa.table({"model": same}).replace_schema_metadata({"schema_version": "1"}), path
+        )
+
+        assert path.stat().st_size < 100_000
+        assert peak(run.read_scores) < 50 * 2**20
+
+    @pytest.mark.parametrize("depth", [100, 400, 900, 100_000])
+    def test_deep_manifests(self, run, depth):
+        """
+        Nesting is refused before anything walks down it.
+        """
+        manifest = json.loads((run.path / "manifest.json").read_text())
+        text = json.dumps(manifest)[:-1] + ', "deep": ' + '{"a":' * depth + "1" + "}" * depth + "}"
+        (run.path / "manifest.json").write_text(text)
+
+        with pytest.raises(DataError, match="nested"):
+            run.manifest()
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 30, "1e300"])
+    def test_numbers_that_are_none(self, run, number):
+        """
+        A stored number that nobody could have measured is refused where it is read.
+        """
+        path = run.trial_dir(next(iter(run.trials()))) / "trial.json"
+        path.write_text(
+            re.sub(r'"finished_s": [0-9.]+', f'"finished_s": {number}', path.read_text())
+        )
+
+        with pytest.raises(DataError, match="number"):
+            run.trials()
+
+
+def test_results_outside_a_store(tmp_path):
+    """
+    A folder among the runs that has not the name of one is none, whatever lies in it.
+    """
+    (tmp_path / "recorded" / "../evil").resolve().mkdir(parents=True)
+    (tmp_path / "recorded" / "20260101T000000Z-0000x").mkdir(parents=True)
+
+    assert Store(tmp_path).runs("recorded") == ()

@@ -1,0 +1,120 @@
+"""
+Mutations of real files give records or the one documented error, in bounded time and memory.
+
+A failure prints the command that runs its mutation again; the shrunk input is in the message.
+"""
+
+import os
+
+import pytest
+
+from harness.errors import ParseError
+from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
+from tests.hostile.targets import NAMES, STORED, targets
+
+LONG = 100_000
+# Of each target, in the fast suite: what it can do in about a tenth of a second.
+QUICK = dict.fromkeys(STORED, 60) | {
+    "jobhistory": 60, "jobconf": 150, "container_log": 200, "gc_log": 400, "machine": 300,
+    "speed_probe": 400, "experiment": 12, "override": 15, "vectors": 60,
+}  # fmt: skip
+
+
+def told(hunts):
+    """
+    What was found, to be read by whoever mends it.
+    """
+    return [
+        f"{f.times}x {f.what} at {f.where}: python -m tests.hostile.hunt {h.target} {h.seed}"
+        f" {f.number} 1 (of {f.size} bytes) {f.shrunk}"
+        for h in hunts
+        for f in h.findings
+    ]
+
+
+@pytest.mark.parametrize("names", [NAMES, STORED], ids=["read", "stored"])
+def test_some_mutations_are_read_or_refused(names):
+    """
+    Whatever is done to a file, the answer is a record that can be used, or the documented error.
+    """
+    with targets(names) as found:
+        hunts = [hunt(target, SEED, range(QUICK[target.name])) for target in found]
+
+    assert told(hunts) == []
+    assert all(0 < h.read < h.count for h in hunts if h.target not in ALWAYS | NEVER)
+
+
+# Bytes alone decide there: any text is read, or nearly every change is noticed.
+ALWAYS, NEVER = {"experiment.yaml"}, {"sealed.json", "raw.gz", "jobhistory"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*NAMES, *STORED])
+def test_many_mutations_are_read_or_refused(name, tmp_path):
+    """
+    The same, a hundred thousand times, in processes with bounded memory.
+    """
+    hunts = in_processes(name, SEED, LONG, jobs=os.cpu_count() or 1, folder=tmp_path)
+
+    assert told(hunts) == []
+    assert sum(h.count for h in hunts) == LONG
+
+
+def careless(data):
+    """
+    A reader with three faults: one value, one size, one that takes for ever.
+    """
+    if b"<" in data:
+        raise KeyError("sharp")
+    if b"for ever" in data:
+        while True:
+            pass
+    if not data:
+        raise ParseError("no text", source="x")
+    return data
+
+
+def of(change):
+    """
+    A target that reads carelessly what *change* makes.
+    """
+    corpus = (b"a line\n" * 50,)
+    return Target("careless", corpus, careless, (ParseError,), change=change, limit_s=0.05)
+
+
+class TestHunt:
+    def test_finds_and_shrinks(self):
+        """
+        A fault is told once, with how often it was met and no more bytes than it takes.
+        """
+        done = hunt(of(lambda data, *_: data[:9] + b"<" + data[9:]), SEED, range(5))
+
+        (finding,) = done.findings
+        assert (finding.what, finding.times, finding.shrunk) == ("KeyError: 'sharp'", 5, "b'<'")
+
+    def test_ends_what_takes_for_ever(self):
+        """
+        Time is bounded, and going beyond it is a finding.
+        """
+        done = hunt(of(lambda *_: b"for ever"), SEED, range(1))
+
+        assert [f.what[:12] for f in done.findings] == ["TooSlowError"]
+
+    def test_documented_errors_are_no_findings(self):
+        """
+        Refusing is an answer.
+        """
+        done = hunt(of(lambda *_: b""), SEED, range(3))
+
+        assert (done.count, done.read, done.findings) == (3, 0, [])
+
+    def test_a_number_is_always_the_same_mutation(self):
+        """
+        What was found can be found again.
+        """
+        with targets(["gc_log"]) as (target,):
+            once = [made(target, SEED, n) for n in range(50)]
+            again = [made(target, SEED, n) for n in range(50)]
+
+        assert once == again
+        assert len(set(once)) > 40
