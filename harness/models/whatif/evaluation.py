@@ -57,9 +57,9 @@ def evaluate(
         flow = dataflow(job)
         answer = quantities(flow, job) | times(flow, job, checked)
     except (OverflowError, ValueError) as error:  # infinity or NaN that should become a count
-        raise _too_large() from error
+        raise too_large() from error
     if not math.isfinite(answer["job_s"]):
-        raise _too_large()
+        raise too_large()
     return answer | {"warnings": warnings_of(job, statistics, costs, config)}
 
 
@@ -239,5 +239,6 @@ def _waves(tasks: int, slots: int, job: Job) -> float:
     return math.ceil(tasks / slots) if job.mr2 else tasks / slots
 
 
-def _too_large() -> ModelError:
+def too_large() -> ModelError:
+    """Error for inputs whose answer is infinite or no number."""
     return ModelError("the numbers are so large that the answer is not finite", where="what-if")

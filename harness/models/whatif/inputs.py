@@ -21,7 +21,7 @@ RULES = ("paper", "mr2")
 
 # Heap of a reduce task where none is given: mapred.child.java.opts of Hadoop 1, and Hadoop 3's
 # share of the container.
-_HEAP_BYTES = {"paper": 200.0 * MB, "mr2": 0.8 * 1024 * MB}
+HEAP_BYTES = {"paper": 200.0 * MB, "mr2": 0.8 * 1024 * MB}
 
 # Fields of the specification's tables that no equation reads.
 _UNUSED = frozenset(
@@ -158,9 +158,9 @@ def read_job(
     """
     if rules not in RULES:
         raise refusal("rules", rules, "paper or mr2", "what-if")
-    settings = _read(Config, {"reduce_heap_bytes": _HEAP_BYTES[rules], **config}, "configuration")
+    settings = _read(Config, {"reduce_heap_bytes": HEAP_BYTES[rules], **config}, "configuration")
     size = _read(ClusterSize, cluster, "cluster")
-    _check_together(settings, size, rules)
+    check_together(settings, size, rules)
     data = _read(Statistics, statistics, "statistics")
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
@@ -220,7 +220,7 @@ def _read(part: type[_Part], given: Mapping[str, Any], kind: str) -> _Part:
     return part(**values)
 
 
-def _check_together(config: Config, cluster: ClusterSize, rules: str) -> None:
+def check_together(config: Config, cluster: ClusterSize, rules: str) -> None:
     """Ranges that depend on the rules or on another field."""
     where = f"what-if configuration, {rules} rules"
     if config.num_reduces and cluster.reduce_slots_per_node < 1:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import MissingStatistic
+from harness.errors import MissingStatistic, ModelError
 from harness.models.scheduler import POOLS, map_spans, schedule
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.phases import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from numpy.typing import NDArray
 
 # Costs that dominate a job with reduces: never taken as 0 in silence.
 _OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})
@@ -47,18 +52,51 @@ class WhatIf:
         ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
         the costs of a shuffle); ``ModelError`` a field outside its range.
         """
-        statistics = {name: s.value for name, s in profile.statistics.items()}
-        costs = {name: s.value for name, s in profile.costs.items()}
-        self._demand(profile, configuration)
+        self._demand(profile, reduces=configuration.num_reduces != 0)
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
         }
-        answer = evaluate(statistics, costs, config, _effective(cluster), self.rules)
+        size = _effective(cluster.map_slots, cluster.reduce_slots)
+        answer = evaluate(*_numbers(profile), config, size, self.rules)
         return self._prediction(answer, profile, configuration, cluster, job_input)
 
-    def _demand(self, profile: Profile, configuration: JobConfig) -> None:
-        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
+    def predict_grid(
+        self,
+        profile: Profile,
+        configuration: Mapping[str, Any],
+        *,
+        map_slots: Any,
+        reduce_slots: Any,
+        num_splits: Any,
+        split_bytes: Any,
+        quantities: Iterable[str] = ("job_s",),
+    ) -> dict[str, NDArray[np.float64]]:
+        """
+        `predict` for many cells: numbers of the evaluation by name, each an array over the cells.
+
+        *configuration* holds fields of `JobConfig`, absent ones taking its defaults; the keywords
+        are fields of `Cluster` and `JobInput`.  Each is one value, or an array of one value per
+        cell.  Errors are those of `predict`, and a `ModelError` for a field that is none.
+        """
+        import numpy as np
+
+        from harness.models.whatif.grid import evaluate_grid
+
+        if strange := configuration.keys() - JobConfig.model_fields.keys():
+            raise ModelError(f"{min(strange)} is no field of a configuration", where=self.name)
+        config = {
+            **JobConfig().model_dump(),
+            **configuration,
+            "num_maps": num_splits,
+            "split_bytes": split_bytes,
+        }
+        self._demand(profile, reduces=bool(np.any(np.asarray(config["num_reduces"]) != 0)))
+        size = _effective(map_slots, reduce_slots)
+        return evaluate_grid(*_numbers(profile), config, size, self.rules, quantities=quantities)
+
+    def _demand(self, profile: Profile, *, reduces: bool) -> None:
+        needed = self.required if reduces else self.required - _OF_REDUCES
         lacking = needed - profile.statistics.keys() - profile.costs.keys()
         if lacking:
             raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
@@ -90,7 +128,13 @@ class WhatIf:
         )
 
 
-def _effective(cluster: Cluster) -> dict[str, int]:
+def _numbers(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
+    """Statistics and costs without their noise."""
+    statistics = {name: s.value for name, s in profile.statistics.items()}
+    return statistics, {name: s.value for name, s in profile.costs.items()}
+
+
+def _effective(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
     """
     Slots for Eqs. (92) and (93), where only the product of nodes and slots per node enters.
 
@@ -99,8 +143,8 @@ def _effective(cluster: Cluster) -> dict[str, int]:
     """
     return {
         "num_nodes": 1,
-        "map_slots_per_node": cluster.map_slots,
-        "reduce_slots_per_node": cluster.reduce_slots,
+        "map_slots_per_node": map_slots,
+        "reduce_slots_per_node": reduce_slots,
     }
 
 

@@ -1,0 +1,96 @@
+"""
+What-If over a grid of 10^6 configurations, on one core, beside the scalar form in a Python loop.
+
+The grid is what a search would try of one job: 64 GiB of input in splits of many sizes, and the
+settings of sort, merge, shuffle, combiner and codecs.  Both forms answer `job_s`; the loop takes a
+sample of the grid, in turn with the grid form.  Rates are configurations per second.
+"""
+
+import math
+import os
+import statistics
+import time
+
+import numpy as np
+
+from harness.models.whatif import COSTS, evaluate
+from harness.models.whatif.grid import evaluate_grid
+
+NUMBER, SAMPLE, REPEATS, SEED = 1_000_000, 2_000, 7, 7
+MIB = 2**20
+INPUT_BYTES = 64 * 1024 * MIB
+CLUSTER = {"num_nodes": 16, "map_slots_per_node": 4, "reduce_slots_per_node": 2}
+STATISTICS = {
+    "input_record_bytes": 100.0,
+    "map_bytes_selectivity": 1.2,
+    "map_records_selectivity": 3.0,
+    "combine_bytes_selectivity": 0.4,
+    "combine_records_selectivity": 0.35,
+    "reduce_bytes_selectivity": 0.5,
+    "reduce_records_selectivity": 0.2,
+    "map_output_compression_ratio": 0.3,
+    "output_compression_ratio": 0.4,
+}
+
+
+def main() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rng = np.random.default_rng(SEED)
+    grid = configurations(rng)
+    costs = {name: 1e-6 if "record" in name else 1e-8 for name in COSTS}
+    picked = rng.choice(NUMBER, SAMPLE, replace=False)
+    sample = [{name: column[i].item() for name, column in grid.items()} for i in picked]
+    for rules in ("paper", "mr2"):
+        fast, slow = [], []
+        for _ in range(REPEATS):
+            begun = time.perf_counter()
+            job_s = evaluate_grid(STATISTICS, costs, grid, CLUSTER, rules)["job_s"]
+            fast.append(NUMBER / (time.perf_counter() - begun))
+            begun = time.perf_counter()
+            expected = [evaluate(STATISTICS, costs, c, CLUSTER, rules)["job_s"] for c in sample]
+            slow.append(SAMPLE / (time.perf_counter() - begun))
+        report(f"grid form, {rules} rules", fast)
+        report(f"scalar form in a loop, {rules} rules", slow)
+        ratios = [f / s for f, s in zip(fast, slow, strict=True)]
+        report(f"grid form to loop, {rules} rules", ratios)
+        worst = max(abs(job_s[i] / e - 1) for i, e in zip(picked, expected, strict=True))
+        print(f"largest difference, {rules} rules: {worst:.1e} of {SAMPLE} configurations")
+
+
+def configurations(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    split_mib = rng.choice([32, 64, 96, 128, 192, 256, 384, 512], NUMBER)
+    return {
+        "split_bytes": split_mib * MIB,
+        "num_maps": -(-INPUT_BYTES // (split_mib * MIB)),
+        "num_reduces": rng.integers(1, 129, NUMBER),
+        "sort_buffer_mb": rng.integers(16, 1025, NUMBER),
+        "sort_spill_percent": rng.uniform(0.5, 0.95, NUMBER),
+        "sort_record_percent": rng.uniform(0.01, 0.3, NUMBER),
+        "merge_factor": rng.integers(5, 101, NUMBER),
+        "combine_min_spills": rng.integers(1, 6, NUMBER),
+        "inmem_merge_segments": rng.choice([0, 100, 1000], NUMBER),
+        "shuffle_buffer_percent": rng.uniform(0.2, 0.9, NUMBER),
+        "shuffle_merge_percent": rng.uniform(0.5, 0.9, NUMBER),
+        "shuffle_segment_limit_percent": rng.uniform(0.05, 0.45, NUMBER),
+        "reduce_buffer_percent": rng.choice([0.0, 0.3, 0.7], NUMBER),
+        "reduce_heap_bytes": rng.integers(200, 2049, NUMBER) * MIB,
+        "use_combiner": rng.random(NUMBER) < 0.5,
+        "map_output_compressed": rng.random(NUMBER) < 0.5,
+        "output_compressed": rng.random(NUMBER) < 0.5,
+    }
+
+
+def report(what: str, rates: list[float]) -> None:
+    middle = statistics.median(rates)
+    spread = ", ".join(f"{digits(r)}" for r in (min(rates), max(rates)))
+    print(f"{what}: median {digits(middle)} (lowest and highest of {len(rates)}: {spread})")
+
+
+def digits(value: float) -> str:
+    """Three digits, with thousands apart."""
+    return f"{round(value, 2 - math.floor(math.log10(value))):,.10g}"
+
+
+if __name__ == "__main__":
+    main()

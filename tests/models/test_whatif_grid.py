@@ -1,0 +1,514 @@
+"""
+Tests for `harness.models.whatif.grid`: the numbers of the scalar form, and its refusals.
+"""
+
+import json
+import math
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import MissingStatistic, ModelError
+from harness.models import MODELS
+from harness.models.whatif import COSTS, evaluate, grid
+from harness.models.whatif.grid import evaluate_grid, quantity_names
+from harness.models.whatif.grid_reduce import merges_on_disk, smallest_merged
+from harness.models.whatif.inputs import ClusterSize, Config, Costs, Statistics
+from harness.models.whatif.shuffle import merge_on_disk
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile, Statistic
+
+MIB = 2**20
+VECTORS = Path(__file__).parents[1] / "validation" / "vectors" / "whatif_jobs.json"
+PARTS = {"statistics": Statistics, "costs": Costs, "config": Config, "cluster": ClusterSize}
+HOMES = {f.name: part for part, record in PARTS.items() for f in fields(record)}
+rules = st.sampled_from(["paper", "mr2"])
+
+shares = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
+selectivities = st.sampled_from([0.0, 1.0]) | st.floats(1e-3, 10)
+ratios = st.floats(0.05, 1.5)
+prices = st.sampled_from([0.0]) | st.floats(1e-10, 1e-3)
+FIELDS = {
+    "input_record_bytes": st.floats(1, 1e7),
+    "records_per_reduce_group": st.floats(0.1, 1000),
+    **{name: selectivities for name in HOMES if name.endswith("_selectivity")},
+    **{name: ratios for name in HOMES if name.endswith("_ratio")},
+    **dict.fromkeys(COSTS, prices),
+    "num_maps": st.integers(0, 12) | st.integers(0, 3000),
+    "num_reduces": st.sampled_from([0, 1]) | st.integers(1, 500),
+    "split_bytes": st.sampled_from([0.0]) | st.floats(1, 1e10),
+    "sort_buffer_mb": st.sampled_from([0.0, 2047.0]) | st.floats(0, 500),
+    "sort_spill_percent": st.floats(1e-3, 1),
+    "sort_record_percent": shares,
+    "merge_factor": st.integers(2, 4) | st.integers(2, 100),
+    "combine_min_spills": st.integers(0, 6),
+    "inmem_merge_segments": st.sampled_from([-1, 0, 1000]) | st.integers(1, 30),
+    "shuffle_buffer_percent": st.floats(1e-3, 1),
+    "shuffle_merge_percent": st.floats(0.5, 1),
+    "shuffle_segment_limit_percent": st.floats(1e-3, 0.499),
+    "reduce_buffer_percent": shares,
+    "reduce_slowstart": shares,
+    "reduce_heap_bytes": st.sampled_from([0.0]) | st.floats(1, 1e10),
+    **{name: st.booleans() for name in ("use_combiner", "map_output_compressed",
+                                        "output_compressed", "input_compressed")},
+    "num_nodes": st.integers(1, 50),
+    "map_slots_per_node": st.integers(1, 8),
+    "reduce_slots_per_node": st.integers(1, 8),
+}  # fmt: skip
+NO_MEMORY_LIMIT = {"shuffle_merge_percent": 0.0, "shuffle_segment_limit_percent": 0.25}
+jobs = st.fixed_dictionaries(FIELDS)
+
+
+@st.composite
+def grids(draw, number=3):
+    """
+    Some jobs, of which each may share some of its fields with the first.
+    """
+    first = draw(jobs)
+    shared = draw(st.sets(st.sampled_from(sorted(FIELDS))))
+    others = draw(st.lists(jobs, max_size=number))
+    return [first, *({**job, **{name: first[name] for name in shared}} for job in others)], shared
+
+
+def job(**changes):
+    """
+    A job of 40 maps and 8 reduces, every cost 1e-8.
+    """
+    usual = {"input_record_bytes": 100.0, "num_maps": 40, "num_reduces": 8, "num_nodes": 4}
+    return {**usual, **dict.fromkeys(COSTS, 1e-8), **changes}
+
+
+def parts(values):
+    """
+    Fields by name, as the four mappings that an evaluation takes.
+    """
+    return {part: {k: v for k, v in values.items() if HOMES[k] == part} for part in PARTS}
+
+
+def stacked(rows, shared=()):
+    """
+    Fields of many jobs as arrays, *shared* ones as the one value.
+    """
+    return {k: v if k in shared else np.array([row[k] for row in rows]) for k, v in rows[0].items()}
+
+
+def everything(values, rule):
+    """
+    All quantities over a grid.
+    """
+    return evaluate_grid(**parts(values), rules=rule, quantities=quantity_names())
+
+
+def unlike(column, expected):
+    """
+    Names of the quantities that are not those of the scalar form: counts exactly, others to 1e-12.
+    """
+    return [name for name in quantity_names() if not _same(column[name], expected.get(name))]
+
+
+def _same(got, expected):
+    if expected is None:
+        return math.isnan(got)
+    if isinstance(expected, int) or math.isinf(expected):
+        return got == expected
+    return abs(got - expected) <= 1e-12 * abs(expected)
+
+
+def assert_equal_to_scalar_form(rows, rule, shared=()):
+    """
+    One comparison of all quantities of all *rows* with `evaluate`.
+    """
+    got = everything(stacked(rows, shared), rule)
+
+    for index, row in enumerate(rows):
+        column = {name: values[index if values.size > 1 else 0] for name, values in got.items()}
+        assert unlike(column, evaluate(**parts(row), rules=rule)) == [], index
+
+
+class TestEqualsTheScalarForm:
+    @settings(max_examples=40)
+    @given(grids(), rules)
+    def test_whatever_the_jobs(self, drawn, rule):
+        """
+        Any mixture of jobs, fields shared or not: every quantity of every job.
+        """
+        rows, shared = drawn
+        assert_equal_to_scalar_form(rows, rule, shared if len(rows) > 1 else ())
+
+    @pytest.mark.parametrize("rule", ["paper", "mr2"])
+    def test_over_many_blocks(self, rule, monkeypatch):
+        """
+        Where the blocks end does not matter, nor does the order of map-only jobs and others.
+        """
+        monkeypatch.setattr(grid, "BLOCK", 7)
+        rng = np.random.default_rng(3)
+        rows = [
+            job(num_reduces=int(rng.integers(0, 3)), split_bytes=float(rng.integers(0, 10**9)))
+            for _ in range(50)
+        ]
+
+        assert_equal_to_scalar_form(rows, rule)
+
+    @pytest.mark.parametrize("rule", ["paper", "mr2"])
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"num_reduces": 0},
+            {"num_reduces": 0, "reduce_slots_per_node": 0, "output_compressed": True,
+             "output_compression_ratio": 0.3},
+            {"num_maps": 0},
+            {"num_maps": 1},
+            {"split_bytes": 0},
+            {"map_records_selectivity": 0.0},
+            {"map_bytes_selectivity": 0.0},
+            {"split_bytes": MIB},
+            {"split_bytes": 10**12, "input_record_bytes": 2e6, "sort_buffer_mb": 1},
+            {"sort_buffer_mb": 1, "merge_factor": 2},
+            {"sort_buffer_mb": 0},
+            {"sort_record_percent": 0.0},
+            {"sort_record_percent": 1.0},
+            {"reduce_heap_bytes": MIB},
+            {"reduce_heap_bytes": 0},
+            {"num_maps": 999, "num_reduces": 1, "reduce_heap_bytes": 16 * MIB, "merge_factor": 2},
+            {"num_maps": 999, "num_reduces": 1, "reduce_heap_bytes": 16 * MIB, "merge_factor": 9},
+            *[{"num_maps": maps, "num_reduces": 1000, "reduce_buffer_percent": percent}
+              for maps in (7, 1000) for percent in (0.0, 1e-6, 0.5, 1.0)],
+            *[{"inmem_merge_segments": limit, "num_reduces": 900} for limit in (-5, 0, 1, 10)],
+            *[{"use_combiner": True, "combine_records_selectivity": 0.3,
+               "combine_min_spills": least, "sort_buffer_mb": 20} for least in (0, 3, 99)],
+            {"use_combiner": True, "combine_bytes_selectivity": 0.0},
+            {"map_output_compressed": True, "map_output_compression_ratio": 0.2},
+            {"input_compressed": True, "input_compression_ratio": 0.2},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_at_the_edges(self, changes, rule):
+        """
+        Section 10's cases, and each side of every case in the equations.
+        """
+        assert_equal_to_scalar_form([job(**changes)], rule)
+
+    @pytest.mark.parametrize("percent", [0.0, 0.2, 0.6])
+    def test_where_the_published_model_has_no_limit(self, percent):
+        """
+        A shuffle that merges at once, or never gives a segment to memory, under paper rules.
+        """
+        limits = {"shuffle_merge_percent": 0.1, "shuffle_segment_limit_percent": percent}
+        assert_equal_to_scalar_form([job(**limits), job(**NO_MEMORY_LIMIT)], "paper")
+
+    @pytest.mark.parametrize("rule", ["paper", "mr2"])
+    def test_on_the_vectors(self, rule):
+        """
+        All cases of the vector file with these rules in one call, against other implementations.
+        """
+        document = json.loads(VECTORS.read_text())
+        cases = [case for case in document["cases"] if case["rules"] == rule]
+        rows = [{k: v for p in case["input"].values() for k, v in p.items()} for case in cases]
+        got = everything(stacked(rows), rule)
+
+        assert len(cases) >= 10
+        for index, case in enumerate(cases):
+            for name, expected in case["expected"].items():
+                if name != "disk_file_units":
+                    close = pytest.approx(float(expected), rel=1e-9, abs=1e-9)
+                    assert got[name][index] == close, name
+
+
+class TestMergesOnDisk:
+    @given(st.integers(0, 3000), st.integers(2, 40))
+    def test_end_as_simulated(self, arrivals, factor):
+        """
+        The solved simulation against the simulation.
+        """
+        files, merges, units = merge_on_disk(arrivals, factor)
+        merged = sum(u > 1 for u in files)
+        count, n = np.array([float(arrivals)]), np.array([float(factor)])
+
+        assert [c[0] for c in merges_on_disk(count, n)] == [merges, units, merged]
+
+    @given(st.integers(0, 3000), st.integers(2, 40))
+    def test_leave_a_smallest_file(self, arrivals, factor):
+        """
+        Behind the files that came after the last merge.
+        """
+        files, merges, _ = merge_on_disk(arrivals, factor)
+        new = len(files) - factor
+        smallest = smallest_merged(np.array([float(merges)]), np.array([float(factor)]))
+
+        assert new < 0 or files[new:][0] == smallest[0]
+
+
+class TestShapes:
+    def test_one_value_each_is_one_configuration(self):
+        """
+        Without an array the answer has length 1.
+        """
+        got = evaluate_grid(**parts(job()))["job_s"]
+
+        assert got.tolist() == [evaluate(**parts(job()))["job_s"]]
+
+    def test_values_are_shared(self):
+        """
+        Every kind of field may be the one that varies; arrays of length 1 are one value.
+        """
+        for name, values in {
+            "num_nodes": [1, 2], "network_s_per_byte": [0.0, 1.0], "input_record_bytes": [1.0, 9.0],
+            "use_combiner": [True, False], "merge_factor": [3, 10],
+        }.items():  # fmt: skip
+            got = evaluate_grid(**parts(job(**{name: np.array(values)}, num_maps=np.array([40]))))
+
+            one_by_one = [evaluate(**parts(job(**{name: v})))["job_s"] for v in values]
+            assert got["job_s"].tolist() == pytest.approx(one_by_one, rel=1e-12), name
+
+    @pytest.mark.parametrize("kind", [list, tuple, np.float32, np.int16, np.uint64, object])
+    def test_kinds_of_arrays_do_not_matter(self, kind):
+        """
+        Lists, and arrays of any numbers.
+        """
+        values = [1, 2, 30]
+        given_as = kind(values) if kind in {list, tuple} else np.array(values, dtype=kind)
+
+        got = evaluate_grid(**parts(job(num_maps=given_as)))["job_s"]
+
+        expected = evaluate_grid(**parts(job(num_maps=np.array(values))))["job_s"]
+        assert got.tolist() == expected.tolist()
+
+    @pytest.mark.parametrize("rule", ["paper", "mr2"])
+    @pytest.mark.parametrize("field", ["num_maps", "num_reduces", "use_combiner"])
+    def test_empty_grids_have_empty_answers(self, rule, field):
+        """
+        No configuration, no value, whatever else is given.
+        """
+        got = everything(job(**{field: []}, merge_factor=np.array([])), rule)
+
+        assert {name: values.shape for name, values in got.items()} == dict.fromkeys(got, (0,))
+
+    def test_given_arrays_stay_as_they_are(self):
+        """
+        Nothing is written into what was given.
+        """
+        values = stacked([job(setup_cpu_s=1.0), job(num_reduces=0, num_maps=3)])
+        for column in values.values():
+            column.flags.writeable = False
+
+        assert everything(values, "mr2")["map_task_s"].flags.writeable
+
+    def test_unknown_quantities_are_named(self):
+        """
+        A name that no answer has is a mistake, not a column of NaN.
+        """
+        with pytest.raises(ModelError, match="'jobs_s' is no quantity"):
+            evaluate_grid(**parts(job()), quantities=["job_s", "jobs_s"])
+
+    def test_lengths_must_agree(self):
+        """
+        The error names both fields.
+        """
+        with pytest.raises(ModelError, match="num_reduces has 2 values, num_maps has 3") as refused:
+            evaluate_grid(**parts(job(num_maps=[1, 2, 3], num_reduces=[1, 2])))
+        assert refused.value.fix
+
+
+BAD = [
+    ("map_bytes_selectivity", -0.1), ("input_record_bytes", 0.0),
+    ("output_compression_ratio", 0.0), ("network_s_per_byte", -1e-9),
+    ("input_record_bytes", math.nan), ("input_record_bytes", math.inf), ("split_bytes", -math.inf),
+    ("num_maps", -1), ("num_maps", 2.5), ("num_maps", math.nan), ("num_maps", math.inf),
+    ("inmem_merge_segments", 0.5), ("merge_factor", 1), ("num_nodes", 0),
+    ("reduce_slots_per_node", 0), ("sort_spill_percent", 0.0), ("sort_spill_percent", 1.01),
+    ("reduce_buffer_percent", 1.01), ("reduce_slowstart", 2.0),
+]  # fmt: skip
+GOOD = {"inmem_merge_segments": 3.0, "reduce_slowstart": 0.5, "reduce_buffer_percent": 0.5,
+        "sort_spill_percent": 0.5}  # fmt: skip
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("field", "bad"), BAD)
+    @pytest.mark.parametrize("rule", ["paper", "mr2"])
+    def test_are_those_of_the_scalar_form(self, field, bad, rule):
+        """
+        The same words, with the number of the first configuration that is wrong.
+        """
+        good = GOOD.get(field, 4.0)
+        values = np.array([good, good, bad, good, bad])
+        with pytest.raises(ModelError) as scalar:
+            evaluate(**parts(job(**{field: values[2].item()})), rules=rule)
+
+        with pytest.raises(ModelError) as refused:
+            evaluate_grid(**parts(job(**{field: values})), rules=rule)
+
+        assert refused.value.what == scalar.value.what
+        assert refused.value.where == f"{scalar.value.where}, configuration 2 of the grid"
+
+    @pytest.mark.parametrize(("field", "bad"), BAD)
+    def test_of_one_value_name_no_configuration(self, field, bad):
+        """
+        A value that all configurations share is refused as the scalar form refuses it.
+        """
+        with pytest.raises(ModelError) as scalar:
+            evaluate(**parts(job(**{field: bad})))
+
+        with pytest.raises(ModelError) as refused:
+            evaluate_grid(**parts(job(**{field: bad})))
+
+        assert refused.value.what == scalar.value.what
+
+    @pytest.mark.parametrize(
+        ("field", "values"),
+        [
+            ("num_maps", ["1", "2"]), ("num_maps", np.array(["1", "2"])), ("num_maps", "12"),
+            ("num_maps", b"12"), ("num_maps", None), ("num_maps", [1, None]),
+            ("num_maps", [1, True]), ("num_maps", np.array([False, True])), ("num_maps", [[1, 2]]),
+            ("num_maps", np.ones((2, 2))), ("num_maps", np.array([1j])), ("num_maps", 10**400),
+            ("use_combiner", [1, 0]), ("use_combiner", np.array([1.0, 0.0])),
+            ("use_combiner", "true"), ("split_bytes", np.array(["2026-01-01"], dtype="M8[D]")),
+            ("num_maps", 2**53 + 1), ("num_maps", [2**60]), ("num_maps", np.array([2**53 + 1])),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_of_what_is_no_row_of_numbers(self, field, values):
+        """
+        Texts, truth values for numbers and numbers for truth values, tables, too large counts.
+        """
+        with pytest.raises(ModelError, match=f"^{field} = "):
+            evaluate_grid(**parts(job(**{field: values})))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"sort_buffer_mb": 2048},
+            {"shuffle_segment_limit_percent": 0.0},
+            {"shuffle_segment_limit_percent": 0.66},
+        ],
+        ids=str,
+    )
+    def test_of_hadoop_3_are_those_of_mr2_rules(self, change):
+        """
+        The published model takes it; of map-only jobs the shuffle is not looked at.
+        """
+        rows = [job(), job(**change)]
+        rows = [{**dict.fromkeys(change, 0.3), **row} for row in rows]
+        values = stacked(rows)
+
+        assert (evaluate_grid(**parts(values), rules="paper")["job_s"] > 0).all()
+        with pytest.raises(
+            ModelError, match=r"(?s)^" + next(iter(change)) + ".*configuration 1 of"
+        ):
+            evaluate_grid(**parts(values), rules="mr2")
+
+    def test_of_missing_fields_and_unknown_rules(self):
+        """
+        As the scalar form's.
+        """
+        with pytest.raises(ModelError, match="rules = 'mr3'"):
+            evaluate_grid(**parts(job()), rules="mr3")
+        with pytest.raises(ModelError, match="num_maps is missing"):
+            evaluate_grid({"input_record_bytes": 1.0}, {}, {}, {"num_nodes": [1, 2]})
+
+    @given(st.floats(1e300, 1.7e308), rules)
+    def test_of_answers_that_are_not_finite(self, size, rule):
+        """
+        One answer that is no number refuses the grid, and is named.
+        """
+        sizes = np.array([1e6, size, 1e6])
+        with pytest.raises(ModelError, match=r"(?s)so large.*configuration 1 of the grid"):
+            evaluate_grid(**parts(job(split_bytes=sizes, map_bytes_selectivity=1e10)), rules=rule)
+
+    def test_of_more_spills_than_floats_count(self):
+        """
+        Above 2**53 the scalar form counts on, the grid form says so.
+        """
+        tiny = job(split_bytes=np.array([1e9, 1e24]), sort_buffer_mb=1)
+
+        with pytest.raises(ModelError, match=r"(?s)num_spills = 1\.\d*e\+18.*configuration 1 of"):
+            evaluate_grid(**parts(tiny))
+
+
+def answer_or_refusal(call):
+    """
+    What is answered, or what the refusal says.
+    """
+    try:
+        return call()
+    except ModelError as error:
+        return error.what
+
+
+huge = st.sampled_from([0.0, 5e-324, 1e-308, 1e-200, 1e-100, 1e100, 1e200, 1.7e308])
+
+
+@settings(max_examples=60)
+@given(jobs, st.dictionaries(
+    st.sampled_from([n for n in FIELDS if FIELDS[n] in (selectivities, ratios, prices)]
+                    + ["split_bytes", "sort_buffer_mb", "reduce_heap_bytes", "input_record_bytes"]),
+    huge, max_size=4), rules)  # fmt: skip
+def test_extreme_numbers_are_answered_or_refused_alike(usual, extremes, rule):
+    """
+    Where the scalar form overflows the grid form refuses, else both answer the same.
+    """
+    row = {**usual, **extremes}
+    expected = answer_or_refusal(lambda: evaluate(**parts(row), rules=rule))
+    got = answer_or_refusal(lambda: everything(row, rule))
+
+    if isinstance(expected, str):
+        assert got == expected
+    elif expected.get("num_spills", 0) <= 2**53:
+        first = {name: values[0] for name, values in got.items()}
+        assert [n for n in unlike(first, expected) if abs(expected[n]) > 1e-290] == []
+
+
+class TestPredictGrid:
+    PROFILE = Profile(
+        workload="w",
+        statistics={"input_record_bytes": Statistic(value=100.0, count=1, spread=0.0, source="t")},
+        costs={n: Statistic(value=1e-8, count=1, spread=0.0, source="t") for n in COSTS},
+    )
+
+    @pytest.mark.parametrize("name", ["whatif", "whatif-mr2"])
+    def test_gives_the_numbers_of_predict(self, name):
+        """
+        Cells that differ in everything: job, tasks and phases.
+        """
+        cells = [(r, f, slots, maps) for r in (0, 1, 9) for f in (2, 10) for slots in (1, 5)
+                 for maps in (1, 70)]  # fmt: skip
+        reduces, factors, slots, maps = (np.array(c) for c in zip(*cells, strict=True))
+
+        got = MODELS[name].predict_grid(
+            self.PROFILE,
+            {"num_reduces": reduces, "merge_factor": factors, "sort_buffer_mb": 10},
+            map_slots=slots, reduce_slots=2 * slots, num_splits=maps, split_bytes=64 * MIB,
+            quantities=("job_s", "map_task_s", "map_waves", "shuffle_s"),
+        )  # fmt: skip
+
+        for i, (r, f, s, n) in enumerate(cells):
+            p = MODELS[name].predict(
+                self.PROFILE,
+                JobConfig(num_reduces=r, merge_factor=f, sort_buffer_mb=10),
+                Cluster(num_nodes=9, map_slots_per_node=1, reduce_slots_per_node=1,
+                        map_slots=s, reduce_slots=2 * s),
+                JobInput(input_bytes=n, num_files=1, num_splits=n, split_bytes=64 * MIB),
+            )  # fmt: skip
+            one = (p.job_s, p.map_task_s, p.map_waves, p.phases.get("shuffle_s", math.nan))
+            assert [c[i] for c in got.values()] == pytest.approx(one, rel=1e-12, nan_ok=True)
+
+    def test_refuses_like_predict(self):
+        """
+        A statistic that is missed, a field that is none.
+        """
+        size = {"map_slots": 1, "reduce_slots": 1, "num_splits": 3, "split_bytes": [1.0, 2.0]}
+        model = MODELS["whatif"]
+        bare = self.PROFILE.model_copy(
+            update={"costs": {"map_cpu_s_per_record": self.PROFILE.costs["map_cpu_s_per_record"]}}
+        )
+
+        assert model.predict_grid(bare, {"num_reduces": 0}, **size)["job_s"].shape == (2,)
+        with pytest.raises(MissingStatistic, match="local_write_s_per_byte, network_s_per_byte"):
+            model.predict_grid(bare, {"num_reduces": [0, 1]}, **size)
+        with pytest.raises(ModelError, match="sort_bufer_mb is no field"):
+            model.predict_grid(bare, {"sort_bufer_mb": 5}, **size)
