@@ -263,9 +263,10 @@ def _made_up_for(failed: Sequence[TaskAttempt]) -> str:
     """Reason of a job that is done in spite of *failed* attempts: its time is not its work's."""
     first = failed[0]
     said = next((line.strip() for line in first.error.splitlines() if line.strip()), "no message")
+    others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
     return (
-        f"{len(failed)} task attempts failed and were made up for, so the job took longer than its"
-        f" work: {first.attempt_id} on {first.host}: {said[:200]}"
+        f"{first.attempt_id} on {first.host}{others} failed and was made up for,"
+        f" so the job took longer than its work: {said[:200]}"
     )
 
 

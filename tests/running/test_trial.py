@@ -2,6 +2,8 @@
 Tests for `harness.running.trial`: a recorded TeraSort on a cluster in memory.
 """
 
+import re
+
 from dataclasses import replace
 from functools import partial
 
@@ -312,7 +314,7 @@ class TestFailedAttempts:
         outcome = bench().run()
 
         assert (outcome.state, outcome.cluster_lost) == ("failed", False)
-        assert outcome.reason.startswith("1 task attempts failed and were made up for")
+        assert re.match(r"attempt_1 on \S+ failed and was made up for,", outcome.reason)
         assert outcome.reason.endswith("Container exited with a non-zero exit code 137.")
 
     def test_killed_ones_are_no_failure(self, bench, monkeypatch):
