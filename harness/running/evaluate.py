@@ -136,7 +136,7 @@ class Evaluation:
     def _timelines(self) -> list[tuple[TrialRecord, JobTrace]]:
         names = dict.fromkeys(c.workload.name for c in self.cells.values())
         found = (self.typical(name) for name in names)
-        return [(r, self.run.read_trace(r.trial.id)[0]) for r in found if r]
+        return [(r, self._trace(r)) for r in found if r]
 
     def _machine(self, record: TrialRecord) -> dict[str, float]:
         raw, means = self.run.raw(record.trial.id), {}
@@ -174,7 +174,7 @@ class Evaluation:
     def observe(self, record: TrialRecord) -> Observation:
         """What a profile is made from, of one trial."""
         config, cluster, job_input = question(record.trial.cell)
-        trace = self.run.read_trace(record.trial.id)[0]
+        trace = self._trace(record)
         return Observation(
             trial=record.trial,
             trace=trace,
@@ -184,6 +184,17 @@ class Evaluation:
             spills=self._spills(record, {a.container_id: a.attempt_id for a in trace.attempts}),
             rate=self.rate(record),
         )
+
+    def _trace(self, record: TrialRecord) -> JobTrace:
+        """Trace of the job that a done trial measured."""
+        traces = self.run.read_trace(record.trial.id)
+        if not traces:
+            raise DataError(
+                f"trial {record.trial.id} is done, and its trace holds no job",
+                where=str(self.run.trial_dir(record.trial.id)),
+                fix="make the trace again from the raw logs: harness collect FILE",
+            )
+        return traces[0]
 
     def _spills(
         self, record: TrialRecord, attempts: Mapping[str, str]
@@ -197,7 +208,7 @@ class Evaluation:
         return spills
 
     def _measurement(self, record: TrialRecord, profile: Profile | None) -> Measurement:
-        raw = measured(self.run.read_trace(record.trial.id)[0])
+        raw = measured(self._trace(record))
         speed, now = profile.speed if profile else None, self.rate(record)
         at_reference = (
             {q: speed.at_reference(s, now) for q, s in raw.items()} if speed and now else raw
@@ -220,14 +231,16 @@ class Evaluation:
         mine = [r for r in mine if not r.trial.profiling] or mine
         largest = max(mine, key=lambda r: (r.trial.cell.workload.input_bytes, r.trial.cell.id))
         same = [r for r in mine if r.trial.cell.id == largest.trial.cell.id]
-        times = {r.trial.id: self.run.read_trace(r.trial.id)[0].job_s for r in same}
+        times = {r.trial.id: self._trace(r).job_s for r in same}
         middle = median(times.values())
         return min(same, key=lambda r: abs(times[r.trial.id] - middle))
 
 
 def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     """What a model is told of *cell*: configuration, effective slots, input."""
-    workload = WORKLOADS[cell.workload.name]
+    workload = WORKLOADS.get(cell.workload.name)
+    if workload is None:
+        raise _unknown("workload", cell.workload.name)
     properties = {**client_properties(cell.cluster), **cell.configuration}
     plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
     return (
@@ -249,12 +262,22 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
         lacks: tuple[str, ...] = (f"profile of {cell.workload.name}",)
         return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=lacks)
     try:
+        if model not in MODELS:
+            raise _unknown("model", model)
         answer = MODELS[model].predict(profile, *question(cell))
     except MissingStatistic as missing:
         return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=missing.names)
     except HarnessError as error:
         return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=(error.what,))
     return answer.model_copy(update={"cell": cell.id})
+
+
+def _unknown(what: str, name: str) -> DataError:
+    return DataError(
+        f"this harness has no {what} {name[:80]!r}",
+        where="the run's plan and manifest",
+        fix="use the harness that measured this run, or a later one",
+    )
 
 
 def place(cell: Cell, profile: Profile | None) -> Range:

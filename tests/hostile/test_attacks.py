@@ -427,3 +427,34 @@ def test_results_outside_a_store(tmp_path):
     (tmp_path / "recorded" / "20260101T000000Z-0000x").mkdir(parents=True)
 
     assert Store(tmp_path).runs("recorded") == ()
+
+
+class TestForeignRuns:
+    def test_a_model_and_a_workload_of_another_harness(self, run):
+        """
+        What this harness does not have is not applicable, with the reason.
+        """
+        plan = run.path / "plan.jsonl"
+        plan.write_text(plan.read_text().replace('"name": "terasort"', '"name": "sorter"'))
+        e = evaluation(run)
+        run.write_profile(run.read_profiles()["terasort"].model_copy(update={"workload": "sorter"}))
+        models = e.experiment.predict.model_copy(update={"models": ("whatif", "oracle")})
+        e.experiment = e.experiment.model_copy(update={"predict": models})
+
+        reasons = {p.model: p.not_applicable for p in e.predict()}
+
+        assert reasons == {
+            "whatif": ("this harness has no workload 'sorter'",),
+            "oracle": ("this harness has no model 'oracle'",),
+        }
+
+    def test_a_done_trial_without_a_job(self, run):
+        """
+        An empty trace is told of, with what makes it anew.
+        """
+        trial = next(t for t in run.read_plan() if not t.profiling)
+        path = run.trial_dir(trial.id) / "trace" / "job.json"
+        path.write_text('{"schema_version": 1, "jobs": []}')
+
+        with pytest.raises(DataError, match="its trace holds no job"):
+            evaluation(run).report_data()
