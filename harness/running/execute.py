@@ -89,7 +89,8 @@ class Execution:
         waiting = [t for t in trials if t.id not in done]
         self._report(total - len(waiting), total, len(waiting), "")
         with machine(self.run.path), self._probe() as probe_log:
-            for _, group in groupby(waiting, key=lambda t: t.cell.cluster.id):
+            # Of a copy: what is done leaves the list meanwhile.
+            for _, group in groupby(tuple(waiting), key=lambda t: t.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._on_cluster(list(group), probe_log)) as records:
                     for record in records:

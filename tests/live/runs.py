@@ -31,12 +31,12 @@ def command(name, results, *more, experiment=SMOKE):
     return [*program, name, str(experiment), "--results-dir", str(results), *more]
 
 
-def start(log, environment, *arguments):
+def start(log, environment, *arguments, **more):
     """
     A harness in the background, its talk in *log*.
     """
     with log.open("wb") as out:
-        return subprocess.Popen(arguments, stdout=out, stderr=out, env=environment)
+        return subprocess.Popen(arguments, stdout=out, stderr=out, env=environment, **more)
 
 
 def wait_for(what, process, log):

@@ -94,6 +94,18 @@ class TestGoodRun:
 
         assert (len(clusters.started), clusters.running) == (2, 0)
 
+    def test_runs_all_trials_of_every_kind(self, execution, run, clusters):
+        """
+        However many trials there are on each of several clusters, none is left out.
+        """
+        trials = [terasort(n, workers=w) for w in (2, 3, 4) for n in range(3)]
+        e = execution()
+        e.execute(trials, set())
+
+        assert states(run, trials) == ["done"] * 9
+        assert len(clusters.started) == 3
+        assert e.talk.steps[-1][:2] == (9, 9)
+
     def test_gives_each_trial_its_own_samples(self, execution, run):
         """
         The probe runs all the time; a trial keeps what was sampled during it.
