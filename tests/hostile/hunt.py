@@ -11,6 +11,7 @@ holds the number under way, so that a process that dies tells of what.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -91,9 +92,9 @@ def made(target: Target, seed: int, number: int) -> bytes:
 def hunt(target: Target, seed: int, numbers: range, place: Path | None = None) -> Hunt:
     """Try the mutations with these *numbers*; findings of one kind are told once, shrunk."""
     done, kinds = Hunt(target.name, seed), dict[tuple[str, str], Finding]()
+    tell = _teller(place)
     for number in numbers:
-        if place is not None:
-            place.write_text(str(number))
+        tell(number)
         data = made(target, seed, number)
         begin = time.process_time()
         accepted, failure = attempt(target, data, onward=number % target.every == 0)
@@ -109,6 +110,14 @@ def hunt(target: Target, seed: int, numbers: range, place: Path | None = None) -
     done.findings = list(kinds.values())
     done.memory_bytes = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return done
+
+
+def _teller(place: Path | None) -> Callable[[int], object]:
+    """Give what writes the number under way to *place*, in place: a new file each time is slow."""
+    if place is None:
+        return lambda number: number
+    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    return lambda number: os.pwrite(handle, f"{number:12}".encode(), 0)
 
 
 def attempt(

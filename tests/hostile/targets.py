@@ -15,6 +15,7 @@ import zlib
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -45,8 +46,9 @@ from harness.store import Run, Store
 from harness.store.tables import read_traces, write_traces
 from harness.store.trials import read_trial
 from harness.workloads import WORKLOADS
+from tests.hostile import avro
 from tests.hostile.hunt import Target
-from tests.hostile.mutate import changed, mutate
+from tests.hostile.mutate import Change, changed, mutate
 from tests.reports.test_html import Page
 from tests.running.test_evaluate import VERSIONS, commit
 
@@ -96,14 +98,21 @@ def _parser(name: str, *patterns: str, corpus: tuple[bytes, ...] = (), **more: A
     return Target(name, corpus or files(*patterns), of_lines, (ParseError,), **more)
 
 
-def _jobhistory(folder: Path) -> Target:
+def _jobhistory(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
     def go_on(trace: Any) -> None:
         measured(trace)
         spoken(clean(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
         assert read_traces(folder) == (trace,)
 
-    return _parser("jobhistory", "*.jhist", go_on=go_on, refusals=(HarnessError,), every=10)
+    target = _parser("jobhistory", corpus=corpus, go_on=go_on, refusals=(HarnessError,), every=10)
+    return replace(target, name=name, change=change)
+
+
+def _jobhistories(folder: Path) -> Iterator[Target]:
+    json_form = files("*.jhist")
+    yield _jobhistory(folder, "jobhistory", json_form, mutate)
+    yield _jobhistory(folder, "jobhistory-binary", tuple(map(avro.binary, json_form)), avro.change)
 
 
 def _jobconf() -> Target:
@@ -381,8 +390,8 @@ def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
 
 
 NAMES = (
-    "jobhistory", "jobconf", "container_log", "gc_log", "machine", "speed_probe", "experiment",
-    "override", "vectors",
+    "jobhistory", "jobhistory-binary", "jobconf", "container_log", "gc_log", "machine",
+    "speed_probe", "experiment", "override", "vectors",
 )  # fmt: skip
 STORED = (
     "manifest.json", "plan.jsonl", "trial.json", "job.json", "attempts.parquet",
@@ -400,7 +409,7 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
         folder = Path(place)
         (folder / "trace").mkdir()
         made = [
-            _jobhistory(folder / "trace"),
+            *_jobhistories(folder / "trace"),
             _jobconf(),
             *_logs(),
             _experiment(),

@@ -9,14 +9,17 @@ import os
 import pytest
 
 from harness.errors import ParseError
+from harness.parsing import read_job
+from tests.hostile.avro import binary
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
-from tests.hostile.targets import NAMES, STORED, targets
+from tests.hostile.targets import NAMES, STORED, files, targets
 
 LONG = 100_000
 # Of each target, in the fast suite: what it can do in about a tenth of a second.
 QUICK = dict.fromkeys(STORED, 60) | {
-    "jobhistory": 60, "jobconf": 150, "container_log": 200, "gc_log": 400, "machine": 300,
-    "speed_probe": 400, "experiment": 12, "override": 15, "vectors": 60,
+    "jobhistory": 60, "jobhistory-binary": 40, "jobconf": 150, "container_log": 200,
+    "gc_log": 400, "machine": 300, "speed_probe": 400, "experiment": 12, "override": 15,
+    "vectors": 60,
 }  # fmt: skip
 
 
@@ -45,7 +48,7 @@ def test_some_mutations_are_read_or_refused(names):
 
 
 # Bytes alone decide there: any text is read, or nearly every change is noticed.
-ALWAYS, NEVER = {"experiment.yaml"}, {"sealed.json", "raw.gz", "jobhistory"}
+ALWAYS, NEVER = {"experiment.yaml"}, {"sealed.json", "raw.gz", "jobhistory", "jobhistory-binary"}
 
 
 @pytest.mark.long
@@ -80,6 +83,14 @@ def of(change):
     """
     corpus = (b"a line\n" * 50,)
     return Target("careless", corpus, careless, (ParseError,), change=change, limit_s=0.05)
+
+
+@pytest.mark.parametrize("history", files("*.jhist"), ids=lambda data: str(len(data)))
+def test_the_binary_corpus_holds_the_same_jobs(history):
+    """
+    What is mutated in binary form is a history: it reads like the one that it was made of.
+    """
+    assert read_job([binary(history)], "x") == read_job([history], "x")
 
 
 class TestHunt:
