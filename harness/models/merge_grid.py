@@ -26,6 +26,7 @@ from harness.models.columns import Column, choose
 def first_pass(num_segments: Column, merge_factor: Column) -> Column:
     """Files merged in the first pass, Eq. (21): as many as let every later pass take F."""
     n, f = num_segments, merge_factor
+    # The remainder serves n <= F too, but 0 and 1 files, of which no more can be taken.
     return np.minimum(n, _remainder(n - 2, f - 1) + 2)
 
 

@@ -15,6 +15,7 @@ What-If: dataflow and time of every phase of a map and of a reduce task, and the
     `inputs`        (1)            ranges and defaults of all inputs
     `phases`        -              the phases as a job history shows them
     `model`         -              the model behind the harness's contract
+    `grid`          -              the same numbers for very many configurations at once
 
 Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3's mechanics.
 
