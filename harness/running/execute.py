@@ -79,6 +79,8 @@ class Execution:
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
     stop: Postponed = field(init=False)
+    probe: SpeedProbe | None = field(init=False, default=None)
+    probes: ExitStack = field(init=False, default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         self.stop = Postponed(patience=1, tell=lambda: self.talk.say(_STOPPING))
@@ -111,8 +113,16 @@ class Execution:
     @contextmanager
     def _probe(self) -> Iterator[Path]:
         log = self.run.scratch / PROBE_LOG
-        with SpeedProbe(log=log):
+        with ExitStack() as self.probes:
+            self._keep_probing(log)
             yield log
+
+    def _keep_probing(self, log: Path) -> None:
+        """Start the speed probe, and again where something has ended it: no trial is without."""
+        if self.probe is None or self.probe.pid is None:
+            if self.probe is not None:
+                self.talk.say("the speed probe has ended: starting it again")
+            self.probe = self.probes.enter_context(SpeedProbe(log=log))
 
     def _on_cluster(self, trials: list[Trial], probe_log: Path) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
@@ -181,6 +191,7 @@ class Execution:
     ) -> Attempt:
         """Run *trial* once, and put what it left where it belongs."""
         self.run.require_space()
+        self._keep_probing(probe_log)
         with self.stop:
             folder, watch = self.run.begin_trial(trial), Watch(self.wall)
             outcome, mark = self._observe(runner, trial, folder.raw, probe_log)

@@ -119,6 +119,24 @@ class TestGoodRun:
                 units.append([int(s.split()[2]) for s in lines if not s.startswith(b"#")])
         assert units == [[1, 2], [3], [4]]
 
+    def test_starts_a_probe_again_that_has_ended(self, execution, run, clusters):
+        """
+        The memory killer may take the probe: the next trial has samples all the same.
+        """
+        trials = plan()
+
+        def kill_probe(number):
+            if number == 2:
+                clusters.probe.pid = None
+
+        clusters.on_job = kill_probe
+        e = execution()
+        e.execute(trials, set())
+
+        assert e.talk.lines.count("the speed probe has ended: starting it again") == 1
+        with run.raw(trials[2].id).open(PROBE_LOG) as lines:
+            assert b" 4 " in lines.read()
+
     def test_warm_up_lies_outside_the_trials(self, execution, run, clusters):
         """
         It is run, kept, and never counted.
