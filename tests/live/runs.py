@@ -78,12 +78,12 @@ def processes(environment):
     return found
 
 
-def output(environment, *arguments):
+def output(environment, *arguments, limit_s=LIMIT_S):
     """
     What a harness command prints, once it has ended well.
     """
     done = subprocess.run(
-        arguments, capture_output=True, text=True, env=environment, timeout=LIMIT_S, check=False
+        arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

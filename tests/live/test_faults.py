@@ -331,14 +331,14 @@ def test_killed_at_ten_random_moments(results, log, environment):
 
     for _ in range(10):
         process = start(log, environment, *run)
-        time.sleep(moments.uniform(0.0, 25.0))
+        time.sleep(moments.uniform(0.0, 18.0))
         assert process.poll() is None, log.read_text()
         process.send_signal(signal.SIGKILL)
         process.wait()
         files = {p.parent.name: p.read_bytes() for p in results.glob("smoke/*/trials/*/trial.json")}
         assert known.items() <= files.items()
         known = files
-    output(environment, *run)
+    output(environment, *run, limit_s=4 * LIMIT_S)
 
     (last,) = Store(results).runs("smoke")
     assert (
