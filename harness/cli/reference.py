@@ -47,9 +47,9 @@ def _section(context: click.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     text, _, example = inspect.cleandoc(command.help or "").partition("\b\nExample:\n")
     parts = [f"{level} {context.command_path}", text.strip(), f"```\n{usage}\n```"]
-    options = [
-        record for p in command.get_params(context) if (record := p.get_help_record(context))
-    ]
+    # Not its help option: click keeps that from whoever asked for it first.
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    options = [record for record in records if record is not None and record[1]]
     if options:
         rows = "\n".join(f"| `{_cell(name)}` | {_cell(what)} |" for name, what in options)
         parts.append(f"| option | what |\n|---|---|\n{rows}")
