@@ -139,7 +139,7 @@ class _Longs(dict[bytes, int]):
 
     def __missing__(self, raw: bytes) -> int:
         value = read_long(raw, 0)[0]
-        if len(self) < 1 << 16:
+        if len(self) < 1 << 13:
             self[raw] = value
         return value
 
@@ -175,7 +175,7 @@ class _QuickCounters:
 
     def _learnt(self, data: bytes, at: int) -> tuple[Any, int]:
         value, end = self._plain.read(data, at)
-        if self._tried < _SHAPES and end - at < 1 << 16:
+        if self._tried < _SHAPES and end - at < 1 << 13:
             self._tried += 1
             names = [
                 name_of(group["name"], counter["name"])
