@@ -175,7 +175,7 @@ class _QuickCounters:
 
     def _learnt(self, data: bytes, at: int) -> tuple[Any, int]:
         value, end = self._plain.read(data, at)
-        if self._tried < _SHAPES and end - at < 1 << 13:
+        if self._tried < _SHAPES and end - at < 1 << 16:
             self._tried += 1
             names = [
                 name_of(group["name"], counter["name"])

@@ -69,7 +69,8 @@ class Event:
             value = value["string"]
         if value is not None and not isinstance(value, str):
             raise self.error(f"{name} is no text: {named(value)}")
-        return clean(value[:LONGEST]) if value else ""
+        value = value[:LONGEST] if value else ""
+        return value if value.isascii() else clean(value)
 
     def id(self, name: str, prefix: str) -> str:
         """Field *name* as the id of a job, a task or an attempt."""

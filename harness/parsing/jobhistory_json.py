@@ -166,42 +166,46 @@ class Shapes:
             if found is None:
                 return False
             name, start, host, container, locality = found.groups()
-            return keep(
-                name.decode("ascii"),
-                Start(int(start) / 1000, texts[host], container.decode("ascii"), texts[locality]),
-            )
+            told = Start(int(start) / 1000, texts[host], container.decode(), texts[locality])
+            return keep(name.decode(), told)
 
         return read
 
     def _finished(self, known: _Known, kind: TaskKind) -> Reader:
         keep, texts = self._job.end, self._texts
-        head = 4 if kind == "map" else 5
 
         def read(line: bytes, number: int) -> bool:
             found, names = _match(known, line)
             if found is None:
                 return False
-            groups = found.groups()
-            times = [int(digits) / 1000 for digits in groups[1 : head - 1]]
+            mapped = shuffled = merged = None
+            if kind == "map":
+                name, first, finish, host, *values = found.groups()
+                mapped = int(first) / 1000
+            else:
+                name, first, second, finish, host, *values = found.groups()
+                shuffled, merged = int(first) / 1000, int(second) / 1000
+            counters = Counters(names, array("q", map(int, values)))
             end = End(
-                number, kind, "succeeded", times[-1], texts[groups[head - 1]],
-                Counters(names, array("q", map(int, groups[head:]))),
-                *(times[:1] if kind == "map" else (None, *times[:2])),
+                number, kind, "succeeded", int(finish) / 1000, texts[host], counters,
+                mapped, shuffled, merged,
             )  # fmt: skip
-            return keep(groups[0].decode("ascii"), end)
+            return keep(name.decode(), end)
 
         return read
 
 
 def _match(known: _Known, line: bytes) -> tuple[re.Match[bytes] | None, dict[str, int]]:
     """Match *line* with the shape it has, and bring that to the front."""
-    for at, (pattern, names) in enumerate(known):
+    pattern, names = known[0]
+    found = pattern.fullmatch(line)
+    for at in range(1, 0 if found else len(known)):
+        pattern, names = known[at]
         found = pattern.fullmatch(line)
-        if found is not None:
-            if at:
-                known.insert(0, known.pop(at))
-            return found, names
-    return None, {}
+        if found:
+            known.insert(0, known.pop(at))
+            break
+    return found, names
 
 
 def _pattern(event: Event, job: str, counters: int) -> re.Pattern[bytes] | None:
