@@ -48,8 +48,8 @@ class SpeedCorrection(Record):
     *gain* is the relative fall of the leave-one-out spread that it brings.
     """
 
-    reference_rate: float
-    coefficient: float
+    reference_rate: float = Field(ge=1e-9, le=1e30)
+    coefficient: float = Field(ge=-5, le=5)
     gain: float
     count: int
     note: str = ""
