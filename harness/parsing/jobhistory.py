@@ -17,9 +17,9 @@ sort are the container's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from io import IOBase
 from itertools import chain
 
-from harness.parsing.jobhistory_binary import read_binary
 from harness.parsing.jobhistory_event import Source
 from harness.parsing.jobhistory_job import Job
 from harness.parsing.jobhistory_json import decode, read_json, read_symbols
@@ -43,8 +43,12 @@ def read_job(lines: Iterable[bytes], source: str) -> JobTrace:
     text = Source(source)
     if first.strip() == b"Avro-Json":
         job = Job(text)
-        read_json(_lines(chain([rest], pieces)), read_symbols(second, text), text, job)
+        # An open file gives whole lines of itself.
+        rest_of = pieces if isinstance(lines, IOBase) else _lines(chain([rest], pieces))
+        read_json(rest_of, read_symbols(second, text), text, job)
     elif first.strip() == b"Avro-Binary":
+        from harness.parsing.jobhistory_binary import read_binary
+
         binary = Source(source, "byte")
         job = Job(binary)
         start, schema = len(first) + len(second), decode(second, text, 2)

@@ -128,6 +128,20 @@ class TestForms:
 
         assert read_job(pieces, "x") == read(whole)
 
+    @pytest.mark.parametrize("is_binary", [False, True])
+    def test_open_files(self, is_binary, tmp_path):
+        """
+        Open files, compressed or not, are the same job.
+        """
+        whole = (BINARY if is_binary else JSON)["terasort"]
+        (tmp_path / "a").write_bytes(whole)
+        with gzip.open(tmp_path / "b", "wb") as packed:
+            packed.write(whole)
+
+        for opened in (Path.open, gzip.open):
+            with opened(tmp_path / ("a" if opened is Path.open else "b"), "rb") as lines:
+                assert read_job(lines, "x") == read(whole)
+
 
 def grown(name, tasks, seed=0):
     """A JSON history whose first map is repeated as the maps of a larger job."""
