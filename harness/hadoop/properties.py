@@ -17,6 +17,7 @@ from harness.errors import SpecError
 from harness.records.prediction import JobConfig
 
 MIB = 2**20
+MOST_REDUCES = 100_000  # models look at each of them, and no cluster of ours runs as many
 
 _XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]{1,18})([kKmMgGtT]?)(?=\s|$)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -151,7 +152,7 @@ def _refusal(name: str, text: str, wanted: str) -> SpecError:
 
 # Field of `JobConfig`: property, and how its text is read.
 _PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
-    "num_reduces": ("mapreduce.job.reduces", _whole(0)),
+    "num_reduces": ("mapreduce.job.reduces", _whole(0, MOST_REDUCES)),
     "sort_buffer_mb": ("mapreduce.task.io.sort.mb", _whole(1, 2047)),
     "sort_spill_percent": ("mapreduce.map.sort.spill.percent", _share(above=True)),
     "sort_record_percent": ("io.sort.record.percent", _share()),

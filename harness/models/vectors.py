@@ -22,6 +22,7 @@ from harness.records.jsontext import read_json
 
 Input = Mapping[str, Any]
 TOLERANCE = 1e-9
+MOST_TASKS = 100_000  # of a job in a vector: the models look at each of them
 
 
 class NoImplementationError(ModelError):
@@ -181,6 +182,7 @@ def _evaluate(question: Question) -> dict[str, Any]:
     for name, part in data.items():
         if not isinstance(part, dict):
             raise ModelError(f"{name} is not an object")
+    _refuse_too_many(data["config"])
     return evaluate(**data, rules=question.rules or "mr2")
 
 
@@ -199,7 +201,15 @@ def _simulate_merge(question: Question) -> dict[str, Any]:
     return asdict(merge.simulate_merge(data["segment_bytes"], data["merge_factor"]))
 
 
+def _refuse_too_many(config: Mapping[str, Any]) -> None:
+    for name in ("num_maps", "num_reduces"):
+        count = config.get(name)
+        if isinstance(count, int | float) and count > MOST_TASKS:
+            raise ModelError(f"{name} is above {MOST_TASKS}")
+
+
 def _schedule(question: Question) -> dict[str, Any]:
+    _refuse_too_many(question.input)
     return schedule(**question.input)
 
 

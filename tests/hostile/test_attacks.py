@@ -19,6 +19,7 @@ from harness.cli.console import clean, table
 from harness.cli.vectors import command
 from harness.clusters.files import _container_folders, _copy_logs
 from harness.errors import DataError, HarnessError, ParseError, SpecError
+from harness.models import vectors
 from harness.parsing import read_job, read_machine, read_speed, read_spills
 from harness.records.codec import read_experiment
 from harness.records.score import ScoreBook
@@ -474,3 +475,33 @@ class TestForeignRuns:
 
         with pytest.raises(DataError, match="speed"):
             run.read_profiles()
+
+
+class TestCounts:
+    def test_reduces_without_end(self, run):
+        """
+        A job of more tasks than any has is not predicted, with the reason; nothing loops over them.
+        """
+        plan = run.path / "plan.jsonl"
+        reduces = '"mapreduce.job.reduces": "'
+        plan.write_text(plan.read_text().replace(f'{reduces}2"', f'{reduces}{10**17}"'))
+
+        with time_limit():
+            answers = evaluation(run).predict()
+
+        assert {a.job_s for a in answers} == {None}
+        assert "is not a whole number from 0 to 100000" in answers[0].not_applicable[0]
+
+    @pytest.mark.parametrize("name", ["num_maps", "num_reduces"])
+    @pytest.mark.parametrize("count", [10**6, 2**53, 10**18, 1e300, 10**400])
+    def test_tasks_of_a_vector(self, name, count):
+        """
+        A vector of more tasks than are looked at is refused by its field.
+        """
+        field = {"statistics": {}, "cluster": {}, "config": {name: count}}
+        asked = vectors.Question("x", field)
+
+        with time_limit():
+            answer = vectors.compute("whatif", asked, vectors.EVALUATORS)
+
+        assert answer["message"] == f"{name} is above 100000"
