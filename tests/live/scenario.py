@@ -123,11 +123,11 @@ def nodes(cluster):
 
 def stopped_early(cluster):
     """
-    Processes of a reader that has enough after the first piece.
+    Size of the first piece of a reader that has enough after it, and whether its process ends.
     """
     cluster.hdfs.put("/big", [bytes(2**20)] * 24)
     first = len(next(iter(cluster.hdfs.open("/big"))))
-    return [first, len(processes_of(Path("door.py")))]
+    return [first, until(lambda: not processes_of(Path("door.py")))]
 
 
 def outside(cluster):

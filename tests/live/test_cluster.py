@@ -88,7 +88,7 @@ def test_two_clusters_side_by_side(folder):
             "status": 0, "counts": COUNTS, "parts": ["part-r-00000"], "gc logs": 4,
             "history": ["job_", "job_", "job_"],
         },
-        "stopped early": [2**20, 0],
+        "stopped early": [2**20, True],
         "down": [0, 0],
         "left": NOTHING_LEFT,
     }  # fmt: skip
