@@ -107,6 +107,18 @@ class TestForms:
         )  # fmt: skip
         assert all("codec does.not.Exist was not found" in a.error for a in job.attempts)
 
+    def test_speculative_attempts(self):
+        """
+        Attempts that were started beside slow ones are killed; each task succeeds once.
+        """
+        job = read(REAL["speculative-json"])
+        killed = [a for a in job.attempts if a.state == "killed"]
+
+        assert [a.attempt_id[-10:] for a in killed] == ["m_000000_1", "m_000006_1"]
+        assert all("Speculation: " in a.error for a in killed)
+        assert len(job.succeeded("map")) == len({a.task_id for a in job.succeeded("map")}) == 7
+        assert read(binary(REAL["speculative-json"])) == job
+
     def test_counters_add_up(self):
         """
         The counters of the maps are the job's.
