@@ -39,9 +39,11 @@ print(len(job.attempts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1
 
 
 def main() -> None:
-    if not JARS.is_dir():
+    done = JARS / ".done"
+    if not done.exists():
         run("mvn", "-q", "-B", "-ntp", "-f", ROOT / "bench/history/pom.xml", PLUGIN,
             "-DincludeScope=runtime", f"-DoutputDirectory={JARS}")  # fmt: skip
+        done.touch()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for form, path in histories(folder).items():
