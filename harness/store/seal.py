@@ -41,6 +41,9 @@ def check(run: Path, names: Sequence[str]) -> None:
     for name in sorted({*names, *hashes}):
         if name not in hashes:
             raise DataError(f"{name} is not under the seal", where=str(run / SEAL), fix=_AGAIN)
+        if name not in names:  # it may say anything, a path out of the run among it
+            said = ascii(name)[1:-1][:100]
+            raise DataError(f"{said} is missing", where=str(run / SEAL), fix=_AGAIN)
         if _hash(run, name) != hashes[name]:
             raise DataError(
                 f"{name} changed after it was sealed", where=str(run / name), fix=_AGAIN

@@ -177,7 +177,7 @@ def _experiment() -> Target:
         places(text, "e.yaml")
         return read_experiment(text, "e.yaml", known=KNOWN)
 
-    return Target("experiment", corpus, read, (SpecError,), _planned, (SpecError,))
+    return Target("experiment", corpus, read, (SpecError,), _planned, (SpecError,), limit_s=6.0)
 
 
 def _override() -> Target:
@@ -191,7 +191,8 @@ def _override() -> Target:
             EXPERIMENT, "e.yaml", [data.decode("utf-8", "surrogateescape")], known=KNOWN
         )
 
-    return Target("override", corpus, read, (SpecError,), _planned, (SpecError,))
+    # A design is the first to import scipy.
+    return Target("override", corpus, read, (SpecError,), _planned, (SpecError,), limit_s=6.0)
 
 
 def _vectors() -> Target:
@@ -298,7 +299,10 @@ def _stored(
                 shutil.rmtree(own.path / "predictions")
                 shutil.copytree(run.path / "predictions", own.path / "predictions")
 
-    return Target(name, (whole,), read_it, (DataError,), go_on, (HarnessError,), every, change)
+    return Target(
+        name, (whole,), read_it, (DataError,), go_on, (HarnessError,), every, change,
+        limit_s=8.0,  # the figures of a report take a second or two
+    )  # fmt: skip
 
 
 def change_table(data: bytes, other: bytes, random: Random) -> bytes:

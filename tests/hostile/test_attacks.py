@@ -228,6 +228,18 @@ class TestNames:
             with pytest.raises(DataError, match="no log"):
                 run.raw(trial).open(name)
 
+    @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "x" * 5000, "\0", ""])
+    def test_a_seal_over_other_files(self, run, name):
+        """
+        The seal names files of its run; what else it names is missing, and is not looked for.
+        """
+        path = run.path / "predictions" / "sealed.json"
+        seal = json.loads(path.read_text())
+        path.write_text(json.dumps({**seal, "sha256": {**seal["sha256"], name: "0" * 64}}))
+
+        with pytest.raises(DataError, match="is missing"):
+            run.check_seal()
+
 
 class TestText:
     def test_a_job_and_its_hosts(self, run):
