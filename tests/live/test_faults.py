@@ -56,7 +56,7 @@ def results(tmp_path):
     The results folder; nothing half-done lies in it at the end.
     """
     yield tmp_path / "results"
-    assert list(tmp_path.glob("results/*/*/incoming")) == []
+    assert list(tmp_path.glob("results/*/*/incoming/*")) == []
 
 
 @pytest.fixture
