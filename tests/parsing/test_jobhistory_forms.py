@@ -107,17 +107,20 @@ class TestForms:
         )  # fmt: skip
         assert all("codec does.not.Exist was not found" in a.error for a in job.attempts)
 
-    def test_speculative_attempts(self):
+    @pytest.mark.parametrize(
+        ("form", "late"),
+        [("json", ["m_000000_1", "m_000006_1"]), ("binary", ["m_000000_1", "m_000005_1"])],
+    )
+    def test_speculative_attempts(self, form, late):
         """
         Attempts that were started beside slow ones are killed; each task succeeds once.
         """
-        job = read(REAL["speculative-json"])
+        job = read(REAL[f"speculative-{form}"])
         killed = [a for a in job.attempts if a.state == "killed"]
 
-        assert [a.attempt_id[-10:] for a in killed] == ["m_000000_1", "m_000006_1"]
+        assert [a.attempt_id[-10:] for a in killed] == late
         assert all("Speculation: " in a.error for a in killed)
         assert len(job.succeeded("map")) == len({a.task_id for a in job.succeeded("map")}) == 7
-        assert read(binary(REAL["speculative-json"])) == job
 
     def test_counters_add_up(self):
         """
