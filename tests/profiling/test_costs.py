@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from harness.profiling import fit_profile
 from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
-from tests.strategies import SEEDS
 
 # Costs that meet in every phase with one that is proportional to them: bytes and records of equal
 # width.  Everything else can be told apart on the grid.
@@ -58,19 +57,16 @@ class TestKnownCosts:
             assert phase.r2 == pytest.approx(1.0)
             assert phase.median_residual < 1e-6
 
-    @settings(max_examples=5)
-    @given(SEEDS)
-    def test_outliers(self, seed):
+    def test_outliers(self):
         """
-        Noise of 1 % and every twentieth phase 5 s late: the costs that matter stay within 10 %.
+        Noise of 1 % and every twentieth phase 5 s late: the costs that matter are right within 5 %,
+        as the median of nine draws.
         """
-        profile = fit_profile("w", grid(noise=noisy(seed, 0.01, 0.05)))
+        profiles = [fit_profile("w", grid(noise=noisy(seed, 0.01, 0.05))) for seed in range(9)]
 
-        for name in APART:
-            cost = profile.costs[name]
-            assert cost.value == pytest.approx(COSTS[name], rel=0.1, abs=4 * cost.spread)
-        assert profile.costs["setup_cpu_s"].value == pytest.approx(1.2, rel=0.02)
-        assert profile.costs["network_s_per_byte"].value == pytest.approx(1.5e-8, rel=0.05)
+        medians = {n: np.median([p.costs[n].value for p in profiles]) for n in APART}
+
+        assert medians == {n: pytest.approx(COSTS[n], rel=0.05) for n in APART}
 
     def test_spread_is_that_of_repetition(self):
         """
