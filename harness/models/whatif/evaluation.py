@@ -164,13 +164,17 @@ def map_only_times(flow: m.MapFlow, job: Job, c: Costs) -> dict[str, float]:
 
 
 def map_times(flow: Flow, job: Job, c: Costs) -> dict[str, float]:
-    """Phases of a map task, Eq. (36), and the second form of Eq. (90)."""
+    """Phases of a map task."""
+    spill = m.spill_s(flow.spills, job, c)
+    return map_phases(flow, job, c, spill, m.map_final_merge_s(flow.spills, flow.merge, job, c))
+
+
+def map_phases(flow: Flow, job: Job, c: Costs, spill: float, last: float) -> dict[str, float]:
+    """Eq. (36) and the second form of Eq. (90), given the seconds of spills and last merge."""
     read = m.map_read_s(job.config.split_bytes, c)
     function = m.map_function_s(flow.map.map_in_records, c)
     collect = m.collect_s(flow.map.map_out_records, c)
-    spill = m.spill_s(flow.spills, job, c)
     passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, c)
-    last = m.map_final_merge_s(flow.spills, flow.merge, job, c)
     return {
         "map_read_s": read,
         "map_function_s": function,
@@ -184,8 +188,12 @@ def map_times(flow: Flow, job: Job, c: Costs) -> dict[str, float]:
 
 
 def reduce_times(flow: Flow, job: Job, c: Costs) -> dict[str, float]:
-    """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33)."""
-    inmem = sh.inmem_merge_s(flow.segments, flow.files, job, c)
+    """Phases of a reduce task."""
+    return reduce_phases(flow, job, c, sh.inmem_merge_s(flow.segments, flow.files, job, c))
+
+
+def reduce_phases(flow: Flow, job: Job, c: Costs, inmem: float) -> dict[str, float]:
+    """Eq. (82), and Eq. (91) with the write phase (W33), with the seconds of merges in memory."""
     ondisk = sh.ondisk_merge_s(flow.disk, job, c)
     shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, c)
     step1 = r.step1_s(flow.eviction, job, c)

@@ -33,8 +33,10 @@ from harness.models.whatif.evaluation import (
     evaluate,
     map_counters,
     map_only_times,
+    map_phases,
     map_slots,
     reduce_counters,
+    reduce_phases,
     reduce_slots,
     too_large,
 )
@@ -144,51 +146,14 @@ def times(flow: Flow | m.MapFlow, job: Job, c: Costs) -> Columns:
 
 
 def map_times(flow: Flow, job: Job, c: Costs) -> Columns:
-    """Phases of a map task, Eq. (36), and the second form of Eq. (90)."""
-    read = m.map_read_s(job.config.split_bytes, c)
-    function = m.map_function_s(flow.map.map_in_records, c)
-    collect = m.collect_s(flow.map.map_out_records, c)
+    """Phases of map tasks."""
     spill = gm.spill_s(flow.spills, job, c)
-    passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, c)
-    last = gm.map_final_merge_s(flow.spills, flow.merge, job, c)
-    return {
-        "map_read_s": read,
-        "map_function_s": function,
-        "collect_s": collect,
-        "spill_s": spill,
-        "map_intermediate_merge_s": passes,
-        "map_final_merge_s": last,
-        "map_merge_s": passes + last,  # (36)
-        "map_task_s": read + function + collect + spill + (passes + last),
-    }
+    return map_phases(flow, job, c, spill, gm.map_final_merge_s(flow.spills, flow.merge, job, c))
 
 
 def reduce_times(flow: Flow, job: Job, c: Costs) -> Columns:
-    """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33)."""
-    inmem = gr.inmem_merge_s(flow.segments, flow.files, job, c)
-    ondisk = sh.ondisk_merge_s(flow.disk, job, c)
-    shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, c)
-    step1 = r.step1_s(flow.eviction, job, c)
-    step2 = r.step2_s(flow.steps, job, c)
-    step3 = r.step3_s(flow.steps, job, c)
-    merge = step1 + step2 + step3  # (82)
-    function = r.reduce_function_s(
-        flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records, c
-    )
-    ratio = job.statistics.output_compression_ratio
-    write = r.reduce_write_s(flow.reduce.reduce_out_bytes, ratio, c)
-    return {
-        "inmem_merge_s": inmem,
-        "ondisk_merge_s": ondisk,
-        "shuffle_s": shuffle,
-        "step1_s": step1,
-        "step2_s": step2,
-        "step3_s": step3,
-        "reduce_merge_s": merge,
-        "reduce_function_s": function,
-        "reduce_write_s": write,
-        "reduce_task_s": shuffle + merge + function + write,
-    }
+    """Phases of reduce tasks."""
+    return reduce_phases(flow, job, c, gr.inmem_merge_s(flow.segments, flow.files, job, c))
 
 
 def job_times(tasks: Columns, job: Job) -> Columns:
