@@ -171,3 +171,13 @@ _PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "map_output_compressed": ("mapreduce.map.output.compress", _switch),
     "output_compressed": ("mapreduce.output.fileoutputformat.compress", _switch),
 }
+
+# Names that models read, of Hadoop 1 some of them.
+READ_NAMES = frozenset(name for name, _ in _PROPERTIES.values()) | {
+    *_COMBINERS,
+    "mapred.child.java.opts",
+    "mapreduce.job.heap.memory-mb.ratio",
+    "mapreduce.reduce.java.opts",
+    "mapreduce.reduce.memory.mb",
+    "mapreduce.reduce.memory.totalbytes",
+}

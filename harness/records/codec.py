@@ -6,7 +6,7 @@ The tables below are the file format; `experiment_schema` gives them to editors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,13 +44,15 @@ class KnownNames:
     """
     Names that an experiment may use; *parameters* are the further arguments of each workload.
 
-    Without an entry there, a workload takes none.
+    Without an entry there, a workload takes none.  *objection* says what is wrong with the name
+    of a property of Hadoop, and what to write.
     """
 
     workloads: Collection[str]
     models: Collection[str]
     providers: Collection[str]
     parameters: Mapping[str, Collection[str]] = field(default_factory=dict)
+    objection: Callable[[str], tuple[str, str] | None] = lambda name: None  # noqa: ARG005
 
 
 def read_experiment(
@@ -168,7 +170,7 @@ def _experiment(known: KnownNames | None) -> Shape:
                 required=True,
             ),
             "configuration": Key(
-                Properties(), "configuration", "job properties; a list is an axis of the grid"
+                _properties(known), "configuration", "job properties; a list is an axis of the grid"
             ),
             "design": Key(_Design(), "design", "full, {sobol: N} or {latin: N}"),
             "repeat": Key(_COUNT, "repeat", "trials of each cell (3)"),
@@ -205,9 +207,13 @@ def _cluster(known: KnownNames | None) -> Shape:
             ),
             "workers": Key(axis, "workers", "worker nodes (3); a list is an axis"),
             "node": Key(Keys(node), "node", "slots and memory of a worker"),
-            "site": Key(Properties(), "site", "cluster-wide properties; a list is an axis"),
+            "site": Key(_properties(known), "site", "cluster-wide properties; a list is an axis"),
         }
     )
+
+
+def _properties(known: KnownNames | None) -> Shape:
+    return Properties(known.objection) if known else Properties()
 
 
 def _workload(known: KnownNames | None) -> Shape:

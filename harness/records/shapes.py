@@ -176,7 +176,13 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """A mapping from names of Hadoop properties to their values, each an axis, as Hadoop's text."""
+    """
+    A mapping from names of Hadoop properties to their values, each an axis, as Hadoop's text.
+
+    *objection* says what is wrong with a name, and what to write.
+    """
+
+    objection: Callable[[str], tuple[str, str] | None] = lambda name: None  # noqa: ARG005
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         """Read each property; the answer maps its name to a tuple of texts."""
@@ -188,6 +194,8 @@ class Properties:
             if _PROPERTY.fullmatch(name) is None:
                 what = f"{path}: '{shown(name)}' is not the name of a property"
                 problems.add(node.keys[name], what, "write a name such as mapreduce.job.reduces")
+            elif wrong := self.objection(name):
+                problems.add(node.keys[name], f"{path}: {wrong[0]}", wrong[1])
             shape = Listed(Value(lambda s, n=name: hadoop_text(s, n), {}))  # type: ignore[misc]
             found[name] = shape.read(value, _join(path, name), problems)
         return found

@@ -20,6 +20,7 @@ from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, MachineError, ParseError, SpecError
+from harness.hadoop.names import is_known, is_own, objection, resembling
 from harness.hadoop.site import AM_MEMORY_MB
 from harness.hadoop.slots import effective, refusals
 from harness.models import MODELS
@@ -41,6 +42,7 @@ from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
+MOST_WARNINGS = 5  # of one kind: each says the same
 
 
 @dataclass
@@ -57,7 +59,10 @@ class Session:
     def experiment(self) -> Experiment:
         """The experiment; `SpecError` says all that is wrong with its file."""
         known = KnownNames(
-            workloads=tuple(WORKLOADS), models=tuple(MODELS), providers=tuple(PROVIDERS)
+            workloads=tuple(WORKLOADS),
+            models=tuple(MODELS),
+            providers=tuple(PROVIDERS),
+            objection=objection,
         )
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
         refuse(expand(experiment), refusals, self.source, self.text)
@@ -86,6 +91,7 @@ class Session:
     def plan(self) -> Plan:
         """All trials with what the newest run of the experiment holds of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
+        self._warn()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -95,7 +101,7 @@ class Session:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
         self._refuse_too_large()
-        self._warn_of_contention()
+        self._warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
         if run.note:
@@ -157,6 +163,21 @@ class Session:
                     where=self.source,
                     fix="lower cluster.workers, cluster.node.task_memory or the slots",
                 )
+
+    def _warn(self) -> None:
+        self._warn_of_names()
+        self._warn_of_contention()
+
+    def _warn_of_names(self) -> None:
+        """Tell of properties that begin as Hadoop's do and that it does not know."""
+        given = {**self.experiment.cluster.site, **self.experiment.configuration}
+        strange = [name for name in given if not is_known(name) and not is_own(name)]
+        for name in strange[:MOST_WARNINGS]:
+            near = resembling(name)
+            hint = f"; the nearest that it knows is {near}" if near else ""
+            self.talk.say(f"warning: Hadoop knows no property {name}: passed on as it is{hint}")
+        if strange[MOST_WARNINGS:]:
+            self.talk.say(f"warning: and {len(strange) - MOST_WARNINGS} more such properties")
 
     def _warn_of_contention(self) -> None:
         cores = os.cpu_count() or 1

@@ -224,6 +224,41 @@ class TestPlan:
         assert [p.state for p in session().plan().trials] == ["done"] * 3 + ["pending"]
 
 
+class TestNames:
+    def test_that_are_slips_are_refused_where_they_stand(self, session):
+        """
+        All of them at once, each with the name that was meant.
+        """
+        text = EXPERIMENT.replace("job.reduces: 2", "job.reducers: 2").replace(
+            "blocksize", "blokcsize"
+        )
+
+        with pytest.raises(SpecError) as caught:
+            session(text).plan()
+
+        lines = caught.value.what.splitlines()[1:]
+        assert ["dfs.blocksize?" in lines[0], "mapreduce.job.reduces?" in lines[1]] == [True, True]
+        assert [line.split(": ")[0].strip() for line in lines] == [
+            "small.yaml:5:30",
+            "small.yaml:9:3",
+        ]
+
+    def test_that_hadoop_does_not_know_are_told_and_passed_on(self, session):
+        """
+        A warning with the nearest name, for those that begin as Hadoop's; none for a user's own.
+        """
+        heard = Heard()
+        strange = ("mapreduce.map.sort.spill.pct", "mapreduce.acme.rows", "com.acme.rows")
+        opened = session(talk=heard, overrides=[f"configuration.{name}=1" for name in strange])
+
+        opened.plan()
+
+        first, second = [line for line in heard.lines if "knows no property" in line]
+        assert "pct: passed on as it is; the nearest that it knows is mapreduce.map.sort" in first
+        assert second.endswith("mapreduce.acme.rows: passed on as it is")
+        assert set(strange) <= set(opened.experiment.configuration)
+
+
 class TestExperiment:
     def test_that_no_cluster_can_hold(self, session, clusters):
         """
