@@ -17,8 +17,8 @@ import signal
 import stat
 import tempfile
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -189,18 +189,26 @@ def end_processes(state: ClusterState) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder with all that is in it, write-protected folders included."""
+    """Remove a folder with all that is in it, protected folders included."""
+    if not folder.exists():
+        return
+    _unlock(folder)
+    for here, names, _ in os.walk(folder):
+        for path in (Path(here, name) for name in names):
+            if not path.is_symlink():
+                _unlock(path)
+    shutil.rmtree(folder, onerror=_unless_gone)
 
-    def unlock(function: Callable[..., Any], path: str, error: Any) -> None:
-        if isinstance(error[1], FileNotFoundError):
-            return
-        Path(path).parent.chmod(stat.S_IRWXU)
-        if Path(path).is_dir() and not Path(path).is_symlink():
-            Path(path).chmod(stat.S_IRWXU)
-        function(path)
 
-    if folder.exists():
-        shutil.rmtree(folder, onerror=unlock)
+def _unlock(folder: Path) -> None:
+    """Let its owner look into *folder* and remove what is in it."""
+    with suppress(FileNotFoundError):
+        folder.chmod(stat.S_IRWXU)
+
+
+def _unless_gone(_function: object, _path: str, error: Any) -> None:
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
 
 
 def child_of(pid: int) -> int:
