@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 SCHEMA_VERSION = 1
+_LONG = 32  # characters of a cell that may be wrapped
+_ENDLESS = 10_000  # columns of what is no terminal
 QUIET_S = 30.0  # between two lines of progress where no terminal shows a bar
 
 # Escape sequences as terminals read them: CSI, strings (OSC, DCS, APC, PM, SOS), and the rest.
@@ -78,10 +80,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     """
     Print a table for people on stdout, cleaned; columns of numbers stand to the right.
 
-    Where stdout is no terminal nothing is cut or wrapped, however wide it is.
+    Only long texts are wrapped, and on a terminal only: a name in pieces cannot be copied.
     """
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -91,15 +94,22 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
     for index, column in enumerate(columns):
         numeric = bool(cells) and all(_NUMBER.fullmatch(row[index]) for row in cells)
+        long = any(len(row[index]) > _LONG for row in cells)
         drawn.add_column(
-            Text(clean(column)), justify="right" if numeric else "left", overflow="fold"
+            Text(clean(column)),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=not long,
         )
     for row in cells:
         drawn.add_row(*(Text(cell) for cell in row))
     console = Console(file=sys.stdout)
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, width=10_000)
-    console.print(drawn)
+    least = Measurement.get(console, console.options.update(width=_ENDLESS), drawn).minimum
+    least += 2 * len(columns)  # what rich leaves out of its measure
+    console.width = max(console.width, least) if console.is_terminal else _ENDLESS
+    with console.capture() as text:  # rich itself would end the process where a pipe breaks
+        console.print(drawn)
+    sys.stdout.write(text.get())
 
 
 class Progress:

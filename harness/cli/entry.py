@@ -12,7 +12,10 @@ import signal
 import sys
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from inspect import cleandoc
+from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
@@ -60,6 +63,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        _end_with_example(command)
         return command
 
     def resolve_command(
@@ -79,7 +83,17 @@ class Commands(click.Group):
 def _nearest(name: str) -> str:
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, COMMANDS)), "")
+    known = {**dict.fromkeys(COMMANDS, ""), "help": "--", "version": "--"}
+    return next((known[near] + near for near in get_close_matches(name, known, cutoff=0.7)), "")
+
+
+def _end_with_example(command: click.Command) -> None:
+    """Move the example, which stands in the docstring, behind the options: it ends the help."""
+    text, found, example = cleandoc(command.help or "").partition("\b\nExample:\n")
+    if found:
+        command.help, command.epilog = text.rstrip(), f"{found}{example}"
+    for below in getattr(command, "commands", {}).values():
+        _end_with_example(below)
 
 
 @click.group(
@@ -101,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ends = [signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored: so it stays
         ends.append(signal.SIGHUP)
+    _prepare_output()
     before = {number: signal.signal(number, _terminate) for number in ends}
     try:
         status = _run(arguments)
@@ -108,6 +123,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     return status
+
+
+def _prepare_output() -> None:
+    """See to it that there is an output, and that no character is one too many for it."""
+    if sys.stdout is None:  # closed: harness ... >&-
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - till the end
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
@@ -119,17 +142,39 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _invoke(arguments)
     except HarnessError as error:
         return _say(f"error: {error}", error.exit_status)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
+    except click.ClickException as error:
+        from harness.cli.mishaps import usage_text
+
+        return _say(usage_text(error), 2)
     except BrokenPipeError:
         return _leave_quietly()
     except (KeyboardInterrupt, click.Abort) as stop:
         return _interrupted(stop)
-    except Exception as error:  # noqa: BLE001 - the last resort: a bug, whose traceback is kept in a file
-        from harness.cli.crash import describe
+    except OSError as error:
+        return _refused(error)
+    except Exception as error:  # noqa: BLE001 - the last resort
+        return _bug(error)
 
-        return _say(describe(error), 70)
+
+def _refused(error: OSError) -> int:
+    """The system refused something: often the user can mend it."""
+    from harness.cli.mishaps import foreseen
+
+    known = foreseen(error)
+    if known is None:
+        return _bug(error)
+    _drop_output()
+    return _say(f"error: {known}", known.exit_status)
+
+
+def _bug(error: Exception) -> int:
+    """Keep the traceback in a file."""
+    from harness.cli.crash import describe
+
+    return _say(describe(error), 70)
 
 
 def _invoke(arguments: Sequence[str] | None) -> int:
@@ -161,9 +206,14 @@ def _interrupted(stop: BaseException) -> int:
 
 
 def _leave_quietly() -> int:
-    # The reader has gone.  Python would still flush what is left at exit, and complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return BROKEN_PIPE
+
+
+def _drop_output() -> None:
+    # Nobody takes it.  Python would still flush what is left at exit, and complain.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str, status: int) -> int:

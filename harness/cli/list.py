@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -20,8 +21,26 @@ KINDS = {
 }
 
 
+class Kind(click.Choice[str]):
+    """One of `KINDS`; the error offers the nearest."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Give *value* back; usage error for anything else."""
+        del param
+        if value in KINDS:
+            return value
+        near = get_close_matches(value, KINDS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Choose from {', '.join(KINDS)}"
+        raise click.UsageError(f"Nothing called {value!r} can be listed. {hint}", ctx)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Name all that could have been meant."""
+        del param, ctx
+        return f"Choose from {', '.join(KINDS)}"
+
+
 @click.command("list")
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("kind", type=Kind(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 def command(kind: str, as_json: bool) -> None:
     """

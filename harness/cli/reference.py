@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import click
 
 from harness.cli.entry import group
+from harness.cli.mishaps import example_lines
 
 _HEAD = """\
 # Commands
@@ -45,7 +46,7 @@ def _contexts(parent: click.Context) -> Iterator[click.Context]:
 def _section(context: click.Context) -> str:
     command, level = context.command, "##" if context.parent is context.find_root() else "###"
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    text, _, example = inspect.cleandoc(command.help or "").partition("\b\nExample:\n")
+    text, example = inspect.cleandoc(command.help or ""), "\n".join(example_lines(command))
     parts = [f"{level} {context.command_path}", text.strip(), f"```\n{usage}\n```"]
     # Not its help option: click keeps that from whoever asked for it first.
     records = [parameter.get_help_record(context) for parameter in command.params]
@@ -54,7 +55,7 @@ def _section(context: click.Context) -> str:
         rows = "\n".join(f"| `{_cell(name)}` | {_cell(what)} |" for name, what in options)
         parts.append(f"| option | what |\n|---|---|\n{rows}")
     if example:
-        parts.append(f"```sh\n{inspect.cleandoc(example)}\n```")
+        parts.append(f"```sh\n{example}\n```")
     return "\n\n".join(parts) + "\n"
 
 

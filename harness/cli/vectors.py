@@ -31,7 +31,13 @@ EVALUATORS = (
 
 @click.group("vectors")
 def command() -> None:
-    """Run the models on test vectors (docs/models/README.md, section 1)."""
+    """
+    Run the models on test vectors (docs/models/README.md, section 1).
+
+    \b
+    Example:
+        harness vectors check tests/validation/vectors/whatif_*.json
+    """
 
 
 @command.command("check")

@@ -135,6 +135,33 @@ class TestTable:
 
         assert "x" * 500 in capsys.readouterr().out
 
+    def test_leaves_names_whole_on_a_narrow_terminal(self, monkeypatch):
+        """
+        Long texts are wrapped; a trial's id in pieces could not be copied.
+        """
+        screen, text = Terminal(), "a description that is longer than such a terminal is wide"
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "40")
+
+        table(("trial", "what"), [("e90538512c711538", text)])
+
+        lines = screen.getvalue().splitlines()
+        assert any("e90538512c711538" in line for line in lines)
+        assert max(len(line) for line in lines if "\x1b" not in line) <= 40
+
+    def test_is_as_wide_as_its_names(self, monkeypatch):
+        """
+        Where names alone are wider than the terminal, the terminal breaks the lines.
+        """
+        screen, names = Terminal(), [f"{letter * 16}" for letter in "abcde"]
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setenv("COLUMNS", "40")
+
+        table(names, [names])
+
+        assert screen.getvalue().splitlines()[-2].split() == names
+
     def test_aligns_numbers_to_the_right(self, capsys):
         """
         A column of numbers, with or without a unit, can be compared by eye.

@@ -1,0 +1,136 @@
+"""
+Mistakes on the command line, and outputs that take nothing: what, where, fix, and the right status.
+"""
+
+import errno
+import os
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.cli.mishaps import foreseen
+
+
+def harness(*arguments, **more):
+    """
+    Run the command in a process of its own.
+    """
+    program = "import sys; from harness.cli import main; sys.exit(main())"
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    return subprocess.run([sys.executable, "-c", program, *arguments], check=False, **options)
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "what", "fix"),
+        [
+            (["plna"], "no such command 'plna'", "did you mean 'plan'?"),
+            (["help"], "no such command 'help'", "did you mean '--help'?"),
+            (["version"], "no such command 'version'", "did you mean '--version'?"),
+            (["--foo"], "no such option '--foo'", "harness --help"),
+            (["plan"], "missing argument 'FILE'", "harness plan experiments/quick.yaml ("),
+            (["plan", "a", "--sett", "b"], "no such option '--sett'", "did you mean '--set'?"),
+            (["plan", "a", "b"], "got unexpected extra argument (b)", "harness plan --help"),
+            (["cluster", "upp"], "no such command 'upp'", "did you mean 'up'?"),
+            (["list", "modles"], "nothing called 'modles' can be listed", "did you mean models?"),
+            (["list", "x"], "nothing called 'x' can be listed", "choose from workloads, models"),
+            (["list"], "missing argument '[workloads|", "harness list models ("),
+            (["all", "a", "--on-error", "x"], "invalid value for '--on-error'", "harness all -"),
+        ],
+        ids=" ".join,
+    )
+    def test_is_laid_out_as_every_error(self, capsys, arguments, what, fix):
+        """
+        Three lines, the nearest name or something that can be typed in the last; status 2.
+        """
+        status = main(arguments)
+
+        first, where, last = capsys.readouterr().err.splitlines()
+        assert status == 2
+        assert first.startswith(f"error: {what}")
+        assert where.startswith("  at:  harness ")
+        assert last.startswith(f"  fix: {fix}")
+
+
+class TestOutput:
+    @pytest.mark.parametrize("arguments", [["--help"], ["list", "models"], ["list", "reports"]])
+    def test_that_is_full(self, arguments):
+        """
+        Said in plain words, with the status of a machine that is not fit.
+        """
+        with Path("/dev/full").open("w") as full:
+            done = harness(*arguments, stdout=full)
+
+        assert done.returncode == 3
+        assert done.stderr.startswith("error: standard output cannot be written: no space left")
+
+    def test_that_is_closed(self):
+        """
+        ``harness ... >&-`` does its work and says nothing.
+        """
+        done = harness("list", "models", stdout=None, preexec_fn=lambda: os.close(1))
+
+        assert (done.returncode, done.stderr) == (0, "")
+
+    @pytest.mark.parametrize("arguments", [["list", "models"], ["list", "models", "--json"]])
+    def test_whose_reader_has_gone(self, arguments):
+        """
+        Tables end as everything does in a pipe: quietly, with the status of the signal.
+        """
+        reads, writes = os.pipe()
+        os.close(reads)
+        done = harness(*arguments, stdout=writes)
+        os.close(writes)
+
+        assert (done.returncode, done.stderr) == (141, "")
+
+    def test_that_knows_no_such_letter(self):
+        """
+        A character that the output cannot hold is written as its number.
+        """
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+        program = (
+            "import sys, click, harness.cli.list as m; from harness.cli import main;"
+            "m.describe = lambda value: 'für'; sys.exit(main(['list', 'models']))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True, check=False, env=environment,
+        )  # fmt: skip
+
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert rb"f\xfcr" in done.stdout
+
+
+class TestFolder:
+    def test_that_was_removed_under_the_shell(self, tmp_path):
+        """
+        Nobody's bug: cd to one that exists.
+        """
+        gone = tmp_path / "gone"
+        gone.mkdir()
+
+        done = harness("doctor", cwd=gone, preexec_fn=gone.rmdir)
+
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: the folder that this shell is in has been removed")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "/some/file"),
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "/some/file"),
+        PermissionError(errno.EPERM, "Operation not permitted"),
+    ],
+    ids=repr,
+)
+def test_what_should_have_been_foreseen_elsewhere_stays_a_bug(error):
+    """
+    Not every refusal of the system is the output's.
+    """
+    assert foreseen(error) is None
