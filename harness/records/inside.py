@@ -1,0 +1,126 @@
+"""
+What happened inside a task, whoever told it: the tracer (spans) or the task's own log.
+
+Durations are seconds of wall time; what a source cannot tell is `None`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Source = Literal["spans", "logs"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpillInside:
+    """
+    One spill of a map task.
+
+    *last* is the one that the flush makes on the main thread, overlapped by nothing.  *records* and
+    *buffer_bytes* were taken from the buffer, *file_bytes* written.  *overlapped* are the records
+    that were mapped while it ran.  *sort_s*, *combine_s* and *write_s* are its parts; combining and
+    writing are one where the log alone tells.
+    """
+
+    start_s: float
+    finish_s: float
+    last: bool
+    records: int | None = None
+    buffer_bytes: int | None = None
+    file_bytes: int | None = None
+    overlapped: int | None = None
+    sort_s: float | None = None
+    combine_s: float | None = None
+    write_s: float | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """How long it ran."""
+        return self.finish_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class MapInside:
+    """
+    A map task.
+
+    *alone_s* and *spilling_s* are the main thread's time in the record loop (reading, mapping and
+    collecting, without being blocked) while no spill ran and while one did, *alone_records* and
+    *spilling_records* the input records of each.  *read_s* and *collect_s* are parts of their sum.
+    *start_up_s* lasts from the launch to the record loop, *flush_s* from its end to the merge
+    (the last spill in it), *end_s* from the merge to the end.
+    """
+
+    attempt_id: str
+    source: Source
+    host: str
+    records: int
+    spills: tuple[SpillInside, ...]
+    start_up_s: float | None = None
+    alone_s: float | None = None
+    alone_records: int | None = None
+    spilling_s: float | None = None
+    spilling_records: int | None = None
+    read_s: float | None = None
+    collect_s: float | None = None
+    blocked_s: float | None = None
+    flush_s: float | None = None
+    merge_s: float | None = None
+    end_s: float | None = None
+    cpu_s: float | None = None
+    sampled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentInside:
+    """One map output copied by a reduce: sizes in bytes as sent and unpacked, and where it went."""
+
+    map_attempt: str
+    host: str
+    sent_bytes: int
+    raw_bytes: int
+    to: Literal["memory", "disk"]
+    start_s: float
+    finish_s: float
+    connect_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeInside:
+    """One merge of a reduce: of segments in memory, of files on disk, or the final one."""
+
+    kind: Literal["memory", "disk", "final"]
+    start_s: float
+    finish_s: float
+    segments: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceInside:
+    """
+    A reduce task.
+
+    *waited_s* is the time in which the shuffle had nothing to copy, *stalled_s* that in which it
+    had no memory for a segment.  *read_s* (with the last, lazy merge), *function_s* and *write_s*
+    are parts of the loop over its records.
+    """
+
+    attempt_id: str
+    source: Source
+    host: str
+    records: int
+    segments: tuple[SegmentInside, ...]
+    merges: tuple[MergeInside, ...]
+    start_up_s: float | None = None
+    shuffle_s: float | None = None
+    waited_s: float | None = None
+    stalled_s: float | None = None
+    read_s: float | None = None
+    function_s: float | None = None
+    write_s: float | None = None
+    commit_s: float | None = None
+    end_s: float | None = None
+    cpu_s: float | None = None
+    sampled: tuple[str, ...] = ()
