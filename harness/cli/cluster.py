@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
+from harness.cli.experiment import session
+
 if TYPE_CHECKING:
     from harness.clusters.local import LocalCluster
     from harness.records.trial import ClusterSpec
 
-_NAME = click.option("--name", help="Name of the cluster; without it, the one that is up.")
+_NAME = click.option(
+    "--name",
+    help="Name of the cluster; without it, the one that is up.",
+    shell_complete=completion.clusters,
+)
 
 
 @click.group("cluster")
@@ -31,7 +40,11 @@ def command() -> None:
 
 @command.command("up")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--provider", help="What makes the cluster (harness list providers).")
+@click.option(
+    "--provider",
+    help="What makes the cluster (harness list providers).",
+    shell_complete=completion.providers,
+)
 @click.option("--workers", type=click.IntRange(1, 200), help="Number of worker nodes.")
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
 def up(file: Path | None, provider: str | None, workers: int | None, name: str) -> None:
@@ -54,6 +67,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     click.echo(
+        "\nthese addresses hold inside the cluster's own network"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}",
@@ -86,7 +100,7 @@ def status(name: str | None, as_json: bool) -> None:
 
 
 @command.command("logs")
-@click.argument("daemon", required=False)
+@click.argument("daemon", required=False, shell_complete=completion.daemons)
 @_NAME
 @click.option("--lines", type=click.IntRange(1, 100_000), default=20, show_default=True)
 def logs(daemon: str | None, name: str | None, lines: int) -> None:
@@ -106,7 +120,7 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
         raise SpecError(
             f"no daemon is called {daemon!r}",
             where=f"cluster {cluster.name!r}",
-            fix="harness cluster status",
+            fix=_choice(daemon or "", {k.partition(" ")[0] for k in cluster.daemon_logs(1)}),
         )
     for title, text in wanted.items():
         click.echo(f"==> {title} <==\n{text}\n")
@@ -114,7 +128,12 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
 
 @command.command("down")
 @_NAME
-@click.option("--all", "everything", is_flag=True, help="All clusters of this user.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="All clusters of this user, those of running experiments among them.",
+)
 def down(name: str | None, everything: bool) -> None:
     """
     Stop a cluster and remove all of it; one that is down already is fine.
@@ -126,10 +145,13 @@ def down(name: str | None, everything: bool) -> None:
     """
     from harness.clusters.local import LocalCluster
 
-    names = LocalCluster.names() if everything else [name or _only(LocalCluster.names())]
-    for each in names:
+    known = LocalCluster.names()
+    names = known if everything else [name or _only(known)]
+    for each in names or [""]:
         there = bool(each) and LocalCluster.remove(each)
-        click.echo(f"cluster {each!r} is down" if there else "no cluster is up", err=True)
+        nothing = f"no cluster {each!r} is up" if each else "no cluster is up"
+        others = f"; there are: {', '.join(known)}" if known and not there else ""
+        click.echo(f"cluster {each!r} is down" if there else nothing + others, err=True)
 
 
 def _spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
@@ -138,7 +160,7 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
 
     fields: dict[str, Any] = {}
     if file is not None:
-        axes = _read(file).cluster
+        axes = session(file, Path(), ()).experiment.cluster
         node = NodeSpec(
             map_slots=axes.node.map_slots[0],
             reduce_slots=axes.node.reduce_slots[0],
@@ -152,19 +174,6 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
     return ClusterSpec(**fields | {k: v for k, v in given.items() if v is not None})
 
 
-def _read(file: Path) -> Any:
-    from harness.errors import SpecError
-    from harness.records.codec import read_experiment
-
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(
-            f"cannot read {file}: {error}", where=str(file), fix="name an experiment file"
-        ) from error
-    return read_experiment(text, str(file), [])
-
-
 def _require_known(provider: str, known: list[str]) -> None:
     from harness.errors import SpecError
 
@@ -172,20 +181,30 @@ def _require_known(provider: str, known: list[str]) -> None:
         raise SpecError(
             f"no provider is called {provider!r}",
             where="--provider, or cluster.provider in the file",
-            fix=f"choose one of: {', '.join(known)}",
+            fix=_choice(provider, known),
         )
+
+
+def _choice(name: str, known: Collection[str]) -> str:
+    """Fix for an unknown *name*: the nearest known one, or all of them."""
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"choose one of: {', '.join(sorted(known))}"
 
 
 def _attach(name: str | None) -> LocalCluster:
     from harness.clusters.local import LocalCluster
     from harness.errors import ClusterError
 
-    cluster = LocalCluster.attach(name or _only(LocalCluster.names()) or "default")
+    known = LocalCluster.names()
+    cluster = LocalCluster.attach(name or _only(known) or "default")
+    others = [other for other in known if other != cluster.name]
     if not cluster.is_up():
         raise ClusterError(
             f"no cluster {cluster.name!r} is up",
             where=str(cluster.folder),
-            fix=f"harness cluster up --name {cluster.name}",
+            fix=_choice(cluster.name, others)
+            if others
+            else f"harness cluster up --name {cluster.name}",
         )
     return cluster
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from harness.cli import completion
+
 if TYPE_CHECKING:
     from harness.running.session import Session
 
@@ -32,6 +34,7 @@ def experiment_arguments(function: F) -> F:
             multiple=True,
             metavar="A.B=C",
             help="Override one value of the file; repeatable.",
+            shell_complete=completion.overrides,
         ),
         results_option,
         click.argument("file", type=click.Path(path_type=Path)),

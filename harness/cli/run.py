@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.experiment import F, experiment_arguments, session
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def run_options(function: F) -> F:
             default="skip",
             show_default=True,
             help="What to do when a trial fails.",
+            shell_complete=completion.policies,
         ),
     ):
         function = decorate(function)

@@ -79,8 +79,13 @@ class Process:
 
 def clusters_folder() -> Path:
     """Folder of all clusters of this user: below ``XDG_STATE_HOME``, or a private temporary one."""
-    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    folder = Path(base).expanduser() / "mapreduce-harness" / "clusters"
+    base = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG rules: a relative path is no path.
+    folder = (
+        Path(base if base.startswith("/") else "~/.local/state").expanduser()
+        / "mapreduce-harness"
+        / "clusters"
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         usable = os.access(folder, os.W_OK | os.X_OK)

@@ -50,6 +50,11 @@ def is_known(name: str) -> bool:
     return any(head in _known() for head in _heads(name))
 
 
+def known_names() -> frozenset[str]:
+    """All names that are in use, families apart."""
+    return _known()
+
+
 def is_own(name: str) -> bool:
     """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
     return name.partition(".")[0] not in _beginnings()

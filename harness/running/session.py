@@ -11,7 +11,9 @@ import shlex
 import subprocess
 import sys
 
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -250,9 +252,27 @@ def check_readable(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise SpecError(
             f"the experiment file cannot be read: {reason}",
-            where=str(path),
-            fix="name an experiment file, such as experiments/demo.yaml",
+            where=str(path) if path.is_absolute() else f"{path}, seen from {_here()}",
+            fix=_near_file(path) or "name an experiment file, such as experiments/demo.yaml",
         ) from error
+
+
+def _near_file(path: Path) -> str:
+    """Fix for a *path* that cannot be read: an experiment file of nearly that name, if any."""
+    folders = (path, path.parent, Path("experiments"))
+    found: dict[str, Path] = {}
+    for folder in folders:
+        with suppress(OSError):
+            found |= {p.stem: p for p in sorted(folder.glob("*.yaml")) if p != path}
+    close = get_close_matches(path.stem, found, n=1)
+    return f"did you mean {found[close[0]]}?" if close else ""
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return "a folder that has been removed"
 
 
 def _commit() -> str:

@@ -113,7 +113,7 @@ def test_up_with_a_file(harness, tmp_path):
     ("arguments", "told"),
     [
         (["up", "--provider", "moon"], r"(?s)no provider is called 'moon'.*choose one of: local"),
-        (["up", "/no/file.yaml"], r"cannot read /no/file\.yaml"),
+        (["up", "/no/file.yaml"], r"(?s)cannot be read.*/no/file\.yaml"),
     ],
 )
 def test_up_refuses(harness, arguments, told):
@@ -202,9 +202,32 @@ def test_down_and_down_again(harness):
 
 def test_down_all(harness):
     """
-    Every cluster of this user.
+    Every cluster of this user; the second time it says that there is none.
     """
     harness("up", "--name", "a")
     harness("up", "--name", "b")
 
     assert harness("down", "--all").there == {}
+    assert harness("down", "--all").err == "no cluster is up\n"
+
+
+def test_a_name_that_is_not_there(harness):
+    """
+    Nothing is stopped by it, and the names that are there are told.
+    """
+    harness("up", "--name", "morning")
+    down, status = harness("down", "--name", "mornign"), harness("status", "--name", "mornign")
+
+    assert down.err == "no cluster 'mornign' is up; there are: morning\n"
+    assert status.error.fix == "did you mean morning?"
+    assert list(down.there) == ["morning"]
+
+
+def test_a_file_is_held_to_what_every_command_asks_of_it(harness, tmp_path):
+    """
+    A misspelled property would start a cluster that is not the one that was meant.
+    """
+    (tmp_path / "e.yaml").write_text(FILE.replace("dfs.blocksize", "dfs.blokcsize"))
+    done = harness("up", str(tmp_path / "e.yaml"))
+
+    assert (done.there, done.error.fix.partition("?")[0]) == ({}, "did you mean dfs.blocksize")

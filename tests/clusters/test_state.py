@@ -115,6 +115,16 @@ class TestFolders:
 
         assert state.cluster_folder("run-20261121T014500Z-0a1b") == expected
 
+    def test_is_not_taken_from_a_relative_path(self, tmp_path, monkeypatch):
+        """
+        As the XDG rules have it: such a path is no path.
+        """
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("XDG_STATE_HOME", "relative")
+        expected = tmp_path / ".local" / "state" / "mapreduce-harness" / "clusters"
+
+        assert state.clusters_folder() == expected
+
     def test_falls_back_to_a_private_folder(self, tmp_path, monkeypatch):
         """
         Without a usable home the state lies in a temporary folder of this user alone.

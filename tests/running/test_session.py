@@ -4,6 +4,7 @@ Tests for `harness.running.session`: an experiment file on clusters in memory, r
 
 import shutil
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -281,6 +282,21 @@ class TestExperiment:
 
         with pytest.raises(SpecError, match="the experiment file cannot be read"):
             check_readable(path)
+
+    @pytest.mark.parametrize("written", ["experiments/smok.yaml", "smoke", "smoke.yml"])
+    def test_whose_name_is_misspelled(self, tmp_path, monkeypatch, written):
+        """
+        The file of nearly that name is offered, those below experiments/ among them.
+        """
+        (tmp_path / "experiments").mkdir()
+        (tmp_path / "experiments" / "smoke.yaml").write_text(EXPERIMENT)
+        monkeypatch.chdir(tmp_path)
+
+        with pytest.raises(SpecError) as caught:
+            check_readable(Path(written))
+
+        assert caught.value.where == f"{written}, seen from {tmp_path}"
+        assert caught.value.fix == "did you mean experiments/smoke.yaml?"
 
 
 class TestCollect:
