@@ -213,6 +213,7 @@ def _loop(data: bytes, source: str) -> RecordLoop:
         read_s=read / 1e9,
         function_s=(alone + reduce_function) / 1e9,
         spilling_s=spilling / 1e9,
+        spilling_read_s=sums[16] / 1e9,
         overlapped=overlapped,
         outputs=outputs,
         output_s=output / 1e9,

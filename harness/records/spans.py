@@ -91,6 +91,7 @@ class RecordLoop:
     read_s: float
     function_s: float
     spilling_s: float
+    spilling_read_s: float
     overlapped: int
     outputs: int
     output_s: float
