@@ -69,6 +69,8 @@ def decimals(noise: float, most: int = 3) -> int:
     if not math.isfinite(noise) or noise <= 0:
         return most
     exponent = math.floor(math.log10(noise))
+    if exponent < -most:  # ten to a power far below is 0
+        return most
     return min(most, max(0, -exponent + (noise / 10.0**exponent < 2)))
 
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 from harness.errors import ModelError
+from harness.records.jsontext import LARGEST
 from harness.records.score import Calibration
 
 
@@ -93,9 +94,10 @@ def variation(values: Sequence[float]) -> float | None:
 
 def _check(measured_s: float, predicted_s: float) -> None:
     if not all(
-        isinstance(t, int | float) and not isinstance(t, bool) and math.isfinite(t)
+        isinstance(t, int | float) and not isinstance(t, bool) and abs(t) <= LARGEST
         for t in (measured_s, predicted_s)
     ):
-        raise ModelError(f"times {predicted_s!r} and {measured_s!r} are not both finite numbers")
+        what = f"times {predicted_s!r:.80} and {measured_s!r:.80} are not both finite numbers"
+        raise ModelError(f"{what} up to {LARGEST:g}")
     if measured_s <= 0:
         raise ModelError(f"actual_s = {measured_s!r} is not above 0", where="relative error")

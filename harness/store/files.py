@@ -52,6 +52,10 @@ _LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno
 # No line of a log is longer: a history's longest is a hundredth of it.
 _LONGEST_LINE = 16 * 2**20
 
+# No file of results is larger: a plan of 100 000 trials has a fifth of it.  A sparse file of
+# terabytes is a few bytes in an archive.
+_MOST_BYTES = 2**30
+
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
@@ -168,15 +172,21 @@ def remove_tree(folder: Path) -> None:
             shutil.rmtree(folder)
 
 
-def read_file(path: Path, fix: str) -> bytes:
-    """Bytes of a file of results; a missing one is `DataError` with *fix*."""
+def read_file(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES) -> bytes:
+    """Bytes of a file of results; a missing one, or a larger one, is `DataError` with *fix*."""
     try:
-        with disk(path):
-            return path.read_bytes()
+        with disk(path), path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read() if size <= most_bytes else b""
     except MachineError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise DataError(f"{path.name} is missing", where=str(path), fix=fix) from error
         raise
+    if size > most_bytes:
+        raise DataError(
+            f"{path.name} has more than {format_bytes(most_bytes)}", where=str(path), fix=fix
+        )
+    return data
 
 
 def sha256(path: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
 from importlib import import_module
@@ -32,14 +32,18 @@ from harness.store.files import (
     read_file,
     validated,
 )
+from harness.store.pages import MOST_IN_LIST, check_footer, check_pages
 
 R = TypeVar("R", bound=Record)
 
 _AGAIN = "make it again from the raw logs: harness collect FILE"
 _VERSION = b"schema_version"
 
-# A history of 20 000 tasks has about a million counters; more rows than this are no table of ours.
-_MOST_ROWS = 5_000_000
+# No table of ours has more.  A history of 20 000 tasks has about a million counters, and no job
+# has more than 100 000 tasks.  Text counts as often as it stands in a row: so a report shows it.
+_MOST_ROWS, _MOST_COUNTERS = 500_000, 5_000_000
+_MOST_TEXT_OF_ROW = 512
+_MOST_BYTES = 2**29
 
 # Fields of a job that are neither its attempts nor its counters stand in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -53,7 +57,8 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
     rows = [{"job_id": t.job_id, **asdict(a)} for t in traces for a in t.attempts]
     _write(folder / "attempts.parquet", _attempt_columns(), rows)
-    _write(folder / "counters.parquet", _COUNTERS, list(_counter_rows(traces)))
+    counters = list(_counter_rows(traces))
+    _write(folder / "counters.parquet", _COUNTERS, counters, _MOST_COUNTERS)
 
 
 def read_traces(folder: Path) -> tuple[JobTrace, ...]:
@@ -61,7 +66,7 @@ def read_traces(folder: Path) -> tuple[JobTrace, ...]:
     path = folder / "job.json"
     jobs: Any = parse_json(read_file(path, _AGAIN), path, _AGAIN).get("jobs")
     counters: dict[tuple[str, str, str], dict[str, int]] = {}
-    for row in _read(folder / "counters.parquet", _COUNTERS):
+    for row in _read(folder / "counters.parquet", _COUNTERS, most_rows=_MOST_COUNTERS):
         key = row["job_id"], row["scope"], row["attempt_id"]
         counters.setdefault(key, {})[row["name"]] = row["value"]
     attempts: dict[str, list[dict[str, Any]]] = {}
@@ -147,20 +152,32 @@ def _pyarrow() -> tuple[Any, Any]:
     return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
-def _write(path: Path, columns: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+def _write(
+    path: Path,
+    columns: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    most_rows: int = _MOST_ROWS,
+) -> None:
     pa, pq = _pyarrow()
 
     schema = _schema(columns).with_metadata({_VERSION: str(SCHEMA_VERSION).encode()})
     try:
         table = pa.Table.from_pylist([{n: row[n] for n in columns} for row in rows], schema=schema)
-    except (pa.ArrowException, OverflowError, UnicodeError, TypeError) as error:
+        if table.nbytes > most_rows * _MOST_TEXT_OF_ROW:
+            raise ValueError(f"{table.nbytes} bytes are more than any run has")
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        data = sink.getvalue()
+        # What could not be read again is told now, while there is something to do about it.
+        _opened(data, columns, path, most_rows)
+    except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
         raise DataError(
             f"a value does not fit its column in {path.name}: {error}",
             where=str(path),
             fix="the log it comes from is damaged: look at the trial's raw folder",
         ) from error
     with disk(path):
-        pq.write_table(table, path, compression="zstd")
+        path.write_bytes(data)
 
 
 def _schema(columns: Mapping[str, Any]) -> Any:
@@ -168,39 +185,73 @@ def _schema(columns: Mapping[str, Any]) -> Any:
     return pa.schema([(name, _arrow(hint)) for name, hint in columns.items()])
 
 
-def _read(path: Path, columns: Mapping[str, Any], fix: str = _AGAIN) -> list[dict[str, Any]]:
+def _read(
+    path: Path, columns: Mapping[str, Any], fix: str = _AGAIN, most_rows: int = _MOST_ROWS
+) -> Iterator[dict[str, Any]]:
     """Rows of a table of ours: these columns, and values that fit them."""
-    pa, pq = _pyarrow()
+    pa, _ = _pyarrow()
 
-    data = read_file(path, fix)
+    data = pa.py_buffer(read_file(path, fix, most_bytes=_MOST_BYTES))
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        version = (file.schema_arrow.metadata or {}).get(_VERSION, b"").decode("ascii", "replace")
-        check_version(int(version) if version.isdecimal() else version, path)
-        _check_shape(file, columns)
-        table = file.read()
+        table = _opened(data, columns, path, most_rows).read()
         table.validate(full=True)
-        rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
-        _check_values(rows, columns)
+        values = [_values(column) for column in table.columns]
+        _check_text(table, most_rows)
+        _check_values(values, columns)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         what = str(error)[:300]
         raise DataError(f"{path.name} is not a table: {what}", where=str(path), fix=fix) from error
-    return rows
+    return (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
 
-def _check_shape(file: Any, columns: Mapping[str, Any]) -> None:
+def _opened(data: Any, columns: Mapping[str, Any], path: Path, most_rows: int) -> Any:
+    """A Parquet file of ours that fits into memory; equal texts are read once."""
+    pa, pq = _pyarrow()
+
+    limits = {"thrift_container_size_limit": MOST_IN_LIST}
+    view = memoryview(data).cast("B")
+    check_footer(view)
+    file = pq.ParquetFile(pa.BufferReader(data), **limits)
+    version = (file.schema_arrow.metadata or {}).get(_VERSION, b"").decode("ascii", "replace")
+    check_version(int(version) if version.isdecimal() else version, path)
     if not file.schema_arrow.remove_metadata().equals(_schema(columns)):
         raise ValueError(f"its columns are not {', '.join(columns)}")
-    if file.metadata.num_rows > _MOST_ROWS:
-        raise ValueError(f"it has {file.metadata.num_rows} rows, more than any run")
+    check_pages(view, file.metadata, most_rows=most_rows, most_bytes=_MOST_BYTES)
+    leaves = [file.schema.column(n) for n in range(file.metadata.num_columns)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    return pq.ParquetFile(
+        pa.BufferReader(data), metadata=file.metadata, read_dictionary=texts, **limits
+    )
 
 
-def _check_values(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
-    names = [name for name, hint in columns.items() if hint not in (str, int, bool)]
-    for row in rows:
-        for name in names:
-            if not _measurable(row[name]):
-                raise ValueError(f"{name} is beyond any number that is measured")
+def _values(column: Any) -> list[Any]:
+    """Values of a column; equal texts are one object."""
+    found: list[Any] = []
+    for chunk in column.chunks:
+        if hasattr(chunk, "dictionary"):
+            words = [*chunk.dictionary.to_pylist(), None]
+            found += [words[n] for n in chunk.indices.fill_null(len(words) - 1).to_pylist()]
+        else:
+            found += chunk.to_pylist(maps_as_pydicts="strict")
+    return found
+
+
+def _check_text(table: Any, most_rows: int) -> None:
+    """Refuse a table whose texts, put down in each row, would be more than any run has."""
+    size = 0
+    for chunk in (chunk for column in table.columns for chunk in column.chunks):
+        if hasattr(chunk, "dictionary"):
+            words = chunk.dictionary.to_pylist()
+            times = chunk.indices.drop_null().value_counts().to_pylist()
+            size += sum(len(words[each["values"]]) * each["counts"] for each in times)
+    if size > most_rows * _MOST_TEXT_OF_ROW:
+        raise ValueError(f"its texts have {size} characters, more than any run")
+
+
+def _check_values(values: Sequence[Iterable[Any]], columns: Mapping[str, Any]) -> None:
+    for (name, hint), column in zip(columns.items(), values, strict=True):
+        if hint not in (str, int, bool) and not all(map(_measurable, column)):
+            raise ValueError(f"{name} is beyond any number that is measured")
 
 
 def _measurable(value: Any) -> bool:

@@ -18,12 +18,14 @@ from click.testing import CliRunner
 from harness.cli.console import clean, table
 from harness.cli.vectors import command
 from harness.clusters.files import _container_folders, _copy_logs
-from harness.errors import DataError, HarnessError, ParseError, SpecError
+from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.models import vectors
 from harness.parsing import read_job, read_machine, read_speed, read_spills
 from harness.records.codec import read_experiment
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
+from harness.reports.wording import decimals
+from harness.scoring.accuracy import relative_error
 from harness.store import Run, Store
 from harness.store.lock import held
 from tests.hostile.hunt import time_limit
@@ -392,22 +394,6 @@ class TestBombs:
         with pytest.raises(ParseError, match="more than 1000 samples"):
             list(read((line for _ in range(10**6)), "x"))
 
-    def test_a_table_of_a_billion_rows(self, run):
-        """
-        A table of kilobytes that claims more rows than any run has is refused unread.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = run.path / "scores/scores.parquet"
-        same = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), 6_000_000), ["a"])
-        pq.write_table(
-            pa.table({"model": same}).replace_schema_metadata({"schema_version": "1"}), path
-        )
-
-        assert path.stat().st_size < 100_000
-        assert peak(run.read_scores) < 50 * 2**20
-
     @pytest.mark.parametrize("depth", [100, 400, 900, 100_000])
     def test_deep_manifests(self, run, depth):
         """
@@ -487,6 +473,26 @@ class TestForeignRuns:
 
         with pytest.raises(DataError, match="speed"):
             run.read_profiles()
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("noise", [5e-324, 1e-310, 1e-5])
+    def test_noise_that_is_next_to_none(self, noise):
+        """
+        A spread that no power of ten divides supports as many decimals as are shown.
+        """
+        assert decimals(noise) == 3
+
+    @pytest.mark.parametrize("time", [10**400, -(10**400), 10**310, 1e200])
+    def test_times_beyond_any_real_number(self, time):
+        """
+        A time that a float cannot hold is refused like one that is not finite, in few words.
+        """
+        for times in [(time, 1.0), (1.0, time), (time, time)]:
+            with pytest.raises(ModelError) as caught:
+                relative_error(*times)
+
+            assert len(str(caught.value)) < 300
 
 
 class TestCounts:

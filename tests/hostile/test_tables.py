@@ -1,0 +1,237 @@
+"""
+Tables of results that unpack to more than any machine has, or are not what they say.
+"""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.errors import DataError
+from harness.records.trace import JobTrace
+from harness.store import pages, tables
+from harness.store.files import read_file
+
+MIB = 2**20
+TEXTS = ("job_id", "attempt_id", "scope", "name")
+SCHEMA = pa.schema([*((name, pa.string()) for name in TEXTS), ("value", pa.int64())])
+JOB = JobTrace(
+    job_id="job_1_0001", name="a", user="b", state="SUCCEEDED", submit_s=1.0, launch_s=2.0,
+    finish_s=9.0, num_maps=0, num_reduces=0, attempts=(), counters={"TaskCounter.A": 1},
+)  # fmt: skip
+
+DELTA = {"use_dictionary": False, "column_encoding": {"name": "DELTA_BYTE_ARRAY"}}
+
+# Reads the table that it is told, in a process that may not take the machine down with it.
+READ = """
+import json, resource, sys
+from pathlib import Path
+from harness.errors import DataError
+from harness.store import tables
+from tests.hostile.hunt import bound_memory
+
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+tables._pyarrow()
+bound_memory()
+for path in map(Path, sys.argv[1:]):
+    before = peak()
+    try:
+        said = f"{sum(1 for _ in tables._read(path, tables._COUNTERS, '', 5_000_000))} rows"
+    except DataError as error:
+        said = error.what
+    print(json.dumps([said, peak() - before]))
+"""
+
+
+def table(rows=3, text="x", **columns):
+    """
+    Counters, as the store would write them.
+    """
+    same = pa.array([text] * rows)
+    values = dict.fromkeys(TEXTS, same) | {"value": pa.array(range(rows))} | columns
+    return pa.table(values, schema=SCHEMA.with_metadata({"schema_version": "1"}))
+
+
+def written(content, **options):
+    """
+    A table in Parquet form.
+    """
+    sink = io.BytesIO()
+    pq.write_table(content, sink, **{"compression": "zstd"} | options)
+    return sink.getvalue()
+
+
+def footer(data):
+    """
+    What the end of a Parquet file says of it.
+    """
+    return pq.ParquetFile(pa.BufferReader(data)).metadata
+
+
+def repeated(data, times):
+    """
+    The same file with a footer that tells of its rows so many *times*: only the footer grows.
+    """
+    whole, one, sink = footer(data), footer(data), io.BytesIO()
+    for _ in range(times - 1):
+        whole.append_row_groups(one)
+    whole.write_metadata_file(sink)
+    new = sink.getvalue()
+    return data[: -_ending(data)] + new[-_ending(new) :]
+
+
+def _ending(data):
+    return int.from_bytes(data[-8:-4], "little") + 8
+
+
+def counters(path, data):
+    """
+    Rows of *data* as a table of counters.
+    """
+    path.write_bytes(data)
+    return list(tables._read(path, tables._COUNTERS))
+
+
+class TestBombs:
+    def test_small_files_of_gigabytes(self, tmp_path):
+        """
+        Pages that unpack to gigabytes, texts that a million cells repeat, rows without end: each
+        is refused in the memory that an honest table takes.
+        """
+        bombs = {
+            "pages": repeated(written(table(1, "x" * 20 * MIB), use_dictionary=False), 60),
+            "texts": repeated(written(table(1024, "x" * 2**16)), 60),
+            "rows": repeated(written(table(100_000, value=pa.repeat(pa.scalar(1), 100_000))), 60),
+        }
+        for name, data in bombs.items():
+            (tmp_path / name).write_bytes(data)
+            assert len(data) < 50_000
+        argv = [sys.executable, "-c", READ, *(str(tmp_path / name) for name in bombs)]
+
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [said.partition(": ")[2] for said, _ in found] == [
+            "it unpacks to 520 MiB or more, beyond any run",
+            "its texts have 16106127360 characters, more than any run",
+            "it has 6000000 rows, more than any run",
+        ]
+        assert max(grown for _, grown in found) < 100 * MIB
+
+    def test_a_sparse_file(self, tmp_path):
+        """
+        A file of a terabyte without content, as an archive of a few bytes holds it, is not read.
+        """
+        path = tmp_path / "manifest.json"
+        path.touch()
+        os.truncate(path, 2**40)
+
+        with pytest.raises(DataError, match="has more than 1 GiB"):
+            read_file(path, "")
+
+    def test_a_footer_of_megabytes(self, tmp_path):
+        """
+        What a footer makes up, column after column, takes a thousand times its bytes.
+        """
+        much = table().replace_schema_metadata({"schema_version": "1", "x": "x" * MIB})
+
+        with pytest.raises(DataError, match="its footer has"):
+            counters(tmp_path / "x.parquet", written(much))
+
+    def test_more_columns_than_ours(self, tmp_path):
+        """
+        Lists in the footer are as long as those of our tables at most.
+        """
+        wide = pa.table({f"c{n}": pa.array([1]) for n in range(100)})
+
+        with pytest.raises(DataError, match="is not a table"):
+            counters(tmp_path / "x.parquet", written(wide))
+
+
+class TestPages:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            table(),
+            table(200_000, name=[f"counter {n}" for n in range(200_000)]),
+            table(3, name=[None, "ä" * 300, ""]),
+            table(1, "\x80" * MIB),
+        ],
+        ids=["few", "two kinds of page", "null", "large"],
+    )
+    def test_adds_up_to_what_the_writer_counted(self, content):
+        """
+        For an honest file the bytes that it unpacks to are those that its footer gives.
+        """
+        data = written(content)
+        group = footer(data).row_group(0)
+        columns = [group.column(n) for n in range(group.num_columns)]
+
+        # The footer counts headers, too: they are as large in a packed column.
+        held = [list(pages._pages(memoryview(data), c, group.num_rows)) for c in columns]
+        sizes = [sum(page.unpacked - page.packed for page in found) for found in held]
+
+        assert sizes == [c.total_uncompressed_size - c.total_compressed_size for c in columns]
+
+    def test_are_read_as_they_were_written(self, tmp_path):
+        """
+        Equal texts are one object, however many rows they stand in.
+        """
+        rows = counters(tmp_path / "x.parquet", written(table(3, "a counter")))
+
+        assert rows == table(3, "a counter").to_pylist()
+        assert len({id(row["name"]) for row in rows}) == 1
+
+    @pytest.mark.parametrize(
+        ("data", "what"),
+        [
+            (written(table(), compression="gzip"), "not as it is written here"),
+            (written(table(), **DELTA), "a page is not as it is written here"),
+            (written(table()).replace(b"-cpp-arrow", b"-mr-arrow3"), "another program"),
+            (written(table())[:4] + b"\0" * 40 + written(table())[44:], "has no header"),
+            (written(table())[:5] + b"\xff" * 4 + written(table())[9:], "has no header"),
+            (b"\0" * 9, "is not a table"),
+            (b"", "is not a table"),
+        ],
+        ids=["gzip", "delta", "other", "zeros", "endless", "none", "empty"],
+    )  # fmt: skip
+    def test_of_another_kind_are_refused(self, tmp_path, data, what):
+        """
+        What the store does not write has other ways to grow: it is not tried.
+        """
+        with pytest.raises(DataError, match=what):
+            counters(tmp_path / "x.parquet", data)
+
+    def test_groups_must_make_up_the_rows(self, tmp_path):
+        """
+        A footer that tells of fewer rows than its groups hold is not believed.
+        """
+        data = written(table(3))
+        # Rows of the file stand before its groups: field 3, a number of 64 bits.
+        at = data.index(b"\x16\x06\x19", len(data) - _ending(data))
+        lie = data[:at] + b"\x16\x04\x19" + data[at + 3 :]
+
+        with pytest.raises(DataError, match="do not make up its rows"):
+            counters(tmp_path / "x.parquet", lie)
+
+
+class TestWriting:
+    @pytest.mark.parametrize("limit", ["_MOST_BYTES", "_MOST_TEXT_OF_ROW", "_MOST_COUNTERS"])
+    def test_what_could_not_be_read_again_is_not_written(self, tmp_path, monkeypatch, limit):
+        """
+        A table beyond the limits of reading is told of while its log is at hand.
+        """
+        monkeypatch.setattr(f"harness.store.tables.{limit}", 0)
+        monkeypatch.setattr("harness.store.tables._MOST_ROWS", 0)
+
+        with pytest.raises(DataError, match=r"(more than|beyond) any run"):
+            tables.write_traces(tmp_path, [JOB])
+
+        assert [p.name for p in tmp_path.glob("*.parquet")] in ([], ["attempts.parquet"])
