@@ -17,7 +17,8 @@ sort are the container's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from io import IOBase
+from functools import partial
+from io import BufferedIOBase, IOBase
 from itertools import chain
 
 from harness.parsing.jobhistory_event import Source
@@ -28,6 +29,7 @@ from harness.records.trace import JobTrace
 
 # Hadoop's schema has 6 kB.
 _LARGEST_HEAD = 1 << 20
+_CHUNK = 1 << 18
 
 
 def read_job(lines: Iterable[bytes], source: str) -> JobTrace:
@@ -52,7 +54,10 @@ def read_job(lines: Iterable[bytes], source: str) -> JobTrace:
         binary = Source(source, "byte")
         job = Job(binary)
         start, schema = len(first) + len(second), decode(second, text, 2)
-        read_binary(chain([rest], pieces), start, schema, binary, job)
+        # What a line is to an open file means nothing here.
+        read = partial(lines.read, _CHUNK) if isinstance(lines, BufferedIOBase) else None
+        chunks = iter(read, b"") if read else pieces
+        read_binary(chain([rest], chunks), start, schema, binary, job)
     else:
         what, fix = f"not a job history: {shown(first)}", "give the .jhist file of a job"
         raise text.error(what, 1, fix)

@@ -53,13 +53,15 @@ class Schema:
     Codecs of the types that one schema defines.
 
     Of records only the fields called as in *wanted* are read.  *instead* may replace the codec of
-    a record by a quicker one, given its definition.
+    a record by a quicker one, given its definition.  `records` has the fields of each record, with
+    their types and codecs.
     """
 
     def __init__(
         self, wanted: frozenset[str], instead: Callable[[Mapping[str, Any], Codec], Codec]
     ) -> None:
         self._wanted, self._instead = wanted, instead
+        self.records: dict[str, list[tuple[str, Any, Codec]]] = {}
         self._named: dict[str, tuple[Codec, int] | None] = {}
         self._deepest = 0
 
@@ -111,8 +113,9 @@ class Schema:
         return codec
 
     def _record(self, schema: Mapping[str, Any], depth: int) -> Codec:
-        fields = [(name, self.codec(kind, depth + 1)) for name, kind in fields_of(schema)]
-        return self._instead(schema, _record(fields, self._wanted))
+        fields = [(n, kind, self.codec(kind, depth + 1)) for n, kind in fields_of(schema)]
+        self.records[schema["name"]] = fields
+        return self._instead(schema, _record([(n, codec) for n, _, codec in fields], self._wanted))
 
     def _union(self, schema: Sequence[Any], depth: int) -> Codec:
         if not schema or any(isinstance(member, list) for member in schema):

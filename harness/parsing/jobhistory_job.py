@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
-from harness.parsing.jobhistory_counters import Counters, index_of
+from harness.parsing.jobhistory_counters import Counters, Names, index_of
 from harness.parsing.jobhistory_event import CUT, Event, Source
 from harness.records.trace import AttemptState, JobTrace, TaskAttempt, TaskKind
 
@@ -51,7 +51,7 @@ class Job:
         self._once: dict[str, Event] = {}
         self._starts: dict[str, Start] = {}
         self._ends: dict[str, End] = {}
-        self._indices: dict[tuple[str, ...], dict[str, int]] = {}
+        self._names: dict[tuple[str, ...], Names] = {}
 
     def submitted(self, event: Event) -> None:
         """JOB_SUBMITTED: who, what, when."""
@@ -173,9 +173,9 @@ class Job:
         if isinstance(counters, Counters):
             return counters
         names = tuple(counters)
-        if names not in self._indices:
-            self._indices[names] = index_of(names)
-        return Counters(self._indices[names], array("q", counters.values()))
+        if names not in self._names:
+            self._names[names] = Names(index_of(names))
+        return Counters(self._names[names], array("q", counters.values()))
 
     def _end(self, name: str, end: End, event: Event) -> None:
         if not self.end(name, end):

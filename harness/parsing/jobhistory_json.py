@@ -14,19 +14,14 @@ import json
 import re
 import sys
 
-from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from harness.parsing.jobhistory_counters import Counters, index_of
+from harness.parsing.jobhistory_counters import Number, Sets
 from harness.parsing.jobhistory_event import CUT, Event, Source
-from harness.parsing.jobhistory_job import READ, End, Job, Start
+from harness.parsing.jobhistory_job import READ, Job
+from harness.parsing.jobhistory_shapes import Shapes
 from harness.parsing.lines import named, shown
-from harness.records.trace import TaskKind
-
-# How many shapes of line are learnt of each type: a history whose every line is new stays slow.
-_SHAPES = 8
-_LONGEST_SHAPE = 65536
 
 _PACKAGE = "org.apache.hadoop.mapreduce.jobhistory"
 _STARTED = (
@@ -48,13 +43,12 @@ _LINES = {
     f'"sortFinishTime":<time>,"finishTime":<time>,{_FINISHED}',
 }
 
+_AS_HADOOP: Any = {"separators": (",", ":"), "ensure_ascii": False}
+
 _PLAIN = re.compile("[A-Z_]{1,60}")
 _ANY = r"[ !#-\[\]-~]{0,400}"
-_TIME = r"(?:[1-9][0-9]{0,14}|0)"
-_LONG = r"(?:[1-9][0-9]{0,17}|0)"
-
-Reader = Callable[[bytes, int], bool]
-_Known = list[tuple[re.Pattern[bytes], dict[str, int]]]
+_TIME = "(?:[1-9][0-9]{0,14}+|0)"
+_LONG = "(?:[1-9][0-9]{0,17}+|0)"
 
 
 def read_symbols(line: bytes, source: Source) -> frozenset[str]:
@@ -72,7 +66,8 @@ def read_symbols(line: bytes, source: Source) -> frozenset[str]:
 def read_json(lines: Iterable[bytes], symbols: frozenset[str], source: Source, job: Job) -> None:
     """Give the events in *lines*, which begin at the file's third, to *job*."""
     skipped = frozenset(_head(kind) for kind in symbols - READ.keys() if _PLAIN.fullmatch(kind))
-    shapes = Shapes(job)
+    sets = Sets(Number(_LONG.encode(), int))
+    shapes = Shapes(job, sets, int, _Texts().__getitem__)
     readers = shapes.readers
     for number, line in enumerate(lines, start=3):
         if line == b"\n":
@@ -81,12 +76,12 @@ def read_json(lines: Iterable[bytes], symbols: frozenset[str], source: Source, j
         if head in skipped and line.endswith((b"}\n", b"}")):
             continue
         reader = readers.get(head)
-        if (reader is not None and reader(line, number)) or line.isspace():
+        if (reader is not None and reader(line, 0, number)) or line.isspace():
             continue
         event = _event(line, number, symbols, source)
         if event is not None:
             READ[event.type](job, event)
-            shapes.learn(event)
+            _learn(event, job.id, sets, shapes)
 
 
 def decode(line: bytes, source: Source, number: int) -> dict[str, Any]:
@@ -133,83 +128,20 @@ class _Texts(dict[bytes, str]):
         return text
 
 
-class Shapes:
-    """Shapes of lines that were met, and readers of lines of these shapes, by the line's begin."""
-
-    def __init__(self, job: Job) -> None:
-        self.readers: dict[bytes, Reader] = {}
-        self._job = job
-        self._texts = _Texts()
-        self._tried: dict[str, int] = {}
-        self._known: dict[str, _Known] = {}
-
-    def learn(self, event: Event) -> None:
-        """Read lines like that of *event* quickly from now on, where that is possible."""
-        kind, tries = event.type, self._tried.get(event.type, 0)
-        if kind not in _LINES or tries == _SHAPES or len(event.raw) > _LONGEST_SHAPE:
-            return
-        self._tried[kind] = tries + 1
-        names = index_of(event.counters("counters"))
-        pattern = _pattern(event, self._job.id, len(names))
-        if pattern is not None:
-            known = self._known.setdefault(kind, [])
-            known.append((pattern, names))
-            started = kind.endswith("STARTED")
-            read = self._started if started else self._finished
-            self.readers[_head(kind)] = read(known, "map" if kind.startswith("MAP") else "reduce")
-
-    def _started(self, known: _Known, _: TaskKind) -> Reader:
-        keep, texts = self._job.start, self._texts
-
-        def read(line: bytes, _: int) -> bool:
-            found, _names = _match(known, line)
-            if found is None:
-                return False
-            name, start, host, container, locality = found.groups()
-            told = Start(int(start) / 1000, texts[host], container.decode(), texts[locality])
-            return keep(name.decode(), told)
-
-        return read
-
-    def _finished(self, known: _Known, kind: TaskKind) -> Reader:
-        keep, texts = self._job.end, self._texts
-
-        def read(line: bytes, number: int) -> bool:
-            found, names = _match(known, line)
-            if found is None:
-                return False
-            mapped = shuffled = merged = None
-            if kind == "map":
-                name, first, finish, host, *values = found.groups()
-                mapped = int(first) / 1000
-            else:
-                name, first, second, finish, host, *values = found.groups()
-                shuffled, merged = int(first) / 1000, int(second) / 1000
-            counters = Counters(names, array("q", map(int, values)))
-            end = End(
-                number, kind, "succeeded", int(finish) / 1000, texts[host], counters,
-                mapped, shuffled, merged,
-            )  # fmt: skip
-            return keep(name.decode(), end)
-
-        return read
+def _learn(event: Event, job: str, sets: Sets, shapes: Shapes) -> None:
+    """Read lines like that of *event* quickly from now on."""
+    if event.type not in _LINES:
+        return
+    counters = event.values.get("counters")
+    if isinstance(counters, dict) and "groups" in counters:
+        raw = json.dumps(counters, **_AS_HADOOP).encode("utf-8", "replace")
+        if not sets.skip(raw, 0):
+            sets.learn(raw, list(event.counters("counters")), lambda: _between(counters))
+    shapes.learn(event.type, _head(event.type), event.raw, lambda: _patterns(event, job))
 
 
-def _match(known: _Known, line: bytes) -> tuple[re.Match[bytes] | None, dict[str, int]]:
-    """Match *line* with the shape it has, and bring that to the front."""
-    pattern, names = known[0]
-    found = pattern.fullmatch(line)
-    for at in range(1, 0 if found else len(known)):
-        pattern, names = known[at]
-        found = pattern.fullmatch(line)
-        if found:
-            known.insert(0, known.pop(at))
-            break
-    return found, names
-
-
-def _pattern(event: Event, job: str, counters: int) -> re.Pattern[bytes] | None:
-    """Regular expression of lines like that of *event*, which has so many *counters*."""
+def _patterns(event: Event, job: str) -> tuple[bytes, ...]:
+    """Regular expressions of lines like that of *event*, around their counters."""
     template = f'{{"type":"{event.type}","event":{{"{_PACKAGE}.{_LINES[event.type]}'
     splits = event.values.get("clockSplits")
     slots = {
@@ -221,22 +153,19 @@ def _pattern(event: Event, job: str, counters: int) -> re.Pattern[bytes] | None:
         if isinstance(splits, list)
         else "",
         "attempt": f"(attempt{job[3:]}_{event.type[0].lower()}_[0-9]{{1,10}}_[0-9]{{1,10}})",
-        "counters": _counters(event.values.get("counters")),
     }
-    text = re.sub("<([a-z]+)>", lambda slot: slots[slot[1]], re.escape(template))
-    pattern = re.compile(text.encode("utf-8", "replace") + rb"\s*")
-    captured = sum(template.count(f"<{slot}>") for slot in ("attempt", "text", "time"))
-    fits = pattern.groups == captured + counters and pattern.fullmatch(event.raw)
-    return pattern if fits else None
+    parts = re.escape(template).split("<counters>")
+    texts = (re.sub("<([a-z]+)>", lambda slot: slots[slot[1]], part) for part in parts)
+    *before, last = (text.encode("utf-8", "replace") for text in texts)
+    return (*before, last + rb"\s*\Z")
 
 
-def _counters(value: Any) -> str:
-    """Regular expression of the counters *value*, with a group for each number."""
-    if not isinstance(value, dict) or "groups" not in value:
-        return ""
+def _between(counters: dict[str, Any]) -> list[bytes]:
+    """What stands between the values in the text of *counters*."""
     groups = [
         {**group, "counts": [{**counter, "value": None} for counter in group["counts"]]}
-        for group in value["groups"]
+        for group in counters["groups"]
     ]
-    text = json.dumps({**value, "groups": groups}, separators=(",", ":"), ensure_ascii=False)
-    return re.escape(text).replace('"value":null', f'"value":({_LONG})')
+    text = json.dumps({**counters, "groups": groups}, **_AS_HADOOP)
+    *parts, last = text.encode("utf-8", "replace").split(b'"value":null')
+    return [*(part + b'"value":' for part in parts), last]
