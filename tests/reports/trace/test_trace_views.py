@@ -1,0 +1,170 @@
+"""Waterfalls and Chrome's trace events of recordings made by hand."""
+
+import json
+
+from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.reports.trace import chrome_events, render_task, render_tasks, rows
+
+NAME = "attempt_1_0001_m_000000_0"
+
+
+def span(name, start_s, wall_s, parent=-1, thread="main", **more):
+    """A span of so many seconds, half of them on the processor."""
+    return Span(name, thread, start_s, wall_s, wall_s / 2, parent, **more)
+
+
+def recording(*spans, name=NAME, state="closed", lost=0):
+    """A recording of a map with 1000 records."""
+    loop = RecordLoop(1000, 1.0, 2.0, 0.5, 0.1, 200, 9000, 0.7, 140, 0.0, 0, ())
+    return TaskSpans(name, state, 100.0, 99.0, 0.004, lost, 5, loop, spans)
+
+
+def job(*attempts):
+    """A job with these attempts."""
+    return JobTrace("job_1_0001", "sort", "me", "SUCCEEDED", 95.0, 96.0, 120.0, 1, 0, attempts)
+
+
+MAP = TaskAttempt(NAME, "task_1_0001_m_000000", "map", "succeeded", 98.0, 111.0, "worker1")
+SPANS = (
+    span("main", 100, 10),
+    span("map_loop", 101, 5, 0),
+    span("spill", 102, 1, thread="SpillThread"),
+    span("sort", 102, 0.5, 2, thread="SpillThread"),
+    span("spill", 104, 1, thread="SpillThread"),
+    span("sort", 104, 0.5, 4, thread="SpillThread"),
+)
+
+
+class TestRows:
+    def test_spans_of_one_kind_are_one_row(self):
+        """
+        Two spills are one row with two intervals; sorting stands below it.
+        """
+        found = [(r.threads, r.depth, r.name, r.count, r.wall_s) for r in rows(recording(*SPANS))]
+
+        assert found == [
+            ("main", 0, "start the JVM", 1, 1),
+            ("main", 0, "process", 1, 10),
+            ("main", 1, "map loop", 1, 5),
+            ("main", 2, "read", 1000, 1.0),
+            ("main", 2, "map, no spill running", 800, 2.0),
+            ("main", 2, "map while spilling", 200, 0.5),
+            ("main", 2, "of both: collect", 9000, 0.7),
+            ("SpillThread", 0, "spill", 2, 2),
+            ("SpillThread", 1, "sort", 2, 1),
+        ]
+
+    def test_the_history_adds_what_lies_outside_the_jvm(self):
+        """
+        Launch before it, the acknowledgement behind it: together the attempt's whole time.
+        """
+        found = rows(recording(span("main", 100, 10)), MAP)
+
+        assert [r.name for r in found] == [
+            "launch the container",
+            "start the JVM",
+            "process",
+            "until the end was seen",
+        ]
+        assert sum(r.wall_s for r in found) == MAP.duration_s
+
+    def test_threads_of_a_pool_are_one(self):
+        """
+        Five fetchers copy; what each did is rarely asked.
+        """
+        copies = [span("visit", 100 + n, 1, thread=f"fetcher#{n}") for n in range(5)]
+        (row,) = [r for r in rows(recording(*copies)) if r.name == "visit a host"]
+
+        assert (row.threads, row.count) == ("fetcher (x5)", 5)
+
+
+class TestWaterfall:
+    def test_bars_stand_where_the_spans_do(self):
+        """
+        Ten seconds on twenty columns: the map loop from the second second on.
+        """
+        drawn = render_task(recording(span("main", 99, 10), span("map_loop", 101, 5, 0)), None, 0)
+
+        (line,) = [line for line in drawn.splitlines() if "map loop" in line]
+        assert line.split("|")[1] == "    " + "█" * 10 + "      "
+
+    def test_says_what_is_estimated_unfinished_and_lost(self):
+        """
+        A figure that is less sure than others says so.
+        """
+        spans = span("main", 100, 5, open=True), span("map_loop", 101, 4, 0)
+        drawn = render_task(recording(*spans, state="given up", lost=3), None)
+
+        assert "~700 ms" in drawn
+        assert drawn.splitlines()[-4:] == [
+            "~ estimated from 140 sampled records",
+            "> was not over when the JVM ended",
+            "recording was given up: no space on the disk",
+            "3 spans found no room in the file",
+        ]
+
+    def test_text_of_a_workload_stays_in_its_line(self):
+        """
+        Names come from outside.
+        """
+        drawn = render_task(recording(span("a\nb", 100, 5)), None)
+
+        assert "a b" in drawn
+
+    def test_a_job_lists_its_recorded_attempts(self):
+        """
+        Longest first, with the parts that took longest.
+        """
+        drawn = render_tasks(job(MAP), [recording(*SPANS)])
+
+        assert drawn.splitlines()[0] == "job_1_0001: 1 attempts, 1 recorded"
+        assert (
+            drawn.splitlines()[-1].split()
+            == (
+                f"{NAME} worker1 13.0 s map, no spill running 2.0 s, launch the container 1.0 s,"
+                " start the JVM 1.0 s"
+            ).split()
+        )
+
+
+class TestChromeEvents:
+    def test_every_span_is_a_complete_event(self):
+        """
+        Microseconds since the submission, a process per attempt, a thread per thread.
+        """
+        events = list(chrome_events(job(MAP), [recording(*SPANS)]))
+        (loop,) = [e for e in events if e["name"] == "map_loop"]
+
+        assert json.loads(json.dumps(loop)) == {
+            "name": "map_loop",
+            "ph": "X",
+            "ts": 6e6,
+            "dur": 5e6,
+            "pid": 1,
+            "tid": 1,
+            "args": {"cpu_ms": 2500.0},
+        }
+        assert sum(e["ph"] == "X" for e in events) == 2 + len(SPANS)
+
+    def test_threads_and_processes_have_names(self):
+        """
+        Perfetto shows them beside the bars.
+        """
+        events = chrome_events(job(MAP), [recording(*SPANS)])
+        names = [e["args"]["name"] for e in events if e["name"].endswith("_name")]
+
+        assert names == [
+            "job_1_0001 sort",
+            "task_1_0001_m_000000 on worker1",
+            "main",
+            "SpillThread",
+        ]
+
+    def test_recordings_of_another_job_are_left_out(self):
+        """
+        An attempt that the history does not know has no place.
+        """
+        events = chrome_events(job(), [recording(*SPANS)])
+
+        assert [e["name"] for e in events] == ["process_name", "job"]
