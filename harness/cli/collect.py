@@ -11,7 +11,8 @@ from harness.cli.experiment import experiment_arguments, session
 
 @click.command("collect")
 @experiment_arguments
-def command(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """
     Make the trace tables of the newest run of FILE again from its raw logs.
 
@@ -19,7 +20,9 @@ def command(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> None:
     Example:
         harness collect experiments/quick.yaml
     """
-    from harness.cli.console import talk
+    from harness.cli.console import print_json, talk
 
     count = session(file, results_dir, overrides).collect()
     talk(f"trace tables of {count} trials made")
+    if as_json:
+        print_json({"trials": count})

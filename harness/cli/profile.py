@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.experiment import experiment_arguments, session
+
+if TYPE_CHECKING:
+    from harness.records.profile import Statistic
 
 
 @click.command("profile")
@@ -33,9 +37,19 @@ def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
             f"{s.value:.4g}",
             f"{s.spread:.2g}",
             s.count,
-            f"assumed, with {', '.join(s.group)}" if s.assumed else s.source,
+            _source(s),
         )
         for name, p in profiles.items()
         for key, s in {**p.statistics, **p.costs, **p.overheads}.items()
     ]
     table(("workload", "statistic", "value", "spread", "count", "source"), rows)
+    for name, p in profiles.items():
+        for group in p.groups:
+            click.echo(
+                f"{name}: one sum stands for {', '.join(group.names)}."
+                " The profiling cells cannot tell them apart: how it is shared is assumed.\n"
+            )
+
+
+def _source(s: Statistic) -> str:
+    return f"assumed: its share of {len(s.group) + 1} costs" if s.assumed else s.source

@@ -11,13 +11,21 @@ from harness.cli.experiment import experiment_arguments, session
 
 @click.command("report")
 @experiment_arguments
-def command(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """
     Write report.html, report.md and report.json of the newest run of FILE.
 
     \b
     Example:
         harness report experiments/quick.yaml
+        harness report experiments/quick.yaml --json
     """
-    for path in session(file, results_dir, overrides).evaluation().report():
+    from harness.cli.console import print_json
+
+    paths = session(file, results_dir, overrides).evaluation().report()
+    if as_json:
+        print_json({"files": paths})
+        return
+    for path in paths:
         click.echo(path)

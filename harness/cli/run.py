@@ -64,12 +64,14 @@ def measure(opened: Session, on_error: tuple[str, int], *, new: bool) -> tuple[R
 @click.command("run")
 @experiment_arguments
 @run_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     file: Path,
     results_dir: Path,
     overrides: tuple[str, ...],
     on_error: tuple[str, int],
     new: bool,
+    as_json: bool,
 ) -> None:
     """
     Measure the trials of FILE that are not done yet, on a cluster of its own.
@@ -81,6 +83,11 @@ def command(
     Example:
         harness run experiments/quick.yaml --on-error retry:1
     """
-    _, failed = measure(session(file, results_dir, overrides), on_error, new=new)
+    from harness.cli.console import print_json
+
+    opened = session(file, results_dir, overrides)
+    run, failed = measure(opened, on_error, new=new)
+    if as_json:
+        print_json({"run": run.path, "done": len(opened.trials) - failed, "failed": failed})
     if failed:
         raise SystemExit(6)

@@ -124,6 +124,10 @@ def memory() -> Finding:
 def disk(results: Path) -> Finding:
     """Room where results and clusters are written."""
     folders = {"results": results, "clusters": states.clusters_folder()}
+    for name, folder in folders.items():
+        if not os.access(_existing(folder), os.W_OK | os.X_OK):
+            what = f"{folder.absolute()}, the place for {name}, is not this user's to write"
+            return Finding("disk", "lacking", what, "choose another: --results-dir DIR")
     free = {name: shutil.disk_usage(_existing(folder)).free for name, folder in folders.items()}
     text = ", ".join(f"{format_bytes(n)} free for {name}" for name, n in free.items())
     if min(free.values()) < LEAST_DISK:
@@ -322,7 +326,8 @@ def _lacking(name: str, error: HarnessError) -> Finding:
 def _existing(folder: Path) -> Path:
     """*folder*, or the nearest above it that is there."""
     folder = folder.absolute()
-    return next(p for p in (folder, *folder.parents) if p.is_dir())
+    # Not `is_dir`, which refuses to answer for what lies in a folder of somebody else.
+    return next(p for p in (folder, *folder.parents) if os.path.isdir(p))  # noqa: PTH112
 
 
 def _cpu_quota() -> float | None:

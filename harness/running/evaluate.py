@@ -90,7 +90,9 @@ class Evaluation:
         """Ask every model for every scored cell, store the answers and seal them."""
         profiles = self.run.read_profiles()
         if not profiles:
-            raise DataError("there is no profile", where=str(self.run.path), fix="harness profile")
+            raise DataError(
+                "there is no profile", where=str(self.run.path), fix="harness profile FILE"
+            )
         answers = []
         for model in self.experiment.predict.models:
             mine = [predict_cell(model, self.cells[c], profiles) for c in self.scored]

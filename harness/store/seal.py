@@ -37,6 +37,11 @@ def sealed(run: Path, names: Sequence[str]) -> bytes | None:
 
 def check(run: Path, names: Sequence[str]) -> None:
     """Raise `DataError` unless the seal and *names* agree, file by file."""
+    predicted = any(name.startswith(f"{PREDICTIONS}/") for name in names)
+    if not predicted and not (run / SEAL).exists():
+        raise DataError(
+            "there are no predictions", where=str(run), fix="make them: harness predict FILE"
+        )
     hashes = _read(run)
     for name in sorted({*names, *hashes}):
         if name not in hashes:

@@ -105,6 +105,17 @@ class TestMachine:
         assert found.state == "lacking"
         assert "--results-dir" in found.fix
 
+    def test_no_right_to_write(self, tmp_path, monkeypatch):
+        """
+        A folder of somebody else is a lack; nobody's bug.
+        """
+        monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+
+        found = doctor.disk(tmp_path / "results")
+
+        assert (found.state, found.fix) == ("lacking", "choose another: --results-dir DIR")
+        assert found.what.startswith(f"{tmp_path}/results, the place for results, is not")
+
     def test_no_memory(self, monkeypatch):
         """
         A control group's limit counts where it is below the machine's memory.

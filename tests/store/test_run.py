@@ -177,13 +177,22 @@ class TestSeal:
         with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
             predicted.check_seal()
 
-    def test_is_needed(self, run, make):
+    def test_is_needed(self, predicted):
         """
         Without a seal nothing can be scored.
         """
-        run.write_plan(make.trials())
+        (predicted.path / "predictions" / "sealed.json").unlink()
 
         with pytest.raises(DataError, match=r"sealed\.json is missing"):
+            predicted.check_seal()
+
+    def test_of_nothing_says_that_nothing_was_predicted(self, run, make):
+        """
+        Whoever asks for a score too early has broken nothing.
+        """
+        run.write_plan(make.trials())
+
+        with pytest.raises(DataError, match=r"there are no predictions(?s:.*)harness predict FILE"):
             run.check_seal()
 
     def test_names_in_it_stay_inside(self, predicted):

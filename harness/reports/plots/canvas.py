@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import io
+import logging
 import re
 import warnings
 
@@ -110,6 +111,8 @@ class Figure:
 @contextmanager
 def drawing() -> Iterator[None]:
     """Our own plot settings, whatever the user's are; glyphs are the browser's business."""
+    # Where the user's home cannot be written it tells so; nothing that we draw depends on that.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib as mpl
 
     with mpl.rc_context(), warnings.catch_warnings():

@@ -1,0 +1,78 @@
+"""
+Commands on a run: what they print for people, and for programs.
+"""
+
+import json
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.cli import collect, main, profile, report, run
+from harness.records.profile import CostGroup, Profile, Statistic
+
+
+def json_of(capsys):
+    """
+    The one document on stdout.
+    """
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """
+    A session of two trials, one of which failed; every command opens it.
+    """
+    group = ("map_cpu_s_per_record", "sort_cpu_s_per_record")
+    costs = {
+        name: Statistic(value=1e-6, spread=0, count=2, source="x", assumed=True, group=(other,))
+        for name, other in (group, group[::-1])
+    }
+    fitted = Profile(
+        workload="wordcount",
+        costs=costs,
+        groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
+    )
+    evaluation = SimpleNamespace(
+        report=lambda: ("r/report.html", "r/report.json"),
+        profile=lambda: {"wordcount": fitted},
+    )
+    session = SimpleNamespace(
+        trials=("a", "b"),
+        collect=lambda: 2,
+        evaluation=lambda: evaluation,
+        measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
+    )
+    for module in (collect, profile, report, run):
+        monkeypatch.setattr(module, "session", lambda *_: session)
+    return session
+
+
+@pytest.mark.parametrize(
+    ("arguments", "document"),
+    [
+        (["report", "e.yaml"], {"files": ["r/report.html", "r/report.json"]}),
+        (["collect", "e.yaml"], {"trials": 2}),
+        (["run", "e.yaml"], {"run": "results/small/1", "done": 1, "failed": 1}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_every_step_has_a_document_for_programs(opened, capsys, arguments, document):
+    """
+    It is all that stands on stdout, with the version of its schema.
+    """
+    main([*arguments, "--json"])
+
+    assert json_of(capsys) == {"schema_version": 1, **document}
+
+
+def test_costs_of_a_group_are_named_once(opened, capsys):
+    """
+    A row says that it is a share; below the table stands of what.
+    """
+    assert main(["profile", "e.yaml"]) == 0
+
+    out = capsys.readouterr().out
+    assert out.count("sort_cpu_s_per_record") == 2
+    assert "one sum stands for map_cpu_s_per_record, sort_cpu_s_per_record." in out
