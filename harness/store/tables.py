@@ -32,7 +32,7 @@ from harness.store.files import (
     read_file,
     validated,
 )
-from harness.store.pages import MOST_IN_LIST, check_footer, check_pages
+from harness.store.pages import MOST_IN_LIST, check_pages, read_footer
 
 R = TypeVar("R", bound=Record)
 
@@ -208,17 +208,16 @@ def _opened(data: Any, columns: Mapping[str, Any], path: Path, most_rows: int) -
     """A Parquet file of ours that fits into memory; equal texts are read once."""
     pa, pq = _pyarrow()
 
+    view, schema = memoryview(data).cast("B"), _schema(columns)
+    footer = read_footer(view)
+    texts = [field.name for field in schema if field.type == pa.string()]
     limits = {"thrift_container_size_limit": MOST_IN_LIST}
-    view = memoryview(data).cast("B")
-    check_footer(view)
     file = pq.ParquetFile(pa.BufferReader(data), **limits)
     version = (file.schema_arrow.metadata or {}).get(_VERSION, b"").decode("ascii", "replace")
     check_version(int(version) if version.isdecimal() else version, path)
-    if not file.schema_arrow.remove_metadata().equals(_schema(columns)):
+    if not file.schema_arrow.remove_metadata().equals(schema):
         raise ValueError(f"its columns are not {', '.join(columns)}")
-    check_pages(view, file.metadata, most_rows=most_rows, most_bytes=_MOST_BYTES)
-    leaves = [file.schema.column(n) for n in range(file.metadata.num_columns)]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    check_pages(view, footer, most_rows=most_rows, most_bytes=_MOST_BYTES)
     return pq.ParquetFile(
         pa.BufferReader(data), metadata=file.metadata, read_dictionary=texts, **limits
     )
