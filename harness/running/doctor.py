@@ -160,7 +160,9 @@ def maven() -> Finding:
     said = _output(["mvn", "-v"])
     version = re.search(r"Apache Maven (\d[\w.-]*)", said)
     if version is None:
-        return Finding("maven", "lacking", f"mvn does not run: {_first(said)}", "mvn -v")
+        misled = "JAVA_HOME" in said and "JAVA_HOME" in os.environ
+        fix = "unset JAVA_HOME, or set it to the folder of a JDK" if misled else "mvn -v"
+        return Finding("maven", "lacking", f"mvn does not run: {_first(said)}", fix)
     return Finding("maven", "ok", version[1])
 
 
@@ -251,7 +253,9 @@ def docker() -> Finding:
     try:
         version = docker_version(address)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if isinstance(error, PermissionError):
+        if os.environ.get("DOCKER_HOST"):
+            fix = "unset DOCKER_HOST, or set it to unix://PATH or tcp://HOST:PORT of an engine"
+        elif isinstance(error, PermissionError):
             fix = "add this user to the group docker, and log in again"
         elif shutil.which("dockerd"):
             fix = "start the engine: sudo systemctl start docker"

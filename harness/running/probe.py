@@ -40,8 +40,11 @@ def probe_jar(environment: Mapping[str, str] = os.environ) -> Path:
     built = root / "workloads" / "probe" / "target" / "harness-probe.jar"
     jar = Path(environment.get("HARNESS_PROBE_JAR") or built)
     if not jar.is_file():
+        chosen = jar != built
         raise MachineError(
-            "the jar of the speed probe is missing", where=str(jar), fix="make setup"
+            "the jar of the speed probe is missing",
+            where=f"{jar} (HARNESS_PROBE_JAR)" if chosen else str(jar),
+            fix="unset HARNESS_PROBE_JAR; make setup" if chosen else "make setup",
         )
     return jar
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.running import doctor
 from harness.running.doctor import NEEDED_BY, Finding, examine, lacks
+from harness.running.probe import probe_jar
 
 
 @pytest.fixture
@@ -280,7 +281,40 @@ class TestBesides:
         assert found.state == "note"
         assert address in found.what
         assert reason in found.what
-        assert found.fix
+        assert found.fix.startswith("unset DOCKER_HOST")
+
+    def test_no_engine_where_none_was_named(self, monkeypatch):
+        """
+        Then it is an engine that is lacking, or its start.
+        """
+        monkeypatch.delenv("DOCKER_HOST", raising=False)
+        monkeypatch.setattr(doctor, "_DOCKER_SOCKET", "unix:///no/such/socket")
+
+        assert "docker" in doctor.docker().fix
+        assert "DOCKER_HOST" not in doctor.docker().fix
+
+    def test_maven_that_is_misled(self, shim, monkeypatch):
+        """
+        What misleads it is named; typing its own command again would cure nothing.
+        """
+        shim(
+            "mvn", "echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1"
+        )
+        monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
+
+        assert doctor.maven().fix.startswith("unset JAVA_HOME")
+
+    def test_a_probe_in_a_place_of_ones_own(self, monkeypatch):
+        """
+        `make setup` would put it elsewhere.
+        """
+        monkeypatch.setattr(
+            doctor, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
+        )
+
+        found = doctor.speed_probe()
+
+        assert (found.state, found.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
 
     def test_devices(self, shim):
         """
