@@ -369,7 +369,7 @@ class TestBombs:
         """
         Lines that pass by are not kept, however many there are.
         """
-        trial = packed(run, "syslog", b"a line\n" * 2**13, 6)
+        trial = packed(run, "syslog", b"a line\n" * 2**13, 3)
 
         def work():
             with run.raw(trial).open("syslog") as lines:
