@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -67,7 +68,8 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     click.echo(
-        "\nthese addresses hold inside the cluster's own network"
+        f"\nask one:     {_enter(cluster)} curl {cluster.endpoints['resourcemanager']}/cluster"
+        "  (addresses hold in the cluster's own network)"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}",
@@ -183,6 +185,12 @@ def _require_known(provider: str, known: list[str]) -> None:
             where="--provider, or cluster.provider in the file",
             fix=_choice(provider, known),
         )
+
+
+def _enter(cluster: LocalCluster) -> str:
+    """Command that runs another one within the network of *cluster*."""
+    as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
+    return f"nsenter -t {min(cluster.daemon_pids().values())}{as_other} -n"
 
 
 def _choice(name: str, known: Collection[str]) -> str:

@@ -3,6 +3,7 @@ Tests for `harness.cli.cluster` on a provider that starts nothing.
 """
 
 import json
+import re
 
 from types import SimpleNamespace
 
@@ -38,7 +39,7 @@ class FakeCluster:
 
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
-        self.endpoints = {"hdfs": "hdfs://master:8020"}
+        self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
     def up(self):
         self.there[self.name] = self
@@ -91,7 +92,8 @@ def test_up_tells_where_and_how_to_go_on(harness):
     """
     done = harness("up", "--workers", "2", "--name", "mine")
 
-    assert done.out == "hdfs             hdfs://master:8020\n"
+    assert done.out == "resourcemanager  http://198.18.0.1:8088\n"
+    assert re.search(r"nsenter -t 7 .*-n curl http://198\.18\.0\.1:8088/cluster", done.err)
     assert "harness cluster down --name mine" in done.err
     assert done.there["mine"].spec.workers == 2
 
