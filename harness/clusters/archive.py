@@ -14,19 +14,20 @@ import signal
 import subprocess
 import time
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.clusters.home import SOURCE, HadoopHome, say
 from harness.errors import ClusterError, MachineError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons, site, tracing
 from harness.records.trial import ClusterSpec
 
 if TYPE_CHECKING:
     from harness.clusters.local import LocalCluster
 
 CLASS_LIST = SOURCE / "classes.lst"
+TASK_LIST = SOURCE / "tasks.lst"
 # Classes made at run time have other names each time, or cannot be found by name at all.
 _MADE_AT_RUN_TIME = re.compile(
     r"[^\w$/]|\$\$Lambda|LambdaForm|/Generated|\$Proxy\d|\$\$(FastClass|Enhancer)|\$\$\w+ByGuice"
@@ -38,25 +39,48 @@ def ensure_archive(home: HadoopHome) -> None:
     if home.archive is not None or not CLASS_LIST.is_file():
         return
     say("class-data archive (about half a minute, once per JDK)")
-    part = home.path / f"part-{os.getpid()}.jsa"
-    lists = [[CLASS_LIST, _lambda_list(home)], [CLASS_LIST]]
-    if not any(_dump(home, files, part) for files in lists if all(f.is_file() for f in files)):
-        part.unlink(missing_ok=True)
+    if not _make(home, "classes", home.archive_key(), CLASS_LIST, home.path_jar):
         say("this JDK makes no archive; everything starts without it, slower")
+
+
+def ensure_tasks_archive(home: HadoopHome) -> None:
+    """The same for traced tasks, which load other classes, from another jar, and fewer of them."""
+    jar = home.trace_path_jar
+    if jar is None or home.tasks_archive is not None or not TASK_LIST.is_file():
         return
-    for old in home.path.glob("classes-*.jsa"):
+    say("class-data archive of traced tasks")
+    if not _make(home, "tasks", home.tasks_key(), TASK_LIST, jar):
+        say("this JDK makes no archive of traced tasks; they start slower")
+
+
+def _make(home: HadoopHome, name: str, key: str, classes: Path, jar: Path) -> bool:
+    """Dump an archive in the place of all others of that name; `False` where the JVM does not."""
+    part = home.path / f"part-{os.getpid()}.jsa"
+    names = classes.read_text().splitlines()
+    if not any(_dump(home, [*names, *more], part, jar) for more in (_lambdas(home, names), [])):
+        part.unlink(missing_ok=True)
+        return False
+    for old in home.path.glob(f"{name}-*.jsa"):
         old.unlink()
-    part.replace(home.path / f"classes-{home.archive_key()}.jsa")
+    part.replace(home.path / f"{name}-{key}.jsa")
+    return True
 
 
-def _dump(home: HadoopHome, lists: Iterable[Path], archive: Path) -> bool:
-    """Make *archive* of the classes in *lists*; `False` where the JVM does not."""
+def _lambdas(home: HadoopHome, names: Iterable[str]) -> list[str]:
+    """Lambdas of the classes *names*: another's would bring its class with it."""
+    file, wanted = _lambda_list(home), set(names)
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return [n for n in lines if not n.startswith("@lambda-proxy ") or n.split(" ")[1] in wanted]
+
+
+def _dump(home: HadoopHome, lines: Iterable[str], archive: Path, jar: Path) -> bool:
+    """Make *archive* of the classes in *lines*; `False` where the JVM does not."""
     whole = archive.with_suffix(".lst")
-    whole.write_text("".join(file.read_text() for file in lists))
+    _write_lines(whole, lines)
     done = subprocess.run(
         [
             home.java.launcher, "-Xshare:dump", f"-XX:SharedClassListFile={whole}",
-            f"-XX:SharedArchiveFile={archive}", "-XX:+UseSerialGC", "-cp", str(home.path_jar),
+            f"-XX:SharedArchiveFile={archive}", "-XX:+UseSerialGC", "-cp", str(jar),
         ],
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
@@ -117,22 +141,42 @@ def record_classes(home: HadoopHome) -> None:
 
     with LocalCluster("class-list", ClusterSpec(workers=1), home, recording=True) as cluster:
         cluster.hdfs.put("/text/words", [b"to be or not to be\n" * 1000])
-        for number, arguments in enumerate(_JOBS):
-            log = cluster.folder / f"client-{number}.log"
-            example = "org.apache.hadoop.examples.ExampleDriver"
-            status = cluster.client(example, arguments, log=log).wait(timeout=600)
-            if status != 0:
-                raise ClusterError(f"{arguments[0]} ended with {status}", where=log.read_text())
-            cluster.await_idle(120)
+        for arguments in _JOBS:
+            _run(cluster, arguments)
         for path in ("info", "nodes", "apps", "metrics"):
             cluster.http_json(f"/ws/v1/cluster/{path}")
         cluster.http_json("/ws/v1/history/info", service="jhs")
+        _run_traced(cluster)
         _end_gently(cluster)
-        lists = sorted(cluster.folder.rglob("*.lst"))
-        lines = [line for file in lists for line in file.read_text().splitlines()]
-        say(f"{len(class_names(lines))} classes of {len(lists)} JVMs")
-    _write_lines(CLASS_LIST, class_names(lines))
-    _write_lines(_lambda_list(home), lambda_lines(lines))
+        lists = [file.read_text().splitlines() for file in cluster.folder.rglob("*.lst")]
+    traced = [lines for lines in lists if any(line.startswith(_RECORDER) for line in lines)]
+    stock = [line for lines in lists if lines not in traced for line in lines]
+    tasks = [line for lines in traced for line in lines]
+    say(f"{len(class_names(stock))} classes of {len(lists)} JVMs")
+    say(f"{len(class_names(tasks))} classes of {len(traced)} traced tasks")
+    _write_lines(CLASS_LIST, class_names(stock))
+    _write_lines(TASK_LIST, class_names(tasks))
+    _write_lines(_lambda_list(home), lambda_lines([*stock, *tasks]))
+
+
+def _run(cluster: LocalCluster, arguments: Sequence[str]) -> None:
+    """Run one of Hadoop's examples to its end."""
+    log = cluster.folder / f"client{arguments[-1].replace('/', '-')}.log"
+    example = "org.apache.hadoop.examples.ExampleDriver"
+    status = cluster.client(example, arguments, log=log).wait(timeout=600)
+    if status != 0:
+        raise ClusterError(f"{arguments[0]} ended with {status}", where=log.read_text())
+    cluster.await_idle(120)
+
+
+def _run_traced(cluster: LocalCluster) -> None:
+    """Run jobs again whose tasks have the tracer's hooks, where there are any."""
+    if cluster.home.trace_path_jar is None:
+        raise MachineError("no woven classes to list", where=str(cluster.home.path), fix=_SETUP)
+    traced = tracing.task_properties("units", cluster.files.layout, cluster.spec, {})
+    options = [f"-D{name}={value}" for name, value in traced.items()]
+    for program, *rest in _TRACED_JOBS:
+        _run(cluster, [program, *options, *rest])
 
 
 _JOBS = (
@@ -140,6 +184,12 @@ _JOBS = (
     ("teragen", "-Dmapreduce.job.maps=2", "2000", "/rows"),
     ("terasort", "-Dmapreduce.job.reduces=1", "/rows", "/sorted"),
 )
+_TRACED_JOBS = (
+    ("wordcount", "-Dmapreduce.task.io.sort.mb=1", "/text", "/counts-traced"),
+    ("terasort", "-Dmapreduce.job.reduces=1", "/rows", "/sorted-traced"),
+)
+_RECORDER = "mapreduce/harness/ltrace/record/"
+_SETUP = "make setup"
 
 
 def class_names(lines: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ The Hadoop home: one folder with every jar of a cluster, resolved by Maven, prov
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
     home/name/           an empty formatted name space, copied into each new cluster
     home/classes-*.jsa   class-data archives, one per JDK build (`harness.clusters.archive`)
+    home/lib-trace/, path-trace.jar, tasks-*.jsa    what traced tasks run (`harness.clusters.woven`)
 
 ``python -m harness.clusters.home`` makes all of it, as often as it is called; `HadoopHome.find`
 only looks, and verifies.
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import zipfile
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +36,11 @@ from harness.errors import MachineError
 from harness.records.trial import Versions
 
 SOURCE = Path(__file__).resolve().parents[2] / "workloads" / "hadoop-home"
+TRACER = SOURCE.parent / "ltrace" / "target" / "harness-ltrace.jar"
+WOVEN = "lib-trace/ltrace-woven.jar"
 EXAMPLES = "hadoop-mapreduce-examples-"
 _SETUP = "make setup"
-_JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
+JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 
 
@@ -70,6 +73,22 @@ class HadoopHome:
         return file if file.is_file() else None
 
     @property
+    def trace_path_jar(self) -> Path | None:
+        """
+        The jar whose manifest names all others behind the classes with the tracer's hooks.
+
+        `None` where these were not made of these jars by this tracer.
+        """
+        file = self.path / "path-trace.jar"
+        return file if woven_digest(self) and file.is_file() else None
+
+    @property
+    def tasks_archive(self) -> Path | None:
+        """The class-data archive of traced tasks, or `None`."""
+        file = self.path / f"tasks-{self.tasks_key()}.jsa"
+        return file if self.trace_path_jar and file.is_file() else None
+
+    @property
     def formatted(self) -> Path | None:
         """An empty formatted name space to copy, or `None`."""
         folder = self.path / "name"
@@ -77,18 +96,27 @@ class HadoopHome:
 
     def archive_key(self) -> str:
         """Hash of all that an archive depends on: the JDK build, the jars and where they lie."""
+        return self._key()
+
+    def tasks_key(self) -> str:
+        """The same of the archive of traced tasks."""
+        return self._key(woven_digest(self))
+
+    def _key(self, *more: str) -> str:
         facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([*facts, *more]).encode()).hexdigest()[:16]
 
     def versions(self) -> Versions:
         """What an outcome depends on: Hadoop, Java, and the jars that are neither."""
         common = next(n for n in self.sums if re.match(r"lib/hadoop-common-\d", n))
         examples = next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
-        whole = hashlib.sha256(json.dumps(sorted(self.sums.items())).encode()).hexdigest()
+        jars = {"hadoop-home": sums_digest(self.sums), Path(examples).name: self.sums[examples]}
+        if woven_digest(self):
+            jars["ltrace-woven.jar"] = woven_digest(self)
         return Versions(
             hadoop=common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
             java=self.java.version,
-            jars={"hadoop-home": whole, Path(examples).name: self.sums[examples]},
+            jars=jars,
         )
 
     def examples_jar(self) -> Path:
@@ -169,13 +197,33 @@ def file_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def path_jar_bytes(jars: list[str]) -> bytes:
+def sums_digest(sums: dict[str, str]) -> str:
+    """One hash for all the jars of Hadoop."""
+    return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()
+
+
+def woven_digest(home: HadoopHome) -> str:
     """
-    A jar of one manifest whose class path is *jars*, sorted; equal bytes for equal names.
+    SHA-256 of the jar of classes with the tracer's hooks; empty where it is missing or outdated.
+
+    It is compared with what made it: Hadoop's jars, and our own, where that lies beside the home.
+    """
+    made = _read_json(home.path / "lib-trace" / "woven.json") or {}
+    tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
+    woven = home.path / WOVEN
+    fits = woven.is_file() and made == {
+        "hadoop": sums_digest(home.sums), "tracer": tracer, "woven": file_digest(woven),
+    }  # fmt: skip
+    return str(made["woven"]) if fits else ""
+
+
+def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
+    """
+    A jar of one manifest whose class path is *first*, then *jars*, sorted; the same each time.
 
     A manifest's lines hold 72 bytes; a blank continues the line before.
     """
-    line = "Class-Path: " + " ".join(sorted(jars))
+    line = "Class-Path: " + " ".join([*first, *sorted(jars)])
     pieces = [line[:72], *(" " + line[i : i + 71] for i in range(72, len(line), 71))]
     manifest = "Manifest-Version: 1.0\r\n" + "\r\n".join(pieces) + "\r\n\r\n"
     buffer = io.BytesIO()
@@ -185,8 +233,9 @@ def path_jar_bytes(jars: list[str]) -> bytes:
 
 
 def ensure() -> HadoopHome:
-    """Make whatever the home lacks: jars, formatted name space, archive; say so on stderr."""
+    """Make whatever the home lacks: jars, name space, woven classes, archives; say so on stderr."""
     from harness.clusters.archive import ensure_archive, ensure_formatted
+    from harness.clusters.woven import ensure_woven
 
     java, home = find_java(), home_path()
     sums = read_sums(sums_file(home))
@@ -197,6 +246,7 @@ def ensure() -> HadoopHome:
         found = HadoopHome(home, java, sums)
         ensure_formatted(found)
         ensure_archive(found)
+        ensure_woven(found)
     return found
 
 
@@ -228,7 +278,7 @@ def _resolve(home: Path, sums: dict[str, str]) -> None:
             fix="delete these artifacts from the local Maven repository, and repeat: make setup",
         )
     for jar in (fresh / "lib").iterdir():
-        os.utime(jar, (_JAR_TIME, _JAR_TIME))
+        os.utime(jar, (JAR_TIME, JAR_TIME))
     shutil.rmtree(home / "lib", ignore_errors=True)
     (fresh / "lib").rename(home / "lib")
     fresh.rmdir()
@@ -237,7 +287,7 @@ def _resolve(home: Path, sums: dict[str, str]) -> None:
     if sums_file(home).parent != home:
         _write_atomically(home / "SHA256SUMS", sums_file(home).read_bytes())
     _write_atomically(home / "path.jar", path_jar_bytes(list(sums)))
-    os.utime(home / "path.jar", (_JAR_TIME, _JAR_TIME))
+    os.utime(home / "path.jar", (JAR_TIME, JAR_TIME))
     verify(home, sums)
 
 
@@ -282,7 +332,7 @@ def _stamp(home: Path, sums: dict[str, str]) -> dict[str, Any]:
     with os.scandir(home / "lib") if (home / "lib").is_dir() else os.scandir(home) as entries:
         jars = [(e.name, e.stat()) for e in entries if e.name.endswith(".jar")]
     return {
-        "sums": hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest(),
+        "sums": sums_digest(sums),
         "jars": {name: [s.st_size, s.st_mtime_ns, s.st_ctime_ns] for name, s in sorted(jars)},
     }
 

@@ -357,9 +357,11 @@ def _scheduler() -> dict[str, str]:
     }
 
 
-def container_options(layout: Layout, memory_mb: int) -> str:
+def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar") -> str:
     """
     JVM options of a task or application master in a container of *memory_mb* MiB.
+
+    *path_jar* of the home names its jars; the archive must have been made with it.
 
     YARN puts its log folder in the place of ``<LOG_DIR>``.  The class path of the container begins
     with folders, which the class-data archive does not allow: ``-cp`` takes its place.
@@ -375,7 +377,7 @@ def container_options(layout: Layout, memory_mb: int) -> str:
     if layout.archive or layout.recording:
         options += [
             "-cp",
-            f"{layout.home}/path.jar:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}",
+            f"{layout.home}/{path_jar}:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}",
         ]
     return " ".join(options)
 

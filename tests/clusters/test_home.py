@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters import archive
+from harness.clusters import archive, woven
 from harness.clusters import home as homes
 from harness.clusters.home import HadoopHome, path_jar_bytes, verify
 from harness.clusters.java import Java
@@ -45,6 +45,7 @@ def source(tmp_path, monkeypatch):
     monkeypatch.delenv("HARNESS_HADOOP_HOME", raising=False)
     monkeypatch.setattr(archive, "ensure_formatted", lambda home: None)
     monkeypatch.setattr(archive, "ensure_archive", lambda home: None)
+    monkeypatch.setattr(woven, "ensure_woven", lambda home: None)
     return folder
 
 
@@ -313,12 +314,12 @@ class TestArchive:
 
     @pytest.mark.parametrize(
         ("refuses", "made"),
-        [("never", ["a/B\n@lambda-proxy x\n"]), ("lambda", ["a/B\n"]), ("a/B", [])],
+        [("never", ["a/B\n@lambda-proxy a/B x\n"]), ("lambda", ["a/B\n"]), ("a/B", [])],
         ids=["all", "no lambdas", "nothing"],
     )
     def test_dump_does_without_what_the_jvm_refuses(self, tmp_path, monkeypatch, refuses, made):
         """
-        First with lambdas, then without; a JVM that makes no archive at all is no error.
+        First with the lambdas of listed classes, then without; a JVM that makes none is no error.
         """
         launcher = tmp_path / "bin" / "java"
         launcher.parent.mkdir()
@@ -332,7 +333,8 @@ class TestArchive:
         )
         launcher.chmod(0o755)
         (tmp_path / "classes.lst").write_text("a/B\n")
-        (tmp_path / "lambdas-17.lst").write_text("@lambda-proxy x\n")
+        lambdas = "@lambda-proxy a/B x\n@lambda-proxy not/Listed x\n"
+        (tmp_path / "lambdas-17.lst").write_text(lambdas)
         (tmp_path / "home").mkdir()
         monkeypatch.setattr(archive, "SOURCE", tmp_path)
         monkeypatch.setattr(archive, "CLASS_LIST", tmp_path / "classes.lst")

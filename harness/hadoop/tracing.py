@@ -1,0 +1,94 @@
+"""
+Tracing as properties of a job: which classes its tasks run, and where they write.
+
+A traced task is a task with another class path, whose first jar holds Hadoop's classes with hooks,
+and with system properties for the recorder in them.  Nothing else of the cluster changes, so jobs
+with and without run on the same one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from harness.errors import SpecError
+from harness.hadoop import names, site
+from harness.records.trial import ClusterSpec
+
+TraceMode = Literal["spans", "units", "logs", "off"]
+MODES: tuple[TraceMode, ...] = get_args(TraceMode)
+PATH_JAR = "path-trace.jar"
+SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
+
+# What Hadoop puts there itself (MRJobConfig.DEFAULT_MAPRED_ADMIN_JAVA_OPTS), and would leave out.
+_ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
+_CLASS_PATH = "mapreduce.application.classpath"
+
+
+def task_properties(
+    mode: TraceMode,
+    layout: site.Layout,
+    spec: ClusterSpec,
+    given: Mapping[str, str],
+    *,
+    archive: str | None = None,
+    unit: int = 5,
+) -> dict[str, str]:
+    """
+    Properties to add to a job's own, *given*, so that its tasks are traced; none for logs and off.
+
+    Without options of the job's own (or of ``cluster.site``) tasks get those of *layout*, with the
+    traced classes and their *archive*, a path as nodes see it.  A job's own options stay as they
+    are: such tasks find the traced classes by ``mapreduce.application.classpath``, and start
+    without an archive.  *unit*: records of a unit.  `SpecError` where a job's options set a class
+    path, which would hide the traced classes.
+
+    >>> layout = site.Layout(site.members(1), base="/b", home="/h")
+    >>> task_properties("off", layout, ClusterSpec(), {})
+    {}
+    >>> task_properties("spans", layout, ClusterSpec(), {})["mapreduce.application.classpath"]
+    '/h/path-trace.jar'
+    """
+    if mode not in ("spans", "units"):
+        return {}
+    own = _in_use({**spec.site, **given})
+    jar = f"{layout.home}/{PATH_JAR}"
+    properties = {_CLASS_PATH: ",".join(filter(None, [jar, own.get(_CLASS_PATH)]))}
+    traced = dataclasses.replace(layout, archive=archive)
+    memory = site.container_mb(spec.node.task_memory_bytes)
+    for kind in ("map", "reduce"):
+        options, admin = f"mapreduce.{kind}.java.opts", f"mapreduce.admin.{kind}.child.java.opts"
+        if options in own:
+            _refuse_class_path(options, own[options])
+        else:
+            properties[options] = site.container_options(traced, memory, PATH_JAR)
+        before = own.get(admin, _ADMIN_DEFAULT)
+        properties[admin] = " ".join([*before.split(), *_recorder(mode, unit)])
+    return properties
+
+
+def _recorder(mode: TraceMode, unit: int) -> list[str]:
+    """Hadoop puts the attempt in the place of ``@taskid@``, YARN its folder of ``<LOG_DIR>``."""
+    return [
+        f"-Dltrace={mode}",
+        "-Dltrace.task=@taskid@",
+        f"-Dltrace.unit={unit}",
+        "-Dltrace.dir=<LOG_DIR>",
+    ]
+
+
+def _in_use(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same properties under the names that Hadoop reads."""
+    return {names.successor(name) or name: value for name, value in properties.items()}
+
+
+def _refuse_class_path(name: str, options: str) -> None:
+    words = options.split()
+    if any(w in ("-cp", "-classpath") or w.startswith("--class-path") for w in words):
+        raise SpecError(
+            f"{name} sets a class path, and traced tasks need another",
+            where=f"configuration, {name}",
+            fix="leave the class path out, or write trace: off",
+        )

@@ -1,0 +1,91 @@
+package mapreduce.harness.ltrace.record;
+
+import java.io.IOException;
+import java.util.concurrent.locks.Condition;
+import org.apache.hadoop.mapred.MapRunnable;
+import org.apache.hadoop.mapred.OutputCollector;
+import org.apache.hadoop.mapred.RecordReader;
+import org.apache.hadoop.mapred.Reporter;
+import org.apache.hadoop.mapreduce.Mapper;
+import org.apache.hadoop.mapreduce.Reducer;
+
+/**
+ * Calls that take the place of Hadoop's own, where a hook inside the callee would not do: a job's
+ * mapper may override {@code run}, and a lock's wait is nobody's class to weave.
+ *
+ * <p>Each does what the call did; its name in a class is how the weaver knows that it took its place.
+ */
+public final class Calls {
+
+    private Calls() {}
+
+    /** Does {@code mapper.run(context)}. */
+    public static <A, B, C, D> void runMapper(
+            Mapper<A, B, C, D> mapper, Mapper<A, B, C, D>.Context context)
+            throws IOException, InterruptedException {
+        int slot = beginLoop(Kind.MAP_LOOP);
+        boolean failed = true;
+        try {
+            mapper.run(context);
+            failed = false;
+        } finally {
+            endLoop(slot, failed);
+        }
+    }
+
+    /** Does {@code runner.run(reader, collector, reporter)}. */
+    public static <A, B, C, D> void runMapRunner(
+            MapRunnable<A, B, C, D> runner,
+            RecordReader<A, B> reader,
+            OutputCollector<C, D> collector,
+            Reporter reporter)
+            throws IOException {
+        int slot = beginLoop(Kind.MAP_LOOP);
+        boolean failed = true;
+        try {
+            runner.run(reader, collector, reporter);
+            failed = false;
+        } finally {
+            endLoop(slot, failed);
+        }
+    }
+
+    /** Does {@code reducer.run(context)}. */
+    public static <A, B, C, D> void runReducer(
+            Reducer<A, B, C, D> reducer, Reducer<A, B, C, D>.Context context)
+            throws IOException, InterruptedException {
+        int slot = beginLoop(Kind.REDUCE_LOOP);
+        boolean failed = true;
+        try {
+            reducer.run(context);
+            failed = false;
+        } finally {
+            endLoop(slot, failed);
+        }
+    }
+
+    /** Does {@code spillDone.await()}: the buffer is full, and nothing else waits there. */
+    public static void awaitRoom(Condition spillDone) throws InterruptedException {
+        int slot = Recorder.begin(Kind.BLOCKED);
+        long start = System.nanoTime();
+        boolean failed = true;
+        try {
+            spillDone.await();
+            failed = false;
+        } finally {
+            RecordLoop.blocked(System.nanoTime() - start);
+            Recorder.end(slot, 0, failed);
+        }
+    }
+
+    private static int beginLoop(int kind) {
+        int slot = Recorder.begin(kind);
+        RecordLoop.begin();
+        return slot;
+    }
+
+    private static void endLoop(int slot, boolean failed) {
+        RecordLoop.end();
+        Recorder.end(slot, RecordLoop.read(), failed);
+    }
+}

@@ -1,0 +1,273 @@
+package mapreduce.harness.ltrace.record;
+
+import java.io.IOException;
+
+/**
+ * The loop over records: exact sums of read and function, sampled ones of collect or write, a
+ * histogram, and the durations of units.
+ *
+ * <p>A record lasts from the entry of its read to the entry of the next. Its read ends with the exit;
+ * the rest is the function's, with what it collects or writes. One thread at a time runs the loop.
+ */
+public final class RecordLoop {
+
+    private static final SpanFile FILE = Recorder.file();
+    private static final int SAVED_EACH = 1024; // records
+    private static final long SAVED_AFTER = 1_000_000_000; // nanoseconds
+    private static final int LEAST_GAP = 33;
+    private static final int GAPS = 64; // of 33 to 96 calls, 64 in the mean
+
+    // Plain fields of one thread; others read them for a spill's details, and see them late at worst.
+    private static long records;
+    private static long readNs;
+    private static long aloneNs;
+    private static long meanwhileNs;
+    private static long meanwhile;
+    private static long functionNs;
+    private static long calls;
+    private static long callNs;
+    private static long samples;
+    private static long exactNs;
+    private static long blockedNs;
+    private static long blocks;
+    private static long units;
+    private static final long[] HISTOGRAM = new long[64];
+
+    private static Thread owner;
+    private static long savedAt;
+
+    // The record under way.
+    private static long in;
+    private static long out; // 0: no function runs
+    private static long spillingAtOut;
+    private static long blockedAtOut;
+    private static long blockedAtCall;
+
+    // A fixed gap would meet the same records, and their stalls, in every task.
+    private static int random = (int) System.nanoTime() | 1;
+    private static int gap = nextGap();
+
+    private static UnitFile unitFile;
+    private static int inUnit;
+    private static long unitStart;
+
+    /**
+     * Time during which a spill thread has been at work, up to its last change: at least 0 while none
+     * is; while one is, that time less the spill's begin (both since the anchor), which is below 0.
+     */
+    private static volatile long spilling;
+
+    // One spill runs at a time.
+    private static long recordsAtSpill;
+    private static long callsAtSpill;
+
+    private RecordLoop() {}
+
+    // the loop
+
+    /** The loop begins; so does its first unit. */
+    static void begin() {
+        owner = Thread.currentThread();
+        if (Settings.UNITS && FILE != null && unitFile == null) {
+            openUnits();
+        }
+        unitStart = System.nanoTime();
+    }
+
+    private static void openUnits() {
+        try {
+            unitFile = new UnitFile();
+        } catch (IOException why) {
+            FILE.giveUp(why);
+        }
+    }
+
+    /** A read begins, which ends the record before. Answers the time. */
+    public static long readBegins() {
+        long now = System.nanoTime();
+        if (out != 0) {
+            recordEnds(now);
+        }
+        return now;
+    }
+
+    /** The read that began at {@code start} ends; {@code more}: it has read a record. */
+    public static void readEnds(long start, boolean more) {
+        long now = System.nanoTime();
+        readNs += now - start;
+        if (more) {
+            in = start;
+            out = now;
+            spillingAtOut = Settings.REDUCE ? 0 : spilling(now);
+            blockedAtOut = blockedNs;
+            if ((++records & SAVED_EACH - 1) == 0 || now - savedAt > SAVED_AFTER) {
+                savedAt = now;
+                save();
+            }
+        }
+    }
+
+    /** There are no more records: the last one's function has ended, where it still ran. */
+    public static void end() {
+        if (out != 0) {
+            recordEnds(System.nanoTime());
+        }
+    }
+
+    private static void recordEnds(long now) {
+        long function = now - out - (blockedNs - blockedAtOut);
+        out = 0;
+        if (Settings.REDUCE) {
+            functionNs += function;
+        } else {
+            splitFunction(function, now);
+        }
+        HISTOGRAM[63 - Long.numberOfLeadingZeros(now - in | 1)]++;
+        if (Settings.UNITS && ++inUnit == Settings.UNIT) {
+            unitEnds(now);
+        }
+    }
+
+    /** The buffer blocks only while a spill runs, so blocked time is none of the time alone. */
+    private static void splitFunction(long function, long now) {
+        long spilled = spilling(now) - spillingAtOut;
+        if (spilled <= 0) {
+            aloneNs += function;
+            return;
+        }
+        long during = Math.min(function, Math.max(0, spilled - (blockedNs - blockedAtOut)));
+        meanwhileNs += during;
+        aloneNs += function - during;
+        meanwhile++;
+    }
+
+    private static void unitEnds(long now) {
+        inUnit = 0;
+        if (unitFile == null) {
+            return;
+        }
+        try {
+            unitFile.write(now - unitStart);
+            units++;
+            unitStart = now;
+        } catch (IOException why) {
+            unitFile = null;
+            FILE.giveUp(why);
+        }
+    }
+
+    // collect and write
+
+    /** A collect or a write begins. Answers the time where this call is measured, else 0. */
+    public static long callBegins() {
+        calls++;
+        if (!Settings.EXACT_WRITES && --gap != 0) {
+            return 0;
+        }
+        blockedAtCall = blockedNs;
+        return System.nanoTime();
+    }
+
+    /** The call that began at {@code start} ends; 0: it is not measured. */
+    public static void callEnds(long start) {
+        if (start == 0) {
+            return;
+        }
+        long took = System.nanoTime() - start - (blockedNs - blockedAtCall);
+        if (Settings.EXACT_WRITES) {
+            exactNs += took;
+        } else {
+            callNs += took;
+            samples++;
+            gap = nextGap();
+        }
+    }
+
+    private static int nextGap() {
+        random ^= random << 13;
+        random ^= random >>> 17;
+        random ^= random << 5;
+        return LEAST_GAP + (random & GAPS - 1);
+    }
+
+    /** The loop's thread has waited {@code ns} for room in the buffer. */
+    static void blocked(long ns) {
+        blockedNs += ns;
+        blocks++;
+    }
+
+    // spills
+
+    /** Input records read so far. */
+    static long read() {
+        return records;
+    }
+
+    /** Input records read since the spill began. */
+    static long readMeanwhile() {
+        return records - recordsAtSpill;
+    }
+
+    /** Records collected since the spill began. */
+    static long collectedMeanwhile() {
+        return calls - callsAtSpill;
+    }
+
+    static void spillBegins() {
+        recordsAtSpill = records;
+        callsAtSpill = calls;
+        spilling = spilling - sinceAnchor(System.nanoTime());
+    }
+
+    static void spillEnds() {
+        spilling = spilling(System.nanoTime());
+    }
+
+    private static long spilling(long now) {
+        long clock = spilling;
+        return clock >= 0 ? clock : clock + sinceAnchor(now);
+    }
+
+    private static long sinceAnchor(long now) {
+        return FILE == null ? 0 : now - FILE.anchor;
+    }
+
+    // keeping
+
+    /** Write the sums into the file, where this thread runs the loop. */
+    static void saveMine() {
+        if (Thread.currentThread() == owner) {
+            save();
+        }
+    }
+
+    /** Write the sums into the file. */
+    public static void save() {
+        if (FILE == null) {
+            return;
+        }
+        FILE.sum(0, records);
+        FILE.sum(1, readNs);
+        FILE.sum(2, aloneNs);
+        FILE.sum(3, meanwhileNs);
+        FILE.sum(4, meanwhile);
+        FILE.sum(5, calls);
+        FILE.sum(6, callNs);
+        FILE.sum(7, samples);
+        FILE.sum(8, exactNs);
+        FILE.sum(9, units);
+        FILE.sum(10, inUnit);
+        FILE.sum(11, blockedNs);
+        FILE.sum(12, blocks);
+        FILE.sum(13, unitFile == null ? 0 : unitFile.size());
+        FILE.sum(14, LEAST_GAP - 1 + GAPS / 2);
+        FILE.sum(15, functionNs);
+        FILE.histogram(HISTOGRAM);
+    }
+
+    static void closeUnits() throws IOException {
+        if (unitFile != null) {
+            unitFile.cut();
+        }
+    }
+}

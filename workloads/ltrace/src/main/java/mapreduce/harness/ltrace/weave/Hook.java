@@ -1,0 +1,78 @@
+package mapreduce.harness.ltrace.weave;
+
+import static net.bytebuddy.matcher.ElementMatchers.isAbstract;
+import static net.bytebuddy.matcher.ElementMatchers.isBridge;
+import static net.bytebuddy.matcher.ElementMatchers.named;
+import static net.bytebuddy.matcher.ElementMatchers.not;
+import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
+
+import net.bytebuddy.asm.Advice;
+import net.bytebuddy.asm.AsmVisitorWrapper;
+import net.bytebuddy.asm.MemberSubstitution;
+import net.bytebuddy.description.method.MethodDescription;
+import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.matcher.ElementMatcher;
+import net.bytebuddy.pool.TypePool;
+
+/**
+ * One place in Hadoop's code.
+ *
+ * @param owner the class
+ * @param method its method
+ * @param arguments how many that one takes, which tells overloads apart
+ * @param kind what its span is; 0: it records something else
+ * @param advice what is put into the method, or {@code null}: a call in it is replaced
+ * @param callee method whose call is replaced
+ * @param replacement method of {@code Calls} that takes its place
+ */
+record Hook(
+        String owner,
+        String method,
+        int arguments,
+        int kind,
+        Class<?> advice,
+        String callee,
+        String replacement) {
+
+    // Our classes are described, not looked into by reflection: that would load Hadoop's classes.
+    private static final String CALLS = "mapreduce.harness.ltrace.record.Calls";
+
+    /** Which methods of the owner this is about: one, or it is not the Hadoop that we know. */
+    ElementMatcher.Junction<MethodDescription> matcher() {
+        return named(method)
+                .and(takesArguments(arguments))
+                .and(not(isAbstract()))
+                .and(not(isBridge()));
+    }
+
+    /** What changes the owner's bytes; {@code advices} finds the bytes of our own classes. */
+    AsmVisitorWrapper visitor(TypePool types, ClassFileLocator advices) {
+        return advice == null ? substitution(types) : advice(types, advices);
+    }
+
+    private AsmVisitorWrapper advice(TypePool types, ClassFileLocator advices) {
+        return Advice.withCustomMapping()
+                .bind(KindOf.class, kind)
+                .to(types.describe(advice.getName()).resolve(), advices)
+                .on(matcher());
+    }
+
+    private AsmVisitorWrapper substitution(TypePool types) {
+        MethodDescription target =
+                types.describe(CALLS)
+                        .resolve()
+                        .getDeclaredMethods()
+                        .filter(named(replacement))
+                        .getOnly();
+        return MemberSubstitution.relaxed()
+                .method(named(callee).and(takesArguments(target.getParameters().size() - 1)))
+                .replaceWith(target)
+                .on(matcher());
+    }
+
+    @Override
+    public String toString() {
+        String name = owner + "." + method + " with " + arguments + " arguments";
+        return callee == null ? name : callee + " in " + name;
+    }
+}
