@@ -27,6 +27,7 @@ RUMEN = "org.apache.hadoop.tools.rumen.TraceBuilder"
 
 MAPS, REDUCES, HOSTS = 19_000, 1_000, 200
 REPEATS = 5
+COUNTERS = re.compile(rb'"counters":\{.*?\]\}\]\}')
 
 # The process says its own peak.
 OURS = """
@@ -34,6 +35,8 @@ import resource, sys
 from harness.parsing.jobhistory import read_job
 with open(sys.argv[1], "rb", buffering=1 << 18) as lines:
     job = read_job(lines, sys.argv[1])
+for attempt in job.attempts if sys.argv[2] == "counters" else ():
+    dict(attempt.counters.items())
 print(len(job.attempts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
@@ -65,7 +68,11 @@ def histories(folder: Path) -> dict[str, Path]:
 
 
 def lines(rng: random.Random) -> Iterator[bytes]:
-    """Lines of the recorded job, its tasks replaced by many."""
+    """
+    Lines of the recorded job, its tasks replaced by many.
+
+    A task repeats the counters of its attempt, as in every history that was recorded.
+    """
     recorded = [line for line in RECORDED.read_bytes().splitlines(keepends=True) if line.strip()]
     job, tasks = [], {b"m": [], b"r": []}
     for line in recorded[2:]:
@@ -80,8 +87,14 @@ def lines(rng: random.Random) -> Iterator[bytes]:
         yield counted(line) + b"\n"
     for kind, number in ((b"m", MAPS), (b"r", REDUCES)):
         for at in range(number):
-            for line in tasks[kind]:
-                yield varied(line, kind, at, rng) + b"\n"
+            told = b""
+            for recorded_line in tasks[kind]:
+                line = varied(recorded_line, kind, at, rng)
+                if line.startswith(b'{"type":"TASK_FINISHED"'):
+                    line = COUNTERS.sub(lambda _, told=told: told, line)
+                elif found := COUNTERS.search(line):
+                    told = found[0]
+                yield line + b"\n"
     yield counted(end) + b"\n"
 
 
@@ -106,22 +119,27 @@ def varied(line: bytes, kind: bytes, at: int, rng: random.Random) -> bytes:
 
 
 def compare(form: str, path: Path, folder: Path) -> None:
-    theirs, ours = [], []
+    theirs, ours, deep = [], [], []
     for _ in range(REPEATS):
         theirs.append(rumen(path, folder))
         ours.append(harness(path))
+        deep.append(harness(path, "counters"))
     ratio = statistics.median(t for t, _ in theirs) / statistics.median(t for t, _ in ours)
     print(f"{form}: {path.stat().st_size / 1e6:.0f} MB, {MAPS + REDUCES} tasks, {REPEATS} times")
-    for name, runs in (("Rumen", theirs), ("harness", ours)):
+    for name, runs in (
+        ("Rumen", theirs),
+        ("harness", ours),
+        ("and the numbers of all counters", deep),
+    ):
         times, peak = sorted(t for t, _ in runs), max(mb for _, mb in runs)
         shown = f"{times[0]:.2f} to {times[-1]:.2f}"
         print(f"  {name:8} median {statistics.median(times):.2f} s ({shown}), peak {peak} MiB")
     print(f"  Rumen takes {ratio:.1f} times as long")
 
 
-def harness(path: Path) -> tuple[float, int]:
+def harness(path: Path, what: str = "job") -> tuple[float, int]:
     began = time.monotonic()
-    attempts, peak = run(sys.executable, "-c", OURS, path).split()
+    attempts, peak = run(sys.executable, "-c", OURS, path, what).split()
     assert int(attempts) == MAPS + REDUCES
     return time.monotonic() - began, int(peak)
 

@@ -16,6 +16,8 @@ sort are the container's.
 
 from __future__ import annotations
 
+import gc
+
 from collections.abc import Iterable, Iterator
 from functools import partial
 from io import BufferedIOBase, IOBase
@@ -40,6 +42,16 @@ def read_job(lines: Iterable[bytes], source: str) -> JobTrace:
     (the job ended before them).  A history that is cut, foreign or contradictory is `ParseError`
     with *source* and, where there is one, the line or (binary) the byte at which the event begins.
     """
+    collecting = gc.isenabled()
+    gc.disable()  # Nothing here refers to itself, and there is much of it to look through.
+    try:
+        return _read(lines, source)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read(lines: Iterable[bytes], source: str) -> JobTrace:
     pieces = iter(lines)
     first, second, rest = _head(pieces)
     text = Source(source)

@@ -70,6 +70,7 @@ class Layout:
     def event(self, data: bytes, at: int) -> tuple[str, Mapping[str, Any] | None, int]:
         """Type of the event at *at*, its fields if it tells anything, and where it ends."""
         kind, at = self._kind.read(data, at)
+        self._sets.learning = not kind.startswith("JOB_")  # The job's own come once.
         if kind not in READ:
             return kind, None, self._body.skip(data, at)
         values, at = self._body.read(data, at)

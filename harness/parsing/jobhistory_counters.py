@@ -98,6 +98,7 @@ class Sets:
     """Sets of counters that were met in a history whose numbers are written as *number* says."""
 
     def __init__(self, number: Number) -> None:
+        self.learning = True
         self._number = number
         self._known: list[tuple[re.Pattern[bytes], Names]] = []
         self._tried = self._waiting = 0
@@ -123,17 +124,19 @@ class Sets:
 
     def _end(self, data: bytes, at: int) -> int:
         """Position behind a known set, whose names stand in front then."""
-        for place, (pattern, _) in enumerate(self._known):
+        known = self._known
+        for pattern, names in known:
             found = pattern.match(data, at)
             if found is not None:
-                if place:
-                    self._known.insert(0, self._known.pop(place))
+                if names is not known[0][1]:
+                    known.remove((pattern, names))
+                    known.insert(0, (pattern, names))
                 return found.end()
         return 0
 
     def learn(self, raw: bytes, names: Sequence[str], between: Callable[[], list[bytes]]) -> None:
         """Read sets like *raw*, which has these *names*, quickly from now on."""
-        if self._tried == _SETS or len(raw) > _LONGEST_SET:
+        if not self.learning or self._tried == _SETS or len(raw) > _LONGEST_SET:
             return
         self._tried += 1
         learnt = Names(index_of(names), between(), self._number)

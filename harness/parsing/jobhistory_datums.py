@@ -20,6 +20,9 @@ from harness.parsing.jobhistory_counters import Number, Sets, name_of
 _NEAR = 8
 _SHORT = 64
 
+# Lists may have so many numbers; Hadoop's have twelve.
+_MANY = 32
+
 _TEXT, _LONG = "string", "long"
 _COUNTER = [("name", _TEXT), ("displayName", _TEXT), ("value", _LONG)]
 _GROUP = [("name", _TEXT), ("displayName", _TEXT), ("counts", [_COUNTER])]
@@ -78,7 +81,7 @@ def field(name: str, kind: Any, raw: bytes, job: str) -> bytes:
         return _text(name, raw, job)
     if known in ("int", "long"):
         return _time(len(raw)) if name else _NUMBER
-    if known in (["int"], ["long"]) and (count := read_long(raw, 0)[0]) > 0:
+    if known in (["int"], ["long"]) and 0 < (count := read_long(raw, 0)[0]) <= _MANY:
         return re.escape(_count(count)) + _NUMBER * count + rb"\x00"
     return re.escape(raw)
 
@@ -87,8 +90,10 @@ def _text(name: str, raw: bytes, job: str) -> bytes:
     size, at = read_long(raw, 0)
     if name == "attemptId":
         return re.escape(raw[:at]) + _attempt(raw[at:], job)
-    if name == "containerId" or size >= _SHORT:
-        return re.escape(raw[:at]) + (b"([ -~]{%d})" if name else b".{%d}") % size
+    if name == "containerId" and size < _SHORT:
+        return re.escape(raw[:at]) + b"([ -~]{%d})" % size
+    if size >= _SHORT:
+        return re.escape(raw[:at]) + b".{%d}" % size
     sizes = range(max(0, size - _NEAR), min(_SHORT, size + _NEAR + 1))
     one = b"[ -~]" if name else b"."
     near = b"|".join(re.escape(_count(n)) + one + b"{%d}" % n for n in sizes)

@@ -148,8 +148,8 @@ def _patterns(event: Event, job: str) -> tuple[bytes, ...]:
         "any": _ANY,
         "text": f"({_ANY})",
         "time": f"({_TIME})",
-        "int": f"-?{_LONG}",
-        "ints": rf"\[{','.join([f'-?{_LONG}'] * len(splits))}\]"
+        "int": f"-?+{_LONG}",
+        "ints": rf"\[{','.join([f'-?+{_LONG}'] * len(splits))}\]"
         if isinstance(splits, list)
         else "",
         "attempt": f"(attempt{job[3:]}_{event.type[0].lower()}_[0-9]{{1,10}}_[0-9]{{1,10}})",

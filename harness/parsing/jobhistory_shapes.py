@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ from harness.records.trace import TaskKind
 
 # How many shapes are learnt of each type: a history whose every event is new stays slow.
 _SHAPES = 8
-_LONGEST_SHAPE = 65536
+_SHAPES_OF_ALL = 128  # types there may be as many as the schema in the file has names
+_LONGEST_SHAPE = 1 << 14
 
 # What is taken of an event, in its order, which is that of both forms.
 _STARTED = ("attemptId", "startTime", "trackerName", "containerId", "locality")
@@ -66,7 +68,7 @@ class Shapes:
     ) -> None:
         self.readers: dict[bytes, Reader] = {}
         self._job, self._sets, self._whole, self._text = job, sets, whole, text
-        self._tried: dict[str, int] = {}
+        self._tried = Counter[str]()
         self._known: dict[str, list[Shape]] = {}
 
     def learn(
@@ -78,10 +80,10 @@ class Shapes:
         They begin with *begin*; *patterns* gives one regular expression, or those of what stands
         before and behind the counters.
         """
-        tries = self._tried.get(kind, 0)
-        if tries == _SHAPES or len(raw) > _LONGEST_SHAPE:
+        tried = self._tried
+        if tried[kind] >= _SHAPES or tried.total() >= _SHAPES_OF_ALL or len(raw) > _LONGEST_SHAPE:
             return
-        self._tried[kind] = tries + 1
+        tried[kind] += 1
         found = [re.compile(pattern, re.DOTALL) for pattern in patterns()]
         if len(found) not in (1, 2):
             return

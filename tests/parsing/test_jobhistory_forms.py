@@ -7,13 +7,13 @@ import re
 import tracemalloc
 
 from contextlib import suppress
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from unittest.mock import Mock, patch
 
 import pytest
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
@@ -219,6 +219,23 @@ class TestQuickly:
         """
         assert answer(damaged(whole, flips, cuts)) == slowly(damaged(whole, flips, cuts))
 
+    @pytest.mark.parametrize(
+        "field", ["hostname", "trackerName", "containerId", "rackname", "splitLocations"]
+    )
+    @settings(max_examples=15)
+    @given(sizes=st.lists(st.integers(0, 90), min_size=2, max_size=5), is_binary=st.booleans())
+    def test_texts_of_any_size(self, field, sizes, is_binary):
+        """
+        Texts shorter or longer than those before them are read whole.
+        """
+        size = cycle(sizes)
+        other = re.sub(
+            rb'("%s":")[^"]*' % field.encode(), lambda m: m[1] + b"t" * next(size), LARGE
+        )
+        whole = binary(other) if is_binary else other
+
+        assert answer(whole) == slowly(whole) == read(other)
+
     @given(st.integers(0, 10**6), st.sampled_from(b'0123456789-",:{}[] \\.\x00\x7f\xff'))
     def test_one_other_byte(self, at, byte):
         """
@@ -285,6 +302,22 @@ def chain(length):
 
 class TestForeignSchemas:
     """A schema in a file is somebody else's."""
+
+    def test_types_without_end(self):
+        """
+        Of thousands of types that tell nothing a few are learnt, and all are passed.
+        """
+        names = [f"T{n}" for n in range(3000)]
+        head = schema(jobid="string").replace(b'"TASK_STARTED"', json.dumps(names).encode()[1:-1])
+        events = b"".join(number(n + 1) + number(0) + text("j") for n in range(3000))
+
+        with (
+            patch.object(jobhistory_shapes.re, "compile", wraps=re.compile) as compiled,
+            pytest.raises(ParseError, match="no event tells JOB_SUBMITTED"),
+        ):
+            read(head + events * 3)
+
+        assert 0 < compiled.call_count <= 200
 
     @pytest.mark.parametrize(
         ("kind", "message"),
