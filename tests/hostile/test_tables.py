@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 
+from random import Random
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ from harness.errors import DataError
 from harness.records.trace import JobTrace
 from harness.store import pages, tables
 from harness.store.files import read_file
+from tests.hostile.hunt import time_limit
 
 MIB = 2**20
 TEXTS = ("job_id", "attempt_id", "scope", "name")
@@ -226,6 +229,43 @@ class TestPages:
 
         with pytest.raises(DataError, match="do not make up its rows"):
             counters(tmp_path / "x.parquet", lie)
+
+
+HONEST = [
+    written(table()),
+    written(table(5, name=["a", None, "b" * 300, "", "c"])),
+    written(table(2000, name=[f"counter {n}" for n in range(2000)])),
+]
+
+
+def damaged(random):
+    """
+    An honest file with some bytes of its headers or its footer replaced by what steers a reader.
+    """
+    changed = bytearray(random.choice(HONEST))
+    ends = _ending(changed)
+    for _ in range(random.choice((1, 1, 2, 5))):
+        first = 4 if random.random() < 0.3 else len(changed) - ends
+        value = random.choice((random.randrange(256), 0, 0xFF, 0x80, 0x19, 0x1C, 0xF9))
+        changed[random.randrange(first, len(changed))] = value
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(40_000, marks=pytest.mark.long)])
+def test_damaged_headers_are_read_or_refused(tmp_path, count):
+    """
+    Whatever a header or a footer claims, the answer is rows or the documented error, at once.
+    """
+    found = set()
+    for number in range(count):
+        with time_limit():
+            try:
+                counters(tmp_path / "x.parquet", damaged(Random(f"headers {number}")))
+                found.add("rows")
+            except DataError as error:
+                found.add("error" if len(str(error)) < 1000 else "endless error")
+
+    assert found == {"rows", "error"}
 
 
 class TestWriting:
