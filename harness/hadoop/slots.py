@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from harness.errors import SpecError
+from harness.hadoop.properties import job_config
 from harness.hadoop.site import (
     ALLOCATION_STEP_MB,
     block_bytes,
@@ -67,6 +68,7 @@ def refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str
             found += _memory_refusals(kind, cluster, properties)
             found += _slot_refusals(kind, cluster, properties)
         found += _sort_refusals(properties)
+        found += _model_refusals(properties, found)
     except SpecError as error:
         found.append(f"{error.what}: {error.fix}" if error.fix else error.what)
     return found
@@ -138,6 +140,16 @@ def _sort_refusals(properties: Mapping[str, str]) -> list[str]:
         return []
     fits = f"a map's heap of {heap:.0f} MiB has room for one array of {room:.0f} MiB"
     return [f"{name} = {buffer} does not fit, {fits}: lower it, or raise cluster.node.task_memory"]
+
+
+def _model_refusals(properties: Mapping[str, str], found: list[str]) -> list[str]:
+    """Say what models cannot read: after all trials it would come too late."""
+    try:
+        job_config(properties)
+    except SpecError as error:
+        name = error.what.partition(" ")[0]
+        return [] if any(name in reason for reason in found) else [error.what]
+    return []
 
 
 def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:

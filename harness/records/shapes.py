@@ -221,8 +221,8 @@ def hadoop_text(node: Scalar, name: str = "") -> str:
         return str(value).lower()
     if _SIZE.fullmatch(node.text.strip()):
         if name.endswith((".mb", "-mb")):
-            whole = parse_bytes(node.text) / MIB
-            raise ValueError(f"'{node.text}' for a number of MiB; write {whole:g}")
+            whole = max(1, round(parse_bytes(node.text) / MIB))
+            raise ValueError(f"'{node.text}' for a number of MiB; write {whole}")
         return str(parse_bytes(node.text))
     return _printable(node.text)
 

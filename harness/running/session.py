@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -21,9 +22,10 @@ from typing import Any
 from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
+from harness.clusters.state import clusters_folder
 from harness.errors import DataError, MachineError, ParseError, SpecError
 from harness.hadoop.names import is_known, is_own, objection, resembling
-from harness.hadoop.site import AM_MEMORY_MB
+from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective, refusals
 from harness.models import MODELS
 from harness.parsing import jobhistory
@@ -44,6 +46,7 @@ from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
+LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
@@ -94,6 +97,7 @@ class Session:
         """All trials with what the newest run of the experiment holds of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
         self._warn()
+        self._warn_of_lacks()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -103,6 +107,7 @@ class Session:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
         self._refuse_too_large()
+        self._refuse_too_much_input()
         self._warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
@@ -166,9 +171,38 @@ class Session:
                     fix="lower cluster.workers, cluster.node.task_memory or the slots",
                 )
 
+    def _refuse_too_much_input(self) -> None:
+        """Raise `MachineError` for an input that has no room on the disk of the clusters."""
+        free = shutil.disk_usage(clusters_folder()).free
+        for cell in expand(self.experiment):
+            size = cell.workload.input_bytes
+            needed = size * int(client_properties(cell.cluster)["dfs.replication"])
+            if needed > free:
+                raise MachineError(
+                    f"an input of {format_bytes(size)} takes {format_bytes(needed)} with its"
+                    f" replicas, and {format_bytes(free)} are free",
+                    where=str(clusters_folder()),
+                    fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
+                )
+
     def _warn(self) -> None:
+        """Tell before anything is started what will not be what its author expects."""
         self._warn_of_names()
         self._warn_of_contention()
+        least = min(cell.workload.input_bytes for cell in expand(self.experiment))
+        if least < LEAST_INPUT:
+            self.talk.say(
+                f"warning: an input of {format_bytes(least)} tells nothing but how long tasks take"
+                " to start; a number without a unit is bytes: write 32 MiB"
+            )
+
+    def _warn_of_lacks(self) -> None:
+        """Say in a plan, which may be for another machine, what this one would refuse to run."""
+        for refuse_it in (self._refuse_too_large, self._refuse_too_much_input):
+            try:
+                refuse_it()
+            except MachineError as error:
+                self.talk.say(f"warning: {error.what}: this machine will not run it")
 
     def _warn_of_names(self) -> None:
         """Tell of properties that begin as Hadoop's do and that it does not know."""

@@ -171,3 +171,21 @@ def test_more_workers_than_a_machine_starts_are_refused():
     assert refusals(spec(workers=100_000), {}) == [
         "cluster.workers = 100000 is more than 200: lower it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("mapreduce.job.reduces", "-1", "a whole number from 0"),
+        ("mapreduce.job.reduce.slowstart.completedmaps", "1.5", "a share from 0 to 1"),
+        ("mapreduce.map.output.compress", "yes", "true or false"),
+    ],
+)
+def test_what_models_cannot_read_is_refused_before_it_is_measured(name, value, told):
+    """
+    It would be found out by the prediction, when all trials are done.
+    """
+    (reason,) = refusals(spec(), {name: value})
+
+    assert name in reason
+    assert told in reason

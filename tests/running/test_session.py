@@ -87,6 +87,28 @@ class TestMeasure:
 
         assert clusters.running == 0
 
+    def test_more_than_the_disk_holds_is_refused(self, session, clusters):
+        """
+        An input that has no room is refused before anything is started; a plan only tells it.
+        """
+        s = session(overrides=["workloads.0.input=900 TiB"])
+
+        with pytest.raises(MachineError, match=r"900 TiB takes 1800 TiB with its replicas, and"):
+            s.measure()
+        s.plan()
+
+        assert clusters.running == 0
+        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
+    def test_a_size_without_its_unit_is_told(self, session):
+        """
+        32 are bytes, and hardly anybody means them.
+        """
+        s = session(overrides=["workloads.0.input=32"])
+        s.plan()
+
+        assert [x for x in s.talk.lines if x.startswith("warning: an input of 32 B tells nothing")]
+
     def test_runs_the_whole_plan(self, session):
         """
         Every trial of the plan is done, in its order, and the run says what it is.
