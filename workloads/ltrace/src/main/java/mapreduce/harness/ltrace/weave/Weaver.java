@@ -41,7 +41,7 @@ public final class Weaver {
                     "Settings", "SpanFile", "Trace", "UnitFile");
 
     // Equal classes give equal jars, in every time zone.
-    private static final LocalDateTime ENTRY_TIME = LocalDateTime.of(1980, 1, 1, 0, 0);
+    private static final LocalDateTime ENTRY_TIME = LocalDateTime.of(1980, 2, 1, 0, 0);
 
     private final ClassFileLocator classes;
     private final TypePool types;

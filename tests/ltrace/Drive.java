@@ -1,0 +1,131 @@
+package mapreduce.harness.ltrace.record;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+
+/** Drives the recorder as the hooks do; tests/ltrace/test_recorder.py starts it. */
+public final class Drive {
+
+    private static final ThreadMXBean THREADS =
+            (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    private Drive() {}
+
+    public static void main(String[] args) throws Exception {
+        switch (args[0]) {
+            case "spans" -> spans();
+            case "loop" -> loop(Integer.parseInt(args[1]));
+            case "spill" -> spill();
+            case "hang" -> hang();
+            case "many" -> many(Integer.parseInt(args[1]));
+            case "allocation" -> allocation();
+            default -> throw new IllegalArgumentException(args[0]);
+        }
+        System.out.println("alive");
+    }
+
+    private static void spans() throws InterruptedException {
+        int main = Recorder.begin(Kind.MAIN);
+        Thread.currentThread().interrupt(); // as Hadoop does with its threads
+        int visit = Recorder.beginWithText(Kind.VISIT, "worker1:13562");
+        int segment = Recorder.beginSegment("attempt_1_0001_m_000002_0", 100, 200, true);
+        Recorder.end(segment, 100, false);
+        Recorder.end(visit, 0, true);
+        Recorder.countFiles();
+        int merge = Recorder.beginWithNumbers(Kind.MERGE);
+        int file = Recorder.begin(Kind.WRITE_FILE);
+        Recorder.end(file, 0, false);
+        Recorder.awaitSize(file);
+        Recorder.closedFile(7, 70);
+        Recorder.closedFile(1, 10);
+        Recorder.number(merge, 0, Recorder.recordsWritten());
+        Recorder.number(merge, 1, Recorder.bytesWritten());
+        Recorder.end(merge, 2, false);
+        Recorder.waited(Kind.WAIT_MEMORY, Recorder.now(), Recorder.cpu());
+        Recorder.waited(Kind.WAIT_MEMORY, Recorder.now() - 5_000_000, Recorder.cpu());
+        Recorder.moment(Kind.STALL, 4096);
+        Thread.interrupted();
+        Thread other = new Thread(() -> Trace.end(Trace.begin("host to device"), 64), "Gerät");
+        other.start();
+        other.join();
+        Recorder.end(main, 0, false);
+    }
+
+    /** Records of 2 ms, read in 1 ms; each collects twice. */
+    private static void loop(int records) throws InterruptedException {
+        int slot = Recorder.begin(Kind.MAP_LOOP);
+        RecordLoop.begin();
+        for (int i = 0; i < records; i++) {
+            read(true);
+            RecordLoop.callEnds(RecordLoop.callBegins());
+            Thread.sleep(2);
+            RecordLoop.callEnds(RecordLoop.callBegins());
+        }
+        read(false);
+        RecordLoop.end();
+        Recorder.end(slot, records, false);
+    }
+
+    private static void read(boolean more) throws InterruptedException {
+        long start = RecordLoop.readBegins();
+        Thread.sleep(1);
+        RecordLoop.readEnds(start, more);
+    }
+
+    /** A record of 30 ms: 10 alone, 10 beside a spill, 10 blocked; one of 10 ms after it. */
+    private static void spill() throws InterruptedException {
+        RecordLoop.begin();
+        read(true);
+        Thread.sleep(10);
+        int slot = Recorder.beginSpill(5, 3);
+        Thread.sleep(10);
+        long start = System.nanoTime();
+        Thread.sleep(10);
+        RecordLoop.blocked(System.nanoTime() - start);
+        Recorder.closedFile(5, 50);
+        Recorder.endSpill(slot, 5, false);
+        read(true);
+        Thread.sleep(10);
+        read(false);
+        RecordLoop.end();
+    }
+
+    private static void hang() throws InterruptedException {
+        Recorder.begin(Kind.MAIN);
+        Recorder.end(Recorder.begin(Kind.TASK), 1, false);
+        Recorder.begin(Kind.MAP_LOOP);
+        RecordLoop.begin();
+        for (int i = 0; i < 2048 + 3; i++) {
+            RecordLoop.readEnds(RecordLoop.readBegins(), true);
+        }
+        System.out.println("ready");
+        Thread.sleep(600_000);
+    }
+
+    private static void many(int spans) {
+        for (int i = 0; i < spans; i++) {
+            Recorder.end(Recorder.begin(Kind.SORT), i, false);
+        }
+    }
+
+    private static void allocation() {
+        work(20_000); // the compiler's own work, and the chunk of this thread
+        long before = THREADS.getCurrentThreadAllocatedBytes();
+        long after = THREADS.getCurrentThreadAllocatedBytes();
+        long measuring = after - before;
+        before = THREADS.getCurrentThreadAllocatedBytes();
+        work(1_000_000);
+        after = THREADS.getCurrentThreadAllocatedBytes();
+        System.out.println(after - before - measuring);
+    }
+
+    private static void work(int records) {
+        for (int i = 0; i < records; i++) {
+            RecordLoop.readEnds(RecordLoop.readBegins(), true);
+            RecordLoop.callEnds(RecordLoop.callBegins());
+            if (i % 8 == 0) {
+                Recorder.end(Recorder.begin(Kind.SORT), i, false);
+            }
+        }
+    }
+}

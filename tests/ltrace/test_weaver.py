@@ -1,0 +1,163 @@
+"""
+Tests for the tracer's weaver and agent, workloads/ltrace, on the jars of the Hadoop home.
+"""
+
+import subprocess
+
+import pytest
+
+from harness.clusters import home as homes
+from harness.clusters import woven
+from harness.clusters.home import HadoopHome
+from tests.ltrace.spanfile import read_spans
+
+LIMIT_S = 120
+SORT = 12
+
+
+@pytest.fixture(scope="session")
+def home():
+    """
+    The Hadoop home that `make setup` made.
+    """
+    return HadoopHome.find()
+
+
+@pytest.fixture
+def weave(java, tmp_path):
+    """
+    A function that runs the weaver.
+    """
+
+    def run(*arguments, zone="UTC"):
+        return subprocess.run(
+            [java.launcher, f"-Duser.timezone={zone}", "-jar", homes.TRACER, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+
+    return run
+
+
+@pytest.fixture
+def spoiled(java, home, tmp_path):
+    """
+    A home's jars, of which one is another's: its sort has other arguments, its task no main.
+    """
+    classes, lib = tmp_path / "classes", tmp_path / "lib"
+    sources = {
+        "org.apache.hadoop.util.QuickSort": "public void sort(int left) {}",
+        "org.apache.hadoop.mapred.YarnChild": "",
+    }
+    files = []
+    for name, body in sources.items():
+        package, _, simple = name.rpartition(".")
+        files.append(tmp_path / f"{simple}.java")
+        files[-1].write_text(f"package {package}; public class {simple} {{ {body} }}")
+    subprocess.run([java.home / "bin" / "javac", "-d", classes, *files], check=True)
+    lib.mkdir()
+    for jar in (home.path / "lib").glob("*.jar"):
+        (lib / jar.name).symlink_to(jar)
+    jar_argv = [java.home / "bin" / "jar", "-c", "-f", lib / "a-first.jar", "-C", classes, "."]
+    subprocess.run(jar_argv, check=True)
+    return lib
+
+
+@pytest.fixture(scope="session")
+def sort_classes(compiled, home):
+    """
+    The program `Sort`.
+    """
+    return compiled("Sort", home.path_jar)
+
+
+def sort(java, *options):
+    """
+    Run the program with some options; answers what it says.
+    """
+    return subprocess.run(
+        [java.launcher, *options, "Sort"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    ).stdout
+
+
+class TestWeaver:
+    def test_same_each_time(self, weave, home, tmp_path):
+        """
+        Equal jars give equal bytes, wherever and whenever: those of the home among them.
+        """
+        jars = [tmp_path / "one.jar", tmp_path / "other.jar"]
+        for jar, zone in zip(jars, ("UTC", "Asia/Tokyo"), strict=True):
+            assert weave(home.path / "lib", jar, zone=zone).returncode == 0
+
+        assert {jar.read_bytes() for jar in jars} == {(home.path / homes.WOVEN).read_bytes()}
+
+    def test_missing_hooks_are_named(self, weave, spoiled, tmp_path):
+        """
+        All hooks without a place are named at once, and nothing is woven.
+        """
+        done = weave(spoiled, tmp_path / "out.jar")
+
+        assert (done.returncode, done.stderr.splitlines(), (tmp_path / "out.jar").exists()) == (
+            1,
+            [
+                "missing: org.apache.hadoop.mapred.YarnChild.main with 1 arguments: no such method",
+                "missing: org.apache.hadoop.util.QuickSort.sort with 4 arguments: no such method",
+            ],
+            False,
+        )
+
+    def test_check(self, home, spoiled, monkeypatch):
+        """
+        The jars of the home lack nothing; others lack what the check says.
+        """
+        other = HadoopHome(spoiled.parent, home.java, home.sums)
+
+        assert woven.missing_hooks(home) == []
+        assert [line.split(" ")[0].rpartition(".")[2] for line in woven.missing_hooks(other)] == [
+            "main",
+            "sort",
+        ]
+
+
+class TestWovenClasses:
+    @pytest.mark.parametrize("agent", [False, True], ids=["woven", "agent"])
+    def test_hooks_record(self, java, home, sort_classes, tmp_path, agent):
+        """
+        The same hooks record the same, woven before or put in at start.
+        """
+        jar = home.path_jar if agent else home.trace_path_jar
+        options = [f"-javaagent:{homes.TRACER}"] if agent else []
+        recording = ["-Dltrace=spans", f"-Dltrace.dir={tmp_path}"]
+        out = sort(java, *options, *recording, "-cp", f"{jar}:{sort_classes}")
+        found = read_spans(tmp_path / "ltrace.spans")
+
+        assert (out, [(s.kind, s.amount) for s in found.spans]) == ("[1, 2, 3]\n", [(SORT, 3)])
+
+    def test_archive_is_used(self, java, home, sort_classes):
+        """
+        Traced tasks get our classes and Hadoop's woven ones out of the archive.
+        """
+        if home.archive is None:
+            pytest.skip("this JDK makes no archive")
+
+        out = sort(
+            java,
+            "-Xshare:on",
+            f"-XX:SharedArchiveFile={home.tasks_archive}",
+            "-Xlog:class+load",
+            "-Dltrace=spans",
+            "-Dltrace.dir=/nowhere",
+            "-cp",
+            f"{home.trace_path_jar}:{sort_classes}",
+        )
+        wanted = ("org.apache.hadoop.util.QuickSort ", "mapreduce.harness.ltrace.record.Recorder ")
+        sources = [line.partition(" source: ")[2] for line in out.splitlines()
+                   if any(f" {name}" in line for name in wanted)]  # fmt: skip
+
+        assert sources == ["shared objects file"] * 2
