@@ -36,8 +36,11 @@ class _Halves(dict[bytes, int]):
     """Numbers in bytes of seven bits, without their sign; kept, for their upper halves repeat."""
 
     def __missing__(self, raw: bytes) -> int:
-        value = sum((byte & 127) << 7 * place for place, byte in enumerate(raw))
-        if len(self) < 1 << 15:
+        if len(raw) > 2:
+            value = self[raw[:2]] | self[raw[2:]] << 14
+        else:
+            value = sum((byte & 127) << 7 * place for place, byte in enumerate(raw))
+        if len(raw) <= 2 or len(self) < 1 << 15:
             self[raw] = value
         return value
 
