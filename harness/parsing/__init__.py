@@ -17,6 +17,7 @@ from harness.parsing.jobconf import read_properties
 from harness.parsing.jobhistory import read_job
 from harness.parsing.ltrace import read_ltrace
 from harness.parsing.machine import read_machine
+from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.speed_probe import read_speed
 from harness.parsing.units import read_units
 
@@ -27,6 +28,7 @@ PARSERS: dict[str, Callable[..., Any]] = {
     "jobhistory": read_job,
     "ltrace": read_ltrace,
     "machine": read_machine,
+    "shuffle_log": read_shuffle_log,
     "speed_probe": read_speed,
     "units": read_units,
 }

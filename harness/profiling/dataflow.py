@@ -153,22 +153,39 @@ def _combine_bytes(combined: Sequence[Task]) -> Statistic | None:
         update={
             "value": root,
             "spread": twice.spread / (2 * root) if root else 0.0,
+            "nodes": {host: math.sqrt(value) for host, value in twice.nodes.items()},
             "source": f"square root (combined in spill and merge) of {twice.source}",
         }
     )
 
 
 def _pooled(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:
-    pairs = [definition.pair(t) for t in chosen if t.attempt.kind == definition.kind]
-    pairs = [pair for pair in pairs if pair[1] > 0]
-    if not pairs:
-        return None
+    mine = [t for t in chosen if t.attempt.kind == definition.kind]
+    pairs = [(t.attempt.host, pair) for t in mine if (pair := definition.pair(t))[1] > 0]
+    text = f"{definition.text} over {len(pairs)} {definition.kind} tasks"
+    return pooled(pairs, text) if pairs else None
+
+
+def pooled(pairs: Sequence[tuple[str, Pair]], source: str) -> Statistic:
+    """
+    Ratio of the sums of *pairs*, of all of them and for each host; their own ratios' spread.
+
+    Each pair is a host and a task's numerator and positive denominator; there is one at least.
+    """
+    hosts: dict[str, list[Pair]] = {}
+    for host, pair in pairs:
+        hosts.setdefault(host, []).append(pair)
     return Statistic(
-        value=math.fsum(top for top, _ in pairs) / math.fsum(bottom for _, bottom in pairs),
+        value=_ratio([pair for _, pair in pairs]),
         count=len(pairs),
-        spread=standard_deviation([top / bottom for top, bottom in pairs]),
-        source=f"{definition.text} over {len(pairs)} {definition.kind} tasks",
+        spread=standard_deviation([top / bottom for _, (top, bottom) in pairs]),
+        source=source,
+        nodes={host: _ratio(hosts[host]) for host in sorted(hosts) if host},
     )
+
+
+def _ratio(pairs: Sequence[Pair]) -> float:
+    return math.fsum(top for top, _ in pairs) / math.fsum(bottom for _, bottom in pairs)
 
 
 def plain(found: Mapping[str, Statistic]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from harness.errors import DataError
 from harness.profiling.compression import compression_ratios, ratios_of
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import Ratios, statistics, tasks
+from harness.profiling.inside import inside_statistics
 from harness.profiling.observation import Observation
 from harness.profiling.overheads import overheads
 from harness.profiling.phases import PhaseRow, rows
@@ -49,7 +50,9 @@ def fit_profile(
         warnings.append("no job has tasks that wait for a slot: task_overhead_s is absent")
     return Profile(
         workload=workload,
-        statistics=statistics(t for o, ratios in readable for t in tasks(o, ratios)) | codecs,
+        statistics=statistics(t for o, ratios in readable for t in tasks(o, ratios))
+        | codecs
+        | inside_statistics(succeeded, speed),
         costs=fit.costs,
         overheads=around,
         groups=fit.groups,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import JobTrace, Spill
 from harness.records.trial import Trial
@@ -16,6 +17,7 @@ class Observation:
 
     *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
     the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
+    *inside* is what spans and logs tell of the tasks; one attempt may stand there from both.
     """
 
     trial: Trial
@@ -25,3 +27,4 @@ class Observation:
     job_input: JobInput
     spills: dict[str, tuple[Spill, ...]]
     rate: float | None
+    inside: tuple[MapInside | ReduceInside, ...] = ()

@@ -1,7 +1,8 @@
 """
 What happened inside a task, whoever told it: the tracer (spans) or the task's own log.
 
-Durations are seconds of wall time; what a source cannot tell is `None`.
+Durations are seconds of wall time; what a source cannot tell is `None`.  *sampled* names the
+fields that are estimates.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class ReduceInside:
 
     *waited_s* is the time in which the shuffle had nothing to copy, *stalled_s* that in which it
     had no memory for a segment.  *read_s* (with the last, lazy merge), *function_s* and *write_s*
-    are parts of the loop over its records.
+    are parts of the loop over its records, *loop_s* all of it.
     """
 
     attempt_id: str
@@ -120,6 +121,7 @@ class ReduceInside:
     read_s: float | None = None
     function_s: float | None = None
     write_s: float | None = None
+    loop_s: float | None = None
     commit_s: float | None = None
     end_s: float | None = None
     cpu_s: float | None = None

@@ -19,7 +19,8 @@ class Statistic(Record):
 
     *spread* is the standard deviation of a dataflow statistic over tasks or trials, and the
     standard error of a fitted cost.  *group* names the other costs from which the trials could not
-    separate this one; its own value is then *assumed* (a share of the group's sum).
+    separate this one; its own value is then *assumed* (a share of the group's sum).  *nodes* are
+    the values of each host alone, where they were taken apart.
     """
 
     value: float
@@ -28,6 +29,7 @@ class Statistic(Record):
     source: str
     assumed: bool = False
     group: tuple[str, ...] = ()
+    nodes: dict[str, float] = Field(default_factory=dict)
 
 
 class CostGroup(Record):

@@ -17,7 +17,7 @@ from harness.hadoop.properties import job_config
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.models import MODELS
-from harness.parsing.container_log import read_spills
+from harness.parsing.container_log import spills_of
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
@@ -27,10 +27,11 @@ from harness.records.grid import label, varying
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
-from harness.records.trace import JobTrace, Spill
+from harness.records.trace import JobTrace
 from harness.records.trial import Cell, Trial, TrialRecord
 from harness.reports import REPORTS
 from harness.reports.data import ReportData
+from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.probe import rate
 from harness.scoring import score
@@ -177,14 +178,16 @@ class Evaluation:
         """What a profile is made from, of one trial."""
         config, cluster, job_input = question(record.trial.cell)
         trace = self._trace(record)
+        logs = ContainerLogs(self.run.raw(record.trial.id), trace)
         return Observation(
             trial=record.trial,
             trace=trace,
             config=config,
             cluster=cluster,
             job_input=job_input,
-            spills=self._spills(record, {a.container_id: a.attempt_id for a in trace.attempts}),
+            spills={attempt: spills_of(log) for attempt, log in logs.tasks.items()},
             rate=self.rate(record),
+            inside=tuple(logs.inside(compressed=config.map_output_compressed)),
         )
 
     def _trace(self, record: TrialRecord) -> JobTrace:
@@ -197,17 +200,6 @@ class Evaluation:
                 fix="make the trace again from the raw logs: harness collect FILE",
             )
         return traces[0]
-
-    def _spills(
-        self, record: TrialRecord, attempts: Mapping[str, str]
-    ) -> dict[str, tuple[Spill, ...]]:
-        raw, spills = self.run.raw(record.trial.id), {}
-        for name in raw.names():
-            parts = name.split("/")
-            if parts[-1] == "syslog" and parts[-2] in attempts:
-                with raw.open(name) as lines:
-                    spills[attempts[parts[-2]]] = read_spills(lines, name)
-        return spills
 
     def _measurement(self, record: TrialRecord, profile: Profile | None) -> Measurement:
         raw = measured(self._trace(record))

@@ -1,0 +1,61 @@
+"""What the containers' own logs tell of a trial's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.parsing.container_log import read_task_log
+from harness.parsing.shuffle_log import read_shuffle_log
+from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.records.inside import MapInside, ReduceInside
+from harness.records.logs import TaskLog
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.store.files import RawLogs
+
+TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
+
+
+class ContainerLogs:
+    """
+    Logs of the tasks of one job.
+
+    An uberized job has none of its own: all its attempts ran in its application master, whose log
+    mixes them.
+    """
+
+    def __init__(self, raw: RawLogs, trace: JobTrace) -> None:
+        """Read the logs that *raw* has of the attempts of *trace*."""
+        self._raw = raw
+        self._folders = dict(_folders(raw.names())) if not trace.uberized else {}
+        self._attempts = [a for a in trace.attempts if a.container_id in self._folders]
+        self.tasks = {a.attempt_id: self._task(a) for a in self._attempts}
+
+    def inside(self, *, compressed: bool) -> Iterator[MapInside | ReduceInside]:
+        """What happened inside each attempt with a log; *compressed*: map outputs are."""
+        for attempt in self._attempts:
+            log = self.tasks[attempt.attempt_id]
+            if attempt.kind == "map":
+                yield map_from_logs(log, attempt, compressed=compressed)
+            else:
+                yield self._reduce(log, attempt)
+
+    def _task(self, attempt: TaskAttempt) -> TaskLog:
+        name = f"{self._folders[attempt.container_id]}/{TASK_LOG}"
+        with self._raw.open(name) as lines:
+            return read_task_log(lines, name)
+
+    def _reduce(self, log: TaskLog, attempt: TaskAttempt) -> ReduceInside:
+        """Hadoop writes the shuffle into a log of its own, unless told not to."""
+        folder = self._folders[attempt.container_id]
+        own = f"{folder}/{SHUFFLE_LOG}"
+        name = own if own in self._raw.names() else f"{folder}/{TASK_LOG}"
+        with self._raw.open(name) as lines:
+            return reduce_from_logs(log, read_shuffle_log(lines, name), attempt)
+
+
+def _folders(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Container -> folder of its logs."""
+    for name in names:
+        folder, _, last = name.rpartition("/")
+        if last == TASK_LOG and folder:
+            yield folder.rpartition("/")[2], folder
