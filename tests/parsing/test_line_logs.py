@@ -108,7 +108,10 @@ class TestSpills:
                 "out of order",
             ),
             (syslog((0, "main", "Finished spill x")), "not a line of a task's log"),
-            ([b"org.apache.hadoop.mapred.MapTask: Finished spill 0\n"], "not a line of a task's log"),
+            (
+                [b"org.apache.hadoop.mapred.MapTask: Finished spill 0\n"],
+                "not a line of a task's log",
+            ),
             ([syslog((0, "main", BEGIN))[0].replace(b"01-15", b"02-30")], "no such time"),
         ],
     )

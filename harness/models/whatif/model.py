@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models.scheduler import POOLS, map_spans, schedule
 from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.inputs import Statistics
 from harness.models.whatif.phases import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
@@ -129,8 +131,13 @@ class WhatIf:
 
 
 def _numbers(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
-    """Statistics and costs without their noise."""
-    statistics = {name: s.value for name, s in profile.statistics.items()}
+    """
+    Statistics and costs without their noise.
+
+    A profile holds what any model wants; what this one has no place for is no mistake in it.
+    """
+    mine = {f.name for f in fields(Statistics)}
+    statistics = {name: s.value for name, s in profile.statistics.items() if name in mine}
     return statistics, {name: s.value for name, s in profile.costs.items()}
 
 

@@ -1,0 +1,284 @@
+"""Statistics of the inside of tasks, and how far logs are from spans."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.models import MODELS
+from harness.profiling import fit_profile
+from harness.profiling.inside import MAP, REDUCE, Comparison, compare, inside_statistics
+from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.profile import SpeedCorrection
+from tests.parsing.recorded import JOBS, told
+from tests.profiling.jobs import grid, observation
+
+STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)
+FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
+
+
+def a_map(number=0, *, source="spans", host="w1", scale=1.0, **fields):
+    """A map of 1000 records: one spill behind the map function, and the last one."""
+    parts = {"records": 400, "buffer_bytes": 4000, "file_bytes": 1000}
+    if source == "spans":
+        parts |= {"sort_s": 0.4 * scale, "combine_s": 0.2 * scale, "write_s": 0.1 * scale}
+    both = (
+        SpillInside(2.0, 2.0 + 0.8 * scale, last=False, overlapped=200, **parts),
+        SpillInside(9.0, 9.0 + 0.8 * scale, last=True, overlapped=0, **parts),
+    )
+    known = {
+        "alone_s": 8.0 * scale, "alone_records": 800, "spilling_s": 4.0 * scale,
+        "spilling_records": 200, "merge_s": 2.0 * scale, "start_up_s": 3.0 * scale,
+        "end_s": 0.5 * scale, "blocked_s": 1.0 * scale,
+    }  # fmt: skip
+    return MapInside(
+        f"attempt_1_0001_m_{number:06}_0", source, host, 1000, both, **(known | fields)
+    )
+
+
+def a_reduce(number=0, *, source="spans", **fields):
+    """A reduce of 500 records: two copies side by side, and a merge on disk."""
+    copies = (
+        SegmentInside("m0", "w2", 3000, 9000, "memory", 1.0, 2.0, connect_s=0.5),
+        SegmentInside("m1", "w1", 1000, 9000, "disk", 1.5, 3.0, connect_s=0.0),
+    )
+    merges = (MergeInside("disk", 3.0, 5.0, 2, 4000), MergeInside("final", 6.0, 7.0, 1))
+    return ReduceInside(
+        f"attempt_1_0001_r_{number:06}_0", source, "w1", 500, copies, merges, **fields
+    )
+
+
+def job(*inside, rate=None, **options):
+    """A job of which *inside* is known."""
+    return replace(observation(rate=rate, **options), inside=inside)
+
+
+def values(*jobs, speed=STEADY):
+    """Statistics as plain numbers."""
+    return {name: s.value for name, s in inside_statistics(jobs, speed).items()}
+
+
+class TestStatistics:
+    """What a record or a byte costs in each part."""
+
+    def test_of_a_map(self):
+        """
+        Each is the ratio of its sums, and what the task does not tell is absent.
+        """
+        assert values(job(a_map())) == pytest.approx({
+            "map_s_per_record": 8 / 800,
+            "map_while_spilling_s_per_record": 4 / 200,
+            "sort_s_per_record": 0.8 / 800,
+            "combine_s_per_record": 0.4 / 800,
+            "spill_write_s_per_byte": 0.2 / 2000,
+            "spill_s_per_record": 1.6 / 800,
+            "spill_bytes_selectivity": 0.25,
+            "map_merge_s_per_byte": 2 / 2000,
+            "map_startup_s": 3.0,
+            "map_end_s": 0.5,
+        })  # fmt: skip
+
+    def test_of_a_reduce(self):
+        """
+        Copying counts each fetcher for costs, and the time in which one was busy for the rate.
+        """
+        found = values(job(a_reduce(loop_s=5.0, commit_s=0.1)))
+
+        assert found == pytest.approx({
+            "copy_s_per_byte": 3.0 / 4000,
+            "shuffle_bytes_per_s": 4000 / 2.0,
+            "disk_merge_s_per_byte": 2 / 4000,
+            "reduce_loop_s_per_record": 0.01,
+            "reduce_commit_s": 0.1,
+        })  # fmt: skip
+
+    def test_parts_of_the_reduce_function(self):
+        """
+        Where reading, reducing and writing are told apart, their sum is the loop.
+        """
+        found = values(job(a_reduce(read_s=1.0, function_s=2.0, write_s=3.0)))
+
+        assert found["reduce_loop_s_per_record"] == pytest.approx(6 / 500)
+        assert found["reduce_s_per_record"] == pytest.approx(2 / 500)
+
+    def test_bytes_taken_as_counted(self):
+        """
+        Where spills do not say what they took from the buffer, Hadoop's counter does.
+        """
+        task = a_map()
+        unsaid = replace(task, spills=tuple(replace(s, buffer_bytes=None) for s in task.spills))
+        seen = job(unsaid)
+        emitted = seen.trace.succeeded("map")[0].counters["TaskCounter.MAP_OUTPUT_BYTES"]
+
+        assert values(seen)["spill_bytes_selectivity"] == pytest.approx(2000 / emitted)
+
+    def test_by_node(self):
+        """
+        A machine's value is that of its own tasks, weighed by their size like the whole.
+        """
+        slow = a_map(1, host="w2", alone_s=32.0, alone_records=1600)
+
+        found = inside_statistics([job(a_map(), slow)], STEADY)["map_s_per_record"]
+
+        assert found.nodes == {"w1": 0.01, "w2": 0.02}
+        assert (found.value, found.count) == (40 / 2400, 2)
+        assert found.spread == pytest.approx(0.00707, rel=1e-2)
+
+    def test_at_reference_speed(self):
+        """
+        Times are brought to reference speed, rates with them; what is no time stays.
+        """
+        plain = values(job(a_map(), a_reduce(), rate=100.0), speed=FAST)
+        slow = values(job(a_map(), a_reduce(), rate=50.0), speed=FAST)
+
+        ratios = {name: slow[name] / value for name, value in plain.items()}
+        assert ratios.pop("spill_bytes_selectivity") == 1.0
+        assert ratios.pop("shuffle_bytes_per_s") == 2.0
+        assert set(ratios.values()) == {0.5}
+
+    def test_spans_before_logs(self):
+        """
+        What spans tell is taken from them alone, the rest from logs, and the source says which.
+        """
+        logs = a_map(1, source="logs", alone_s=80.0)
+        spans = replace(a_map(), merge_s=None)
+
+        found = inside_statistics([job(spans, logs)], STEADY)
+
+        assert found["map_s_per_record"].value == 0.01
+        assert found["map_s_per_record"].source.startswith("spans: ")
+        assert found["map_s_per_record"].source.endswith("over 1 map tasks")
+        assert found["map_merge_s_per_byte"].source.startswith("logs: ")
+
+    def test_estimates_are_marked(self):
+        """
+        A statistic that rests on an estimate of some task says so.
+        """
+        found = inside_statistics([job(a_map(sampled=("spilling_s",)))], STEADY)
+
+        assert found["map_while_spilling_s_per_record"].source.endswith("; estimated for some")
+        assert not found["map_s_per_record"].source.endswith("; estimated for some")
+
+    def test_compressed_runs_apart(self):
+        """
+        What depends on the codec has a second statistic; what does not pools both kinds of runs.
+        """
+        packed = job(a_map(alone_s=16.0), map_output_compressed=True)
+
+        found = values(job(a_map()), packed)
+
+        assert found["map_s_per_record"] == pytest.approx(12 / 800)
+        both = {n for n in found if f"{n}_compressed" in found}
+        assert both == {
+            "map_while_spilling_s_per_record", "spill_write_s_per_byte", "spill_s_per_record",
+            "spill_bytes_selectivity", "map_merge_s_per_byte",
+        }  # fmt: skip
+        only = values(packed)
+        assert "spill_bytes_selectivity" not in only
+        assert only["spill_bytes_selectivity_compressed"] == 0.25
+
+    def test_only_tasks_that_succeeded(self):
+        """
+        A killed attempt says nothing of what a task costs.
+        """
+        stranger = a_map(77)
+
+        assert values(job(stranger)) == {}
+
+
+class TestProfile:
+    """The profile of a workload."""
+
+    def test_models_answer_as_before(self):
+        """
+        What models had is not changed by what stands beside it, and neither are their answers.
+        """
+        plain = grid(combine=True)[:9]
+        more = [replace(o, inside=(a_map(), a_reduce())) for o in plain]
+        before, after = fit_profile("w", plain), fit_profile("w", more)
+
+        assert {n: after.statistics[n] for n in before.statistics} == before.statistics
+        assert (after.costs, after.overheads, after.groups) == (
+            before.costs, before.overheads, before.groups,
+        )  # fmt: skip
+        assert set(after.statistics) - set(before.statistics) == set(values(*more))
+        o = plain[0]
+        for model in MODELS.values():
+            question = (o.config, o.cluster, o.job_input)
+            assert model.predict(after, *question) == model.predict(before, *question)
+
+    def test_real_logs(self):
+        """
+        A job's stock logs give what Prophet wants of the spills, and no part that they hide.
+        """
+        found = inside_statistics([_real("uneven")], STEADY)
+
+        assert found["spill_bytes_selectivity"].value == pytest.approx(104 / 102, rel=1e-4)
+        assert {"map_s_per_record", "map_while_spilling_s_per_record"} <= found.keys()
+        assert not {"sort_s_per_record", "spill_write_s_per_byte", "read_s_per_record"} & set(found)
+        assert all(s.source.startswith("logs: ") and s.value > 0 for s in found.values())
+
+    def test_real_compressed_logs(self):
+        """
+        TeraSort's spills shrink to about a quarter; nothing is said of runs without a codec.
+        """
+        found = inside_statistics([_real("disk", map_output_compressed=True)], STEADY)
+
+        assert found["spill_bytes_selectivity_compressed"].value == pytest.approx(0.28, abs=0.01)
+        assert "spill_bytes_selectivity" not in found
+
+
+def _real(name, **options):
+    inside = []
+    for t in told(name):
+        if t.attempt.kind == "map":
+            inside.append(map_from_logs(t.log, t.attempt))
+        else:
+            inside.append(reduce_from_logs(t.log, t.shuffle, t.attempt))
+    made = observation(**options)
+    trace = replace(made.trace, attempts=tuple(t.attempt for t in told(name)))
+    return replace(made, trace=trace, inside=tuple(inside))
+
+
+class TestComparison:
+    """Logs beside spans of the same tasks."""
+
+    def test_ratio_and_spread(self):
+        """
+        The ratio is that of the sums, the spread that of the tasks.
+        """
+        spans = [a_map(0), a_map(1)]
+        logs = [a_map(0, source="logs", alone_s=8.8), a_map(1, source="logs", alone_s=10.4)]
+
+        found = compare(spans, logs, {})
+
+        assert found["map_s_per_record"] == Comparison(
+            spans=pytest.approx(0.01), logs=pytest.approx(0.012), ratio=pytest.approx(1.2),
+            spread=pytest.approx(0.2 / 2**0.5), count=2,
+        )  # fmt: skip
+        assert "sort_s_per_record" not in found
+        assert found["map_blocked_s"].ratio == 1.0
+
+    def test_only_tasks_of_both(self):
+        """
+        Tasks that one source alone knows are no comparison.
+        """
+        assert compare([a_map(0)], [a_map(1, source="logs")], {}) == {}
+
+    def test_equal_sources(self):
+        """
+        Real logs compared with themselves do not differ.
+        """
+        for name in JOBS:
+            inside = _real(name).inside
+            counters = {t.attempt.attempt_id: t.attempt.counters for t in told(name)}
+
+            found = compare(inside, inside, counters)
+
+            assert {(c.ratio, c.spread) for c in found.values()} == {(1.0, 0.0)}
+
+    def test_names(self):
+        """
+        No statistic of maps has the name of one of reduces.
+        """
+        assert not MAP.keys() & REDUCE.keys()
