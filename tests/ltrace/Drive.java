@@ -72,7 +72,7 @@ public final class Drive {
         RecordLoop.readEnds(start, more);
     }
 
-    /** A record of 30 ms: 10 alone, 10 beside a spill, 10 blocked; one of 10 ms after it. */
+    /** A record of 30 ms: 10 alone, 10 beside a spill, 10 blocked; one of 10 ms, read in it. */
     private static void spill() throws InterruptedException {
         RecordLoop.begin();
         read(true);
@@ -83,8 +83,8 @@ public final class Drive {
         Thread.sleep(10);
         RecordLoop.blocked(System.nanoTime() - start);
         Recorder.closedFile(5, 50);
-        Recorder.endSpill(slot, 5, false);
         read(true);
+        Recorder.endSpill(slot, 5, false);
         Thread.sleep(10);
         read(false);
         RecordLoop.end();

@@ -12,6 +12,9 @@ import java.io.IOException;
 public final class RecordLoop {
 
     private static final SpanFile FILE = Recorder.file();
+    private static final long ANCHOR = FILE == null ? 0 : FILE.anchor;
+    private static final int DOUBLE_FRACTION = 52; // bits
+    private static final int DOUBLE_BIAS = 1023;
     private static final int SAVED_EACH = 1024; // records
     private static final long SAVED_AFTER = 1_000_000_000; // nanoseconds
     private static final int LEAST_GAP = 33;
@@ -20,6 +23,7 @@ public final class RecordLoop {
     // Plain fields of one thread; others read them for a spill's details, and see them late at worst.
     private static long records;
     private static long readNs;
+    private static long readMeanwhileNs;
     private static long aloneNs;
     private static long meanwhileNs;
     private static long meanwhile;
@@ -39,6 +43,7 @@ public final class RecordLoop {
     // The record under way.
     private static long in;
     private static long out; // 0: no function runs
+    private static long spillingAtIn;
     private static long spillingAtOut;
     private static long blockedAtOut;
     private static long blockedAtCall;
@@ -85,6 +90,7 @@ public final class RecordLoop {
     /** A read begins, which ends the record before. Answers the time. */
     public static long readBegins() {
         long now = System.nanoTime();
+        spillingAtIn = spilling(now);
         if (out != 0) {
             recordEnds(now);
         }
@@ -95,10 +101,11 @@ public final class RecordLoop {
     public static void readEnds(long start, boolean more) {
         long now = System.nanoTime();
         readNs += now - start;
+        spillingAtOut = spilling(now);
+        readMeanwhileNs += spillingAtOut - spillingAtIn;
         if (more) {
             in = start;
             out = now;
-            spillingAtOut = Settings.REDUCE ? 0 : spilling(now);
             blockedAtOut = blockedNs;
             if ((++records & SAVED_EACH - 1) == 0 || now - savedAt > SAVED_AFTER) {
                 savedAt = now;
@@ -110,7 +117,9 @@ public final class RecordLoop {
     /** There are no more records: the last one's function has ended, where it still ran. */
     public static void end() {
         if (out != 0) {
-            recordEnds(System.nanoTime());
+            long now = System.nanoTime();
+            spillingAtIn = spilling(now);
+            recordEnds(now);
         }
     }
 
@@ -120,17 +129,21 @@ public final class RecordLoop {
         if (Settings.REDUCE) {
             functionNs += function;
         } else {
-            splitFunction(function, now);
+            splitFunction(function, spillingAtIn - spillingAtOut);
         }
-        HISTOGRAM[63 - Long.numberOfLeadingZeros(now - in | 1)]++;
+        HISTOGRAM[log2(now - in | 1)]++;
         if (Settings.UNITS && ++inUnit == Settings.UNIT) {
             unitEnds(now);
         }
     }
 
+    /** By the exponent of a double: the compiler of tasks knows no instruction for leading zeros. */
+    private static int log2(long positive) {
+        return (int) (Double.doubleToRawLongBits(positive) >> DOUBLE_FRACTION) - DOUBLE_BIAS;
+    }
+
     /** The buffer blocks only while a spill runs, so blocked time is none of the time alone. */
-    private static void splitFunction(long function, long now) {
-        long spilled = spilling(now) - spillingAtOut;
+    private static void splitFunction(long function, long spilled) {
         if (spilled <= 0) {
             aloneNs += function;
             return;
@@ -216,20 +229,17 @@ public final class RecordLoop {
     static void spillBegins() {
         recordsAtSpill = records;
         callsAtSpill = calls;
-        spilling = spilling - sinceAnchor(System.nanoTime());
+        spilling = spilling - (System.nanoTime() - ANCHOR);
     }
 
     static void spillEnds() {
         spilling = spilling(System.nanoTime());
     }
 
+    /** Time during which spills have run until now. */
     private static long spilling(long now) {
         long clock = spilling;
-        return clock >= 0 ? clock : clock + sinceAnchor(now);
-    }
-
-    private static long sinceAnchor(long now) {
-        return FILE == null ? 0 : now - FILE.anchor;
+        return clock >= 0 ? clock : clock + now - ANCHOR;
     }
 
     // keeping
@@ -262,6 +272,7 @@ public final class RecordLoop {
         FILE.sum(13, unitFile == null ? 0 : unitFile.size());
         FILE.sum(14, LEAST_GAP - 1 + GAPS / 2);
         FILE.sum(15, functionNs);
+        FILE.sum(16, readMeanwhileNs);
         FILE.histogram(HISTOGRAM);
     }
 
