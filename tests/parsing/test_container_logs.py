@@ -142,9 +142,19 @@ class TestMaps:
 
         assert (seen.log.merge_passes, seen.log.merged_bytes) == (20, 0)
 
+    def test_map_that_was_killed(self):
+        """
+        A real map that got SIGKILL: its spills are there, and nothing of an end.
+        """
+        found = read_task_log(text("killed", "m_000000_0.syslog"), "x")
+
+        assert found.spills
+        assert all(s.collected and not s.last for s in found.spills)
+        assert (found.flush_s, found.done_s, found.merged_bytes) == (None, None, 0)
+
     @pytest.mark.parametrize("job", JOBS)
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.62, 0.7, 0.9])
-    def test_task_that_was_killed(self, job, share):
+    def test_log_that_was_cut(self, job, share):
         """
         However far the log came, its spills are the first ones of the whole log.
         """

@@ -87,13 +87,23 @@ class TestMaps:
 
     def test_spill_beyond_the_end(self):
         """
-        A spill that still runs when the input ends is overlapped up to there.
+        A spill that still runs when the input ends is overlapped up to there, at others' cost.
         """
-        behind = spill(18.0, 24.0, collected=600, reset=24.0)
-        task = map_from_logs(*mapped(behind, spill(24.0, 25.0, last=True)))
+        free, cut = spill(12.0, 13.0, collected=500, reset=13.0), spill(18.0, 24.0, collected=600)
+        task = map_from_logs(*mapped(free, cut, spill(24.0, 25.0, last=True)))
 
-        assert (task.spilling_s, task.spilling_records) == (2.0, 300)
+        assert task.spilling_s == pytest.approx(1.0 + 600 / 500)
+        assert (task.spilling_records, task.alone_s, task.blocked_s) == (550, 7.0, 0.0)
         assert (task.flush_s, task.merge_s) == (5.0, 4.0)
+
+    def test_nothing_but_the_end(self):
+        """
+        Where the only spill is cut short by the input's end, no line tells what a record costs.
+        """
+        cut = spill(18.0, 24.0, collected=600, reset=24.0)
+        task = map_from_logs(*mapped(cut, spill(24.0, 25.0, last=True)))
+
+        assert (task.spilling_s, task.spilling_records, task.blocked_s) == (None, 300, None)
 
     def test_parts_around(self):
         """
