@@ -130,3 +130,11 @@ class TaskSpans:
     def named(self, *names: str) -> tuple[Span, ...]:
         """Spans of these names, in their order."""
         return tuple(span for span in self.spans if span.name in names)
+
+
+class UnitTimes(NamedTuple):
+    """Seconds of each unit of so many records of one attempt, in their order."""
+
+    attempt_id: str
+    unit_records: int
+    seconds: tuple[float, ...]

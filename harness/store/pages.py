@@ -20,7 +20,7 @@ from typing import Any
 from harness.units import format_bytes
 
 # Of one file: as many columns, and as many groups of rows.
-MOST_IN_LIST = 64
+MOST_IN_LIST = 512
 _MOST_FOOTER = 2**20
 _MOST_PAGES = 20_000
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import DataError
 from harness.records.trace import JobTrace
-from harness.store import pages, tables
+from harness.store import pages, parquet, tables
 from harness.store.files import read_file
 from tests.hostile.hunt import time_limit
 
@@ -36,18 +36,18 @@ READ = """
 import json, resource, sys
 from pathlib import Path
 from harness.errors import DataError
-from harness.store import tables
+from harness.store import parquet, tables
 from tests.hostile.hunt import bound_memory
 
 def peak():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-tables._pyarrow()
+parquet._pyarrow()
 bound_memory()
 for path in map(Path, sys.argv[1:]):
     before = peak()
     try:
-        said = f"{sum(1 for _ in tables._read(path, tables._COUNTERS, '', 5_000_000))} rows"
+        said = f"{sum(1 for _ in parquet.read_table(path, tables._COUNTERS, '', 5_000_000))} rows"
     except DataError as error:
         said = error.what
     print(json.dumps([said, peak() - before]))
@@ -100,7 +100,7 @@ def counters(path, data):
     Rows of *data* as a table of counters.
     """
     path.write_bytes(data)
-    return list(tables._read(path, tables._COUNTERS))
+    return list(parquet.read_table(path, tables._COUNTERS))
 
 
 class TestBombs:
@@ -127,7 +127,7 @@ class TestBombs:
         found = [json.loads(line) for line in done.stdout.splitlines()]
         assert [said.partition(": ")[2] for said, _ in found] == [
             "it unpacks to 520 MiB or more, beyond any run",
-            "its texts have 5368709120 characters, more than any run",
+            "its texts have 2684354560 characters, more than any run",
             "it has 6000000 rows, more than any run",
             "Definition level histogram size mismatch, size: 1, expected: 2",
         ]
@@ -157,7 +157,7 @@ class TestBombs:
         """
         Lists in the footer are as long as those of our tables at most.
         """
-        wide = pa.table({f"c{n}": pa.array([1]) for n in range(100)})
+        wide = pa.table({f"c{n}": pa.array([1]) for n in range(pages.MOST_IN_LIST + 1)})
 
         with pytest.raises(DataError, match="is not a table"):
             counters(tmp_path / "x.parquet", written(wide))
@@ -274,8 +274,9 @@ class TestWriting:
         """
         A table beyond the limits of reading is told of while its log is at hand.
         """
-        monkeypatch.setattr(f"harness.store.tables.{limit}", 0)
-        monkeypatch.setattr("harness.store.tables._MOST_ROWS", 0)
+        module = tables if limit == "_MOST_COUNTERS" else parquet
+        monkeypatch.setattr(module, limit, 0)
+        monkeypatch.setattr(parquet, "MOST_ROWS", 0)
 
         with pytest.raises(DataError, match=r"(more than|beyond) any run"):
             tables.write_traces(tmp_path, [JOB])

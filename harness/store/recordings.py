@@ -1,0 +1,166 @@
+"""
+What the tracer recorded in the tasks of a trial, as tables.
+
+    tasks.parquet        one row per recorded attempt: its record loop, how the recording ended
+    histograms.parquet   records of an attempt by the logarithm of their nanoseconds
+    spans.parquet        every span; `place` is its number within the attempt, `parent` another's
+    segments.parquet     every map output that a reduce copied
+    units.parquet        seconds of every few records, where they were asked for
+
+Attempts stand one behind the other, so each is read without holding the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter
+
+from harness.errors import DataError
+from harness.records.inside import SegmentInside
+from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.store.files import validated
+from harness.store.parquet import FROM_RAW, read_table, write_table
+
+# A map has some ten spans, and one for each combine of each spill; a reduce some for each segment.
+MOST_SPANS = 5_000_000
+# A map of 128 MiB has 200 000 units of 5 records.
+MOST_UNITS = 50_000_000
+
+_DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
+_HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
+_UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
+
+
+def _columns(kind: type, *without: str) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind) if f.name not in without}
+
+
+def _span_columns() -> dict[str, Any]:
+    hints = get_type_hints(Span)
+    plain = {name: hints[name] for name in Span._fields if name != "details"}
+    return {"attempt_id": str, "place": int, **plain, **dict.fromkeys(_DETAILS, int | None)}
+
+
+def _task_columns() -> dict[str, Any]:
+    return {**_columns(TaskSpans, "loop", "spans"), **_columns(RecordLoop, "histogram")}
+
+
+def _segment_columns() -> dict[str, Any]:
+    return {"attempt_id": str, **_columns(SegmentInside)}
+
+
+def write_recordings(
+    folder: Path,
+    tasks: Callable[[], Iterable[TaskSpans]],
+    segments: Callable[[TaskSpans], Iterable[SegmentInside]],
+    units: Iterable[UnitTimes] = (),
+) -> None:
+    """
+    Write the tables into *folder*.
+
+    *tasks* is called once for each table, so that no two tasks need be in memory at once.  Without
+    *units* there is no table of them.
+    """
+    write_table(folder / "tasks.parquet", _task_columns(), map(_task_row, tasks()))
+    write_table(folder / "spans.parquet", _span_columns(), _span_rows(tasks()), MOST_SPANS)
+    write_table(folder / "histograms.parquet", _HISTOGRAM, _histogram_rows(tasks()), MOST_SPANS)
+    copied = ({"attempt_id": t.attempt_id, **asdict(s)} for t in tasks() for s in segments(t))
+    write_table(folder / "segments.parquet", _segment_columns(), copied, MOST_SPANS)
+    rows = _unit_rows(units)
+    if (first := next(rows, None)) is not None:
+        write_table(folder / "units.parquet", _UNITS, chain([first], rows), MOST_UNITS)
+
+
+def read_recordings(folder: Path) -> Iterator[TaskSpans]:
+    """Recorded tasks, one at a time; none where nothing was recorded."""
+    if not (folder / "tasks.parquet").exists():
+        return
+    path = folder / "spans.parquet"
+    spans = _Grouped(read_table(path, _span_columns(), most_rows=MOST_SPANS))
+    counts = _Grouped(read_table(folder / "histograms.parquet", _HISTOGRAM, most_rows=MOST_SPANS))
+    for row in read_table(folder / "tasks.parquet", _task_columns()):
+        name = row["attempt_id"]
+        histogram = tuple(bucket["records"] for bucket in counts.of(name))
+        yield _task(row | {"histogram": histogram}, [_span(r, path) for r in spans.of(name)], path)
+    if strange := spans.left() or counts.left():
+        what = f"{strange[:80]!r} is not among the tasks"
+        raise DataError(what, where=str(folder), fix=FROM_RAW)
+
+
+class _Grouped:
+    """Rows of a table by their attempt, in its order."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
+        self._groups = groupby(rows, _attempt)
+        self._next = next(self._groups, None)
+
+    def of(self, attempt: str) -> list[dict[str, Any]]:
+        """Rows of *attempt*, if they come next."""
+        if self._next is None or self._next[0] != attempt:
+            return []
+        found = list(self._next[1])
+        self._next = next(self._groups, None)
+        return found
+
+    def left(self) -> str:
+        """Attempt whose rows come next, empty where there is none."""
+        return self._next[0] if self._next else ""
+
+
+def read_units(folder: Path) -> Iterator[UnitTimes]:
+    """Times of units, one attempt at a time; none where none were asked for."""
+    path = folder / "units.parquet"
+    if path.exists():
+        for attempt, rows in groupby(read_table(path, _UNITS, most_rows=MOST_UNITS), _attempt):
+            mine = list(rows)
+            seconds = tuple(row["seconds"] for row in mine)
+            yield UnitTimes(attempt, mine[0]["unit_records"], seconds)
+
+
+def _attempt(row: Mapping[str, Any]) -> str:
+    return str(row["attempt_id"])
+
+
+def _task_row(task: TaskSpans) -> dict[str, Any]:
+    whole = {**asdict(task.loop), **{f.name: getattr(task, f.name) for f in fields(TaskSpans)}}
+    return {name: whole[name] for name in _task_columns()}
+
+
+def _histogram_rows(tasks: Iterable[TaskSpans]) -> Iterator[dict[str, Any]]:
+    for task in tasks:
+        for bucket, records in enumerate(task.loop.histogram):
+            yield {"attempt_id": task.attempt_id, "log2_ns": bucket, "records": records}
+
+
+def _span_rows(tasks: Iterable[TaskSpans]) -> Iterator[dict[str, Any]]:
+    for task in tasks:
+        for place, span in enumerate(task.spans):
+            details = dict(zip(_DETAILS, (*span.details, *[None] * 5), strict=False))
+            yield {"attempt_id": task.attempt_id, "place": place, **span._asdict(), **details}
+
+
+def _unit_rows(units: Iterable[UnitTimes]) -> Iterator[dict[str, Any]]:
+    for each in units:
+        row = {"attempt_id": each.attempt_id, "unit_records": each.unit_records}
+        yield from ({**row, "unit": n, "seconds": s} for n, s in enumerate(each.seconds))
+
+
+def _span(row: Mapping[str, Any], path: Path) -> Span:
+    values = {name: row[name] for name in Span._fields if name != "details"}
+    if not -1 <= row["parent"] < row["place"]:
+        raise DataError("a span within one that comes later", where=str(path), fix=FROM_RAW)
+    return Span(**values, details=tuple(row[n] for n in _DETAILS if row[n] is not None))
+
+
+def _task(row: Mapping[str, Any], spans: Sequence[Span], path: Path) -> TaskSpans:
+    loop = {name: row[name] for name in _columns(RecordLoop)}
+    told = {name: row[name] for name in _columns(TaskSpans, "loop", "spans")}
+    whole = {**told, "loop": loop, "spans": ()}
+    checked: TaskSpans = validated(TypeAdapter(TaskSpans).validate_python, whole, path, FROM_RAW)
+    return replace(checked, spans=tuple(spans))

@@ -1,0 +1,87 @@
+"""Recordings of tasks as tables, and back."""
+
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import DataError
+from harness.records.inside import SegmentInside
+from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.store.recordings import read_recordings, read_units, write_recordings
+
+seconds = st.floats(0, 1e6)
+spans = st.lists(
+    st.builds(
+        Span,
+        name=st.sampled_from(["main", "spill", "copy to the device"]),
+        thread=st.sampled_from(["main", "SpillThread"]),
+        start_s=seconds,
+        wall_s=seconds,
+        cpu_s=st.none() | seconds,
+        parent=st.just(-1),
+        open=st.booleans(),
+        amount=st.integers(0, 2**40),
+        text=st.text(max_size=5),
+        details=st.lists(st.integers(0, 2**40), max_size=5).map(tuple),
+    ),
+    max_size=4,
+)
+
+
+def task(number, *recorded):
+    """Recording of the attempt *number*."""
+    loop = RecordLoop(7, 1.0, 2.0, 0.5, 0.1, 2, 9, 0.7, 1, 0.0, 0, (0, 3, 4))
+    name = f"attempt_1_0001_m_{number:06d}_0"
+    return TaskSpans(name, "closed", 100.0, None, 0.004, 0, 5, loop, recorded)
+
+
+def segments(task):
+    """One segment for each span."""
+    return [
+        SegmentInside("m", "worker1", 1, 2, "disk", s.start_s, s.finish_s, 0.5) for s in task.spans
+    ]
+
+
+class TestRecordings:
+    @settings(max_examples=20)
+    @given(recorded=st.lists(spans, max_size=3))
+    def test_come_back_as_they_were_written(self, tmp_path_factory, recorded):
+        """
+        Every field of every span, whatever a workload calls them.
+        """
+        folder = tmp_path_factory.mktemp("trace")
+        tasks = [task(n, *mine) for n, mine in enumerate(recorded)]
+
+        write_recordings(folder, lambda: tasks, segments)
+        assert list(read_recordings(folder)) == tasks
+
+    def test_units_are_there_where_they_were_asked_for(self, tmp_path):
+        """
+        Without units there is no table; with them every duration comes back.
+        """
+        write_recordings(tmp_path, lambda: [task(1)], segments)
+        assert list(read_units(tmp_path)) == []
+
+        units = [UnitTimes("a", 5, (1.0, 0.5)), UnitTimes("b", 5, (2.0,))]
+        write_recordings(tmp_path, lambda: [task(1)], segments, units)
+        assert list(read_units(tmp_path)) == units
+
+    def test_nothing_recorded_is_nothing_read(self, tmp_path):
+        """
+        Trials without the tracer have no such tables.
+        """
+        assert list(read_recordings(tmp_path)) == []
+
+    def test_foreign_spans_are_refused(self, tmp_path):
+        """
+        Spans of an attempt that is not among the tasks are told, not dropped.
+        """
+        span = Span("main", "main", 1.0, 1.0, None, -1)
+        for number in (1, 2):
+            (tmp_path / str(number)).mkdir()
+            write_recordings(tmp_path / str(number), lambda n=number: [task(n, span)], segments)
+        (tmp_path / "1" / "spans.parquet").replace(tmp_path / "2" / "spans.parquet")
+
+        with pytest.raises(DataError, match="not among the tasks"):
+            list(read_recordings(tmp_path / "2"))
