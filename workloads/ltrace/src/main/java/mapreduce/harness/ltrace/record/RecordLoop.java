@@ -71,7 +71,7 @@ public final class RecordLoop {
     // the loop
 
     /** The loop begins; so does its first unit. */
-    static void begin() {
+    public static void begin() {
         owner = Thread.currentThread();
         if (Settings.UNITS && FILE != null && unitFile == null) {
             openUnits();

@@ -57,6 +57,23 @@ final class Advices {
         }
     }
 
+    /** A span that is the loop, too: the old interface of reduces has it in no method of its own. */
+    static final class Loop {
+        @OnMethodEnter(suppress = Throwable.class)
+        static int enter(@KindOf int kind) {
+            if (!Recorder.SPANS) {
+                return 0;
+            }
+            RecordLoop.begin();
+            return Recorder.begin(kind);
+        }
+
+        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+        static void exit(@Enter int slot, @Thrown Throwable why) {
+            Recorder.end(slot, 0, why != null);
+        }
+    }
+
     /** A sort of the records from the second argument up to the third; amount: how many. */
     static final class Sort {
         @OnMethodEnter(suppress = Throwable.class)

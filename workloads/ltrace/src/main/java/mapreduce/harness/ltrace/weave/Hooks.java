@@ -99,7 +99,7 @@ final class Hooks {
 
     private void reduce() {
         span(MAPRED + "ReduceTask", "runNewReducer", 7, Kind.RUN_REDUCER);
-        span(MAPRED + "ReduceTask", "runOldReducer", 7, Kind.RUN_REDUCER);
+        hook(MAPRED + "ReduceTask", "runOldReducer", 7, Kind.RUN_REDUCER, Advices.Loop.class);
         call(MAPRED + "ReduceTask", "runNewReducer", 7, "run", "runReducer");
         String context = "org.apache.hadoop.mapreduce.task.ReduceContextImpl";
         hook(context, "nextKeyValue", 0, 0, Advices.ReduceRead.class);
