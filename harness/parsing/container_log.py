@@ -73,7 +73,11 @@ _MESSAGES: Messages = {
             r"Task:\S+ is done\.",
             rf"Task:{_ATTEMPT} is done\. And is in the process of committing",
         ),
+        "allowed": (r"Task \S+ is allowed", rf"Task {_ATTEMPT} is allowed to commit now"),
         "ended": (r"Task '[^']*' done", rf"Task '{_ATTEMPT}' done\."),
+    },
+    "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter": {
+        "saved": (r"Saved output of task '", rf"Saved output of task '{_ATTEMPT}' to .*"),
     },
 }
 _READER = Reader(_MESSAGES)
@@ -242,4 +246,6 @@ def _distance(start: int, end: int, ring: int) -> int:
     return (end - start) % ring if ring else 0
 
 
-_MOMENTS = frozenset({"split", "collector", "flush", "shuffle", "done", "ended"})
+_MOMENTS = frozenset(
+    {"split", "collector", "flush", "shuffle", "done", "allowed", "saved", "ended"}
+)

@@ -113,7 +113,7 @@ def reduce_from_logs(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) ->
         ),
         stalled_s=covered(stalls, copying) if copying else None,
         loop_s=_between(shuffle.merged_s, log.done_s),
-        commit_s=_between(log.done_s, log.ended_s),
+        commit_s=_between(log.allowed_s, log.saved_s or log.ended_s),
         end_s=_between(log.done_s, attempt.finish_s),
         cpu_s=_cpu_s(attempt),
     )

@@ -40,8 +40,8 @@ class TaskLog:
     *split_s*: the input split is read; *collector_s*: the sort buffer stands, mapping begins;
     *flush_s*: mapping is over.  *large_records* were spilled one by one, for they do not fit the
     buffer.  The merge read *merged_bytes* (uncompressed) in *merge_passes* besides the last one.
-    *shuffle_s*: a reduce has its shuffle.  *done_s*: the task asks to be committed; *ended_s*: it
-    has been.
+    *shuffle_s*: a reduce has its shuffle.  *done_s*: the task's work is over; *allowed_s*: it may
+    commit its output; *saved_s*: it has; *ended_s*: the master knows.
     """
 
     attempt_id: str = ""
@@ -54,6 +54,8 @@ class TaskLog:
     merged_bytes: int = 0
     shuffle_s: float | None = None
     done_s: float | None = None
+    allowed_s: float | None = None
+    saved_s: float | None = None
     ended_s: float | None = None
 
 

@@ -49,6 +49,27 @@ SPILL = (
 )
 
 
+RING = 4800  # bytes
+
+
+def marks(equator, spills):
+    """Lines of *spills* (records, bytes, records collected meanwhile), as MapTask computes them."""
+    yield 0, f"kvstart = {RING // 4 - 4}; length = {RING // 16}"
+    for number, (records, size, collected) in enumerate(spills):
+        end, kv = (equator + size) % RING, (equator - equator % 16 - 16) % RING // 4
+        yield 1, "Spilling map output"
+        yield 1, f"bufstart = {equator}; bufend = {end}; bufvoid = {RING}"
+        last = (kv - 4 * (records - 1)) % (RING // 4)
+        length = 4 * (records - 1) + 1
+        yield 1, f"kvstart = {kv}({4 * kv}); kvend = {last}({4 * last}); length = {length}/{RING}"
+        equator = (end + 160) % RING
+        kv = (equator - equator % 16 - 16) % RING // 4
+        yield 1, f"(EQUATOR) {equator} kvi {kv}({4 * kv})"
+        yield 2, f"Finished spill {number}"
+        index = (kv - 4 * collected) % (RING // 4)
+        yield 3, f"(RESET) equator {equator} kv {kv}({4 * kv}) kvi {index}({4 * index})"
+
+
 class TestMaps:
     """The ``syslog`` of a map."""
 
@@ -125,6 +146,18 @@ class TestMaps:
 
         assert (spill.records, spill.buffer_bytes) == (11, 190)
         assert (spill.room_records, spill.room_bytes, spill.collected) == (10, 1260, 20)
+
+    @given(
+        st.integers(0, RING // 16 - 1),
+        st.lists(st.tuples(*[st.integers(1, RING // 48)] * 2, st.integers(0, 99)), max_size=9),
+    )
+    def test_any_spills(self, begin, spills):
+        """
+        Wherever in the ring a spill lies, its marks give back what it took and what came after.
+        """
+        found = read_task_log(task(*marks(16 * begin, spills)), "x").spills
+
+        assert [(s.records, s.buffer_bytes, s.collected) for s in found] == spills
 
     def test_large_records(self):
         """

@@ -201,7 +201,7 @@ class TestReduces:
             merges=(MergeLog("memory", 14.5, 16.0, 1, 70), MergeLog("final", 21.0, 25.0, 2)),
             full_s=(14.0, 15.0, 24.0),
         )  # fmt: skip
-        log = TaskLog(shuffle_s=9.0, done_s=60.0, ended_s=61.0)
+        log = TaskLog(shuffle_s=9.0, done_s=60.0, allowed_s=60.5, saved_s=61.5, ended_s=62.0)
 
         task = reduce_from_logs(log, shuffle, attempt("reduce", REDUCE_INPUT_RECORDS=5))
 
