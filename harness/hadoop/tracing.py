@@ -24,7 +24,8 @@ SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
 
 # What Hadoop puts there itself (MRJobConfig.DEFAULT_MAPRED_ADMIN_JAVA_OPTS), and would leave out.
 _ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
-_CLASS_PATH = "mapreduce.application.classpath"
+# It stands before mapreduce.application.classpath, which names the jars without hooks.
+_CLASS_PATH, _CONF = "yarn.application.classpath", "$HADOOP_CONF_DIR"
 
 
 def task_properties(
@@ -41,21 +42,22 @@ def task_properties(
 
     Without options of the job's own (or of ``cluster.site``) tasks get those of *layout*, with the
     traced classes and their *archive*, a path as nodes see it.  A job's own options stay as they
-    are: such tasks find the traced classes by ``mapreduce.application.classpath``, and start
-    without an archive.  *unit*: records of a unit.  `SpecError` where a job's options set a class
+    are: such tasks find the traced classes by ``yarn.application.classpath``, and start without an
+    archive.  *unit*: records of a unit.  `SpecError` where a job's options set a class
     path, which would hide the traced classes.
 
     >>> layout = site.Layout(site.members(1), base="/b", home="/h")
     >>> task_properties("off", layout, ClusterSpec(), {})
     {}
-    >>> task_properties("spans", layout, ClusterSpec(), {})["mapreduce.application.classpath"]
-    '/h/path-trace.jar'
+    >>> task_properties("spans", layout, ClusterSpec(), {})["yarn.application.classpath"]
+    '$HADOOP_CONF_DIR,/h/path-trace.jar'
     """
     if mode not in ("spans", "units"):
         return {}
     own = _in_use({**spec.site, **given})
     jar = f"{layout.home}/{PATH_JAR}"
-    properties = {_CLASS_PATH: ",".join(filter(None, [jar, own.get(_CLASS_PATH)]))}
+    before, after = (jar, own[_CLASS_PATH]) if _CLASS_PATH in own else (_CONF, jar)
+    properties = {_CLASS_PATH: f"{before},{after}"}
     traced = dataclasses.replace(layout, archive=archive)
     memory = site.container_mb(spec.node.task_memory_bytes)
     for kind in ("map", "reduce"):
@@ -64,8 +66,8 @@ def task_properties(
             _refuse_class_path(options, own[options])
         else:
             properties[options] = site.container_options(traced, memory, PATH_JAR)
-        before = own.get(admin, _ADMIN_DEFAULT)
-        properties[admin] = " ".join([*before.split(), *_recorder(mode, unit)])
+        first = own.get(admin, _ADMIN_DEFAULT).split()
+        properties[admin] = " ".join([*first, *_recorder(mode, unit)])
     return properties
 
 

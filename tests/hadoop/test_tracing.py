@@ -67,8 +67,8 @@ class TestTaskProperties:
         assert sorted(properties) == [
             "mapreduce.admin.map.child.java.opts",
             "mapreduce.admin.reduce.child.java.opts",
-            "mapreduce.application.classpath",
             "mapreduce.reduce.java.opts",
+            "yarn.application.classpath",
         ]
 
     def test_options_of_the_site_stay(self):
@@ -85,12 +85,12 @@ class TestTaskProperties:
         """
         properties = traced(
             {
-                "mapreduce.application.classpath": "/own/*",
+                "yarn.application.classpath": "/own/*",
                 "mapreduce.admin.reduce.child.java.opts": " -Da=b ",
             }
         )
 
-        assert properties["mapreduce.application.classpath"] == "/home/path-trace.jar,/own/*"
+        assert properties["yarn.application.classpath"] == "/home/path-trace.jar,/own/*"
         assert properties["mapreduce.admin.reduce.child.java.opts"].startswith("-Da=b -Dltrace=")
 
     @pytest.mark.parametrize("option", ["-cp /x", "-classpath /x", "--class-path=/x"])
