@@ -16,7 +16,7 @@ import select
 import subprocess
 import sys
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -31,7 +31,8 @@ from harness.clusters.interrupts import Postponed
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
-from harness.records.trial import ClusterSpec
+from harness.hadoop.tracing import task_properties
+from harness.records.trial import ClusterSpec, Tracing
 
 INSIDE = Path(__file__).parent / "inside"
 UP_LIMIT_S = 180.0
@@ -295,6 +296,16 @@ class LocalCluster:
         """The cluster-wide properties in force, as a client on the master sees them."""
         layout = self.files.layout
         return site.merged(site.site_files(self.spec, layout, layout.master))
+
+    def trace_properties(
+        self, tracing: Tracing, configuration: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Properties to add to a job's own, *configuration*, so that its tasks are traced."""
+        archive = self.home.tasks_archive
+        return task_properties(
+            tracing.mode, self.files.layout, self.spec, configuration,
+            archive=str(archive) if archive else None, unit=tracing.unit_records,
+        )  # fmt: skip
 
     # evidence
 

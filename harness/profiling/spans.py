@@ -52,22 +52,26 @@ def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapInside:
 def reduce_inside(task: TaskSpans, attempt: TaskAttempt) -> ReduceInside:
     """Say what happened inside the reduce *attempt*, as *task* recorded it."""
     shuffle, reducer = _first(task, "shuffle"), _first(task, "run_reducer")
+    loop = _first(task, "reduce_loop")
     waits = [_interval(span) for span in task.named("wait_memory")]
-    busy = [_interval(span) for span in task.named("visit")] + waits
+    visits = [_interval(span) for span in task.named("visit")]
+    # After the last copy the shuffle waits for merges, which have their own spans.
+    copying = shuffle and (shuffle.start_s, max((v[1] for v in visits), default=shuffle.finish_s))
     return ReduceInside(
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
         records=task.loop.records,
-        segments=tuple(_segments(task)),
+        segments=tuple(segments(task)),
         merges=tuple(_merge(span) for span in task.named(*_MERGES)),
         start_up_s=shuffle.start_s - attempt.start_s if shuffle else None,
         shuffle_s=shuffle.wall_s if shuffle else None,
-        waited_s=shuffle.wall_s - covered(busy, _interval(shuffle)) if shuffle else None,
+        waited_s=_length(copying) - covered(visits + waits, copying) if copying else None,
         stalled_s=covered(waits, _interval(shuffle)) if shuffle else None,
         read_s=task.loop.read_s,
         function_s=_function_s(task.loop),
         write_s=task.loop.output_s + sum(s.wall_s for s in task.named("writer_close")),
+        loop_s=loop.wall_s if loop else None,
         commit_s=sum(span.wall_s for span in task.named("commit")),
         end_s=attempt.finish_s - reducer.finish_s if reducer else None,
         cpu_s=_cpu_s(task),
@@ -104,6 +108,10 @@ def _interval(span: Span) -> Interval:
     return span.start_s, span.finish_s
 
 
+def _length(interval: Interval) -> float:
+    return interval[1] - interval[0]
+
+
 def _spill(task: TaskSpans, place: int) -> SpillInside:
     span = task.spans[place]
     parts = [inner for inner in task.spans if inner.parent == place]
@@ -123,7 +131,8 @@ def _spill(task: TaskSpans, place: int) -> SpillInside:
     )
 
 
-def _segments(task: TaskSpans) -> Iterable[SegmentInside]:
+def segments(task: TaskSpans) -> Iterable[SegmentInside]:
+    """Every map output that the reduce *task* copied."""
     connects = {span.parent: span.wall_s for span in task.named("connect")}
     for place in _places(task, "segment"):
         span = task.spans[place]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from harness.errors import SpecError
 from harness.records import shapes
@@ -16,7 +16,7 @@ from harness.records.experiment import Experiment
 from harness.records.grid import axis_values, expand, is_profiling, meaning
 from harness.records.overrides import apply_overrides
 from harness.records.shapes import Key, Keys, Listed, Properties, Schema, Shape, Value
-from harness.records.trial import Cell
+from harness.records.trial import Cell, TraceMode
 from harness.records.yamltree import (
     Entries,
     Items,
@@ -140,6 +140,25 @@ class _Design:
         return {"anyOf": [{"const": "full"}, one | _closed(points)]}
 
 
+class _Tracing:
+    """``spans``, ``units``, ``logs`` or ``off``, or ``{units: N}``."""
+
+    def read(self, node: Node, path: str, problems: Problems) -> Any:
+        if isinstance(node, Scalar) and node.text in get_args(TraceMode):
+            return {"mode": node.text}
+        if isinstance(node, Entries) and list(node.entries) == ["units"]:
+            records = _COUNT.read(node.entries["units"], f"{path}.units", problems)
+            return {"mode": "units", "unit_records": records}
+        fix = f"write {', '.join(get_args(TraceMode))}, or {{units: 5}}"
+        problems.add(node.at, f"{path} says nothing of how to trace", fix)
+        return None
+
+    def schema(self) -> Schema:
+        one = {"type": "object", "minProperties": 1, "maxProperties": 1}
+        named = {"enum": [*get_args(TraceMode)]}
+        return {"anyOf": [named, one | _closed({"units": _COUNT.schema()})]}
+
+
 def _closed(properties: Schema) -> Schema:
     return {"properties": properties, "additionalProperties": False}
 
@@ -184,6 +203,11 @@ def _experiment(known: KnownNames | None) -> Shape:
                 Value(shapes.duration, {"type": ["string", "number"], "examples": ["10 min"]}),
                 "trial_limit_s",
                 "the longest that a trial may take (10 min)",
+            ),
+            "trace": Key(
+                _Tracing(),
+                "tracing",
+                "what is recorded inside tasks: spans, units, {units: N}, logs or off (spans)",
             ),
             "predict": Key(_predict(known), "predict", "what to predict, and from which cells"),
         }

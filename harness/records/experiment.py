@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from harness.records.trial import Record
+from harness.records.trial import Record, Tracing
 
 
 class Node(Record):
@@ -67,4 +67,5 @@ class Experiment(Record):
     warmup: NonNegativeInt = 1
     seed: NonNegativeInt = 7
     trial_limit_s: PositiveFloat = 600.0
+    tracing: Tracing = Tracing()
     predict: Predict = Predict()

@@ -207,6 +207,7 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: Mapping[_Dimens
             **part("workload"),
         ),
         configuration=part("configuration"),
+        tracing=experiment.tracing,
     )
 
 

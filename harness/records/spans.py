@@ -44,6 +44,7 @@ SPAN_NAMES: dict[int, str] = {
     41: "run_reducer",
     42: "writer_close",
     43: "reduce_combine",
+    44: "reduce_loop",
     100: "workload",
 }
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 TrialState = Literal["done", "failed", "timed_out"]
+TraceMode = Literal["spans", "units", "logs", "off"]
 
 
 class Record(BaseModel):
@@ -53,12 +54,26 @@ class WorkloadSpec(Record):
     parameters: dict[str, str | int | float] = Field(default_factory=dict)
 
 
+class Tracing(Record):
+    """
+    How much is recorded inside tasks.
+
+    *spans*: the parts of each task and exact sums over its records.  *units*: that, and the seconds
+    of every *unit_records* records.  *logs*: what Hadoop logs itself.  *off*: not even that is
+    read.
+    """
+
+    mode: TraceMode = "spans"
+    unit_records: PositiveInt = 5
+
+
 class Cell(Record):
     """One point of the grid: cluster x workload x job properties (unchanged, values as text)."""
 
     cluster: ClusterSpec
     workload: WorkloadSpec
     configuration: dict[str, str] = Field(default_factory=dict)
+    tracing: Tracing = Tracing()
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,10 @@ from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.observation import Observation
+from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import Experiment
 from harness.records.grid import label, varying
+from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
@@ -187,8 +189,21 @@ class Evaluation:
             job_input=job_input,
             spills={attempt: spills_of(log) for attempt, log in logs.tasks.items()},
             rate=self.rate(record),
-            inside=tuple(logs.inside(compressed=config.map_output_compressed)),
+            inside=tuple(self._inside(record, trace, logs, config)),
         )
+
+    def _inside(
+        self, record: TrialRecord, trace: JobTrace, logs: ContainerLogs, config: JobConfig
+    ) -> Iterator[MapInside | ReduceInside]:
+        """What the tasks' logs tell of them, and what the tracer recorded in them."""
+        if record.trial.cell.tracing.mode == "off":
+            return
+        yield from logs.inside(compressed=config.map_output_compressed)
+        attempts = {a.attempt_id: a for a in trace.attempts}
+        for task in self.run.read_recordings(record.trial.id):
+            if (attempt := attempts.get(task.attempt_id)) is not None:
+                told = map_inside if attempt.kind == "map" else reduce_inside
+                yield told(task, attempt)
 
     def _trace(self, record: TrialRecord) -> JobTrace:
         """Trace of the job that a done trial measured."""

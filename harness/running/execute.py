@@ -34,6 +34,7 @@ from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
 from harness.running.probe import SpeedProbe
+from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.running.trial import Outcome, TrialCluster, TrialRunner
 from harness.store import Run, TrialFolder, machine
@@ -233,7 +234,8 @@ class Execution:
                 folder.discard("retried", record)
                 return False
         folder.commit(record)
-        self.run.write_trace(trial_id, outcome.traces)
+        for complaint in write_trace(self.run, trial_id, outcome.traces):
+            self.talk.say(f"warning: a recording of {trial_id} cannot be read: {complaint}")
         return True
 
     def _record(self, trial: Trial, outcome: Outcome, watch: Watch, mark: str) -> TrialRecord:

@@ -40,6 +40,7 @@ from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.machine import machine_facts
 from harness.running.plan import Plan, make_plan, refuse
 from harness.running.probe import probe_jar
+from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.store import Run, Store
 from harness.units import MIB, format_bytes
@@ -185,6 +186,16 @@ class Session:
                     fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
                 )
 
+    def _refuse_untraceable(self) -> None:
+        """Raise `MachineError` where tasks are to be traced and the home lacks what that takes."""
+        mode = self.experiment.tracing.mode
+        if mode in ("spans", "units") and self.home.trace_path_jar is None:
+            raise MachineError(
+                f"trace: {mode} needs Hadoop's classes with the tracer's hooks, and there are none",
+                where=str(self.home.path),
+                fix="make setup (or write trace: logs)",
+            )
+
     def _warn(self) -> None:
         """Tell before anything is started what will not be what its author expects."""
         self._warn_of_names()
@@ -266,7 +277,7 @@ def make_trace(run: Run, record: TrialRecord) -> bool:
             where=str(run.trial_dir(trial_id)),
             fix="its logs were removed: move the trial's folder away and run it again",
         )
-    run.write_trace(trial_id, traces)
+    write_trace(run, trial_id, traces)
     return bool(traces)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from harness.clusters.hdfs import Hdfs, RefusedError
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.records.trial import Trial, TrialState, WorkloadSpec
+from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
 from harness.running.inputs import Inputs, ReadyInput
 from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_id
 from harness.workloads import WORKLOADS
@@ -59,6 +59,12 @@ class TrialCluster(JobCluster, Protocol):
 
     def site_properties(self) -> dict[str, str]:
         """Return the cluster-wide properties that a client sees."""
+        ...
+
+    def trace_properties(
+        self, tracing: Tracing, configuration: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return what is added to a job's own properties so that its tasks are traced."""
         ...
 
 
@@ -129,9 +135,11 @@ class TrialRunner:
             on_tick=self.on_tick,
             on_limit=dump,
         )
+        given = trial.cell.configuration
+        properties = {**given, **self.cluster.trace_properties(trial.cell.tracing, given)}
         for number, command in enumerate(workload.submit(spec, ready.uri, output)):
             log = raw / f"client-{number}.log"
-            outcome.job_ids.append(jobs.run(command, trial.cell.configuration, log))
+            outcome.job_ids.append(jobs.run(command, properties, log))
         clock.lap("client_s")
         self._collect_history(raw, outcome)
         self._verify(workload, spec, output, ready, outcome)

@@ -20,6 +20,7 @@ import zlib
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -293,6 +294,10 @@ class RawLogs:
 
     def names(self) -> tuple[str, ...]:
         """Names of all logs, sorted; folders are separated by ``/``."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
         found = (p for p in self._folder.rglob("*.gz") if p.is_file() and not p.is_symlink())
         return tuple(
             sorted(p.relative_to(self._folder).as_posix().removesuffix(".gz") for p in found)

@@ -12,15 +12,16 @@ Attempts stand one behind the other, so each is read without holding the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 from pydantic import TypeAdapter
 
 from harness.errors import DataError
+from harness.profiling.spans import segments
 from harness.records.inside import SegmentInside
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store.files import validated
@@ -55,24 +56,27 @@ def _segment_columns() -> dict[str, Any]:
     return {"attempt_id": str, **_columns(SegmentInside)}
 
 
-def write_recordings(
-    folder: Path,
-    tasks: Callable[[], Iterable[TaskSpans]],
-    segments: Callable[[TaskSpans], Iterable[SegmentInside]],
-    units: Iterable[UnitTimes] = (),
-) -> None:
-    """
-    Write the tables into *folder*.
+class Recorded(Protocol):
+    """Tasks that were recorded; asked once for each table, so that none need stay in memory."""
 
-    *tasks* is called once for each table, so that no two tasks need be in memory at once.  Without
-    *units* there is no table of them.
-    """
+    def tasks(self) -> Iterable[TaskSpans]:
+        """Return the recording of each attempt."""
+        ...
+
+    def units(self) -> Iterable[UnitTimes]:
+        """Return the times of units of each attempt that has them."""
+        ...
+
+
+def write_recordings(folder: Path, recorded: Recorded) -> None:
+    """Write the tables into *folder*; without units there is no table of them."""
+    tasks = recorded.tasks
     write_table(folder / "tasks.parquet", _task_columns(), map(_task_row, tasks()))
     write_table(folder / "spans.parquet", _span_columns(), _span_rows(tasks()), MOST_SPANS)
     write_table(folder / "histograms.parquet", _HISTOGRAM, _histogram_rows(tasks()), MOST_SPANS)
     copied = ({"attempt_id": t.attempt_id, **asdict(s)} for t in tasks() for s in segments(t))
     write_table(folder / "segments.parquet", _segment_columns(), copied, MOST_SPANS)
-    rows = _unit_rows(units)
+    rows = _unit_rows(recorded.units())
     if (first := next(rows, None)) is not None:
         write_table(folder / "units.parquet", _UNITS, chain([first], rows), MOST_UNITS)
 

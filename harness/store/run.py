@@ -14,9 +14,10 @@ from harness.records.experiment import Experiment
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
+from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
-from harness.store import seal, tables
+from harness.store import recordings, seal, tables
 from harness.store.files import (
     MAKE_ROOM,
     SCHEMA_VERSION,
@@ -36,6 +37,7 @@ from harness.store.files import (
     write_file,
 )
 from harness.store.lock import held
+from harness.store.recordings import Recorded
 from harness.store.trials import TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
@@ -158,16 +160,32 @@ class Run:
         """Give a reader of the unedited logs of a trial."""
         return RawLogs(self.trial_dir(trial_id) / "raw")
 
-    def write_trace(self, trial_id: str, traces: Sequence[JobTrace]) -> None:
-        """Put the traces of a trial's jobs beside its logs, in place of older ones."""
+    def write_trace(
+        self, trial_id: str, traces: Sequence[JobTrace], recorded: Recorded | None = None
+    ) -> None:
+        """
+        Put the traces of a trial's jobs beside its logs, in place of older ones.
+
+        *recorded* is what the tracer recorded in their tasks; without, there are no such tables.
+        """
         target = self.trial_dir(trial_id) / "trace"
         with self._prepared(f"{trial_id}.trace") as folder:
             tables.write_traces(folder, traces)
+            if recorded is not None:
+                recordings.write_recordings(folder, recorded)
             self._replace(folder, target)
 
     def read_trace(self, trial_id: str) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order."""
         return tables.read_traces(self.trial_dir(trial_id) / "trace")
+
+    def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
+        """What the tracer recorded in the tasks of a trial, one task at a time."""
+        return recordings.read_recordings(self.trial_dir(trial_id) / "trace")
+
+    def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
+        """Seconds of every few records of the tasks of a trial, where they were asked for."""
+        return recordings.read_units(self.trial_dir(trial_id) / "trace")
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""

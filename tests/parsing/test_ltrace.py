@@ -1,6 +1,9 @@
 """Recordings of tasks, made by hand."""
 
+import re
 import struct
+
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,12 @@ from hypothesis import strategies as st
 
 from harness.errors import ParseError
 from harness.parsing.ltrace import CHUNK, HEAD, SLOT, read_ltrace
+from harness.records.spans import SPAN_NAMES
+
+JAVA = Path(__file__).parents[2] / "workloads/ltrace/src/main/java"
+RECORDER = JAVA / "mapreduce/harness/ltrace/record"
+    Path(__file__).parents[2] / "workloads/ltrace/src/main/java/mapreduce/harness/ltrace/record"
+)
 
 ATTEMPT = b"attempt_1700000000000_0001_m_000003_0"
 WALL_US = 1_700_000_000_000_000
@@ -151,6 +160,16 @@ class TestSpans:
         """
         with pytest.raises(ParseError, match=what):
             read(header(), chunk(1, b"main", slot))
+
+
+def test_names_are_those_of_the_recorder():
+    """
+    Every kind that the recorder writes has a name here, and no other.
+    """
+    text = (RECORDER / "Kind.java").read_text()
+    kinds = {int(number) for number in re.findall(r"int [A-Z_]+ = (\d+);", text)}
+
+    assert kinds == SPAN_NAMES.keys()
 
 
 class TestLoop:

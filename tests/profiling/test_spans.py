@@ -114,19 +114,21 @@ class TestReduce:
 
     def test_waiting_is_what_no_copy_and_no_stall_covers(self):
         """
-        Copies of several threads overlap; a thread without memory waits, and does not idle.
+        Copies of several threads overlap; a thread without memory waits, and does not idle; what
+        comes after the last copy is merging.
         """
         inside = reduce_inside(
             task(
                 span("shuffle", 100, 10),
                 span("visit", 101, 3, thread="fetcher#1"),
                 span("visit", 102, 3, thread="fetcher#2"),
-                span("wait_memory", 106, 1, thread="fetcher#1"),
+                span("wait_memory", 105, 1, thread="fetcher#1"),
+                span("visit", 106, 2, thread="fetcher#1"),
             ),
             attempt("reduce", 120.0),
         )
 
-        assert (inside.waited_s, inside.stalled_s) == (5, 1)
+        assert (inside.waited_s, inside.stalled_s) == (1, 1)
 
     def test_function_and_write_divide_the_loop(self):
         """

@@ -188,7 +188,7 @@ class TestErrors:
             ("repeat: 2", "repeat: 90000", "more than 100000 trials"),
             ("repeat: 2", "design: {halton: 3}", "write full, {sobol: 32} or {latin: 32}"),
             ("repeat: 2", "budgets: {mape: 0.2}", "unknown key 'budgets'"),
-            ("repeat: 2", "trace: on", "unknown key 'trace'"),
+            ("repeat: 2", "verbose: on", "unknown key 'verbose'"),
         ],
     )  # fmt: skip
     def test_name_what_is_wrong(self, old, new, what):

@@ -223,6 +223,9 @@ class FakeCluster:
     def thread_dumps(self, into):
         return []
 
+    def trace_properties(self, tracing, configuration):
+        return {}
+
     def site_properties(self):
         return {HISTORY_KEY: "/history/intermediate", DONE_KEY: "/history/done"}
 

@@ -350,7 +350,7 @@ class TestReport:
         data = evaluation(stored).report_data()
 
         names = [(r.trial.cell.workload.name, r.trial.profiling) for r, _ in data.timelines]
-        assert names == [("terasort", False), ("wordcount", False)]
+        assert sorted(names) == [("terasort", False), ("wordcount", False)]
         assert set(data.machine[data.timelines[0][0].trial.id]) == {"busy", "steal", "rate"}
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import DataError
-from harness.records.inside import SegmentInside
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store.recordings import read_recordings, read_units, write_recordings
 
@@ -36,11 +35,19 @@ def task(number, *recorded):
     return TaskSpans(name, "closed", 100.0, None, 0.004, 0, 5, loop, recorded)
 
 
-def segments(task):
-    """One segment for each span."""
-    return [
-        SegmentInside("m", "worker1", 1, 2, "disk", s.start_s, s.finish_s, 0.5) for s in task.spans
-    ]
+class Kept:
+    """Recordings in memory."""
+
+    def __init__(self, *tasks, units=()):
+        self._tasks, self._units = tasks, units
+
+    def tasks(self):
+        """All of them."""
+        return iter(self._tasks)
+
+    def units(self):
+        """Their units."""
+        return iter(self._units)
 
 
 class TestRecordings:
@@ -53,18 +60,18 @@ class TestRecordings:
         folder = tmp_path_factory.mktemp("trace")
         tasks = [task(n, *mine) for n, mine in enumerate(recorded)]
 
-        write_recordings(folder, lambda: tasks, segments)
+        write_recordings(folder, Kept(*tasks))
         assert list(read_recordings(folder)) == tasks
 
     def test_units_are_there_where_they_were_asked_for(self, tmp_path):
         """
         Without units there is no table; with them every duration comes back.
         """
-        write_recordings(tmp_path, lambda: [task(1)], segments)
+        write_recordings(tmp_path, Kept(task(1)))
         assert list(read_units(tmp_path)) == []
 
         units = [UnitTimes("a", 5, (1.0, 0.5)), UnitTimes("b", 5, (2.0,))]
-        write_recordings(tmp_path, lambda: [task(1)], segments, units)
+        write_recordings(tmp_path, Kept(task(1), units=units))
         assert list(read_units(tmp_path)) == units
 
     def test_nothing_recorded_is_nothing_read(self, tmp_path):
@@ -80,7 +87,7 @@ class TestRecordings:
         span = Span("main", "main", 1.0, 1.0, None, -1)
         for number in (1, 2):
             (tmp_path / str(number)).mkdir()
-            write_recordings(tmp_path / str(number), lambda n=number: [task(n, span)], segments)
+            write_recordings(tmp_path / str(number), Kept(task(number, span)))
         (tmp_path / "1" / "spans.parquet").replace(tmp_path / "2" / "spans.parquet")
 
         with pytest.raises(DataError, match="not among the tasks"):

@@ -44,6 +44,7 @@ _NAMES = {
     "final_merge": "final merge",
     "writer_close": "close the output",
     "reduce_combine": "combine",
+    "reduce_loop": "reduce loop",
 }
 
 
@@ -127,7 +128,7 @@ def _main_first(key: tuple[str, Path]) -> bool:
 
 def _with_loop(ordered: list[Row], loop: RecordLoop) -> Iterable[Row]:
     """Put the sums over records below the span of their loop."""
-    parts = {"map loop": _map_sums, "reducer": _reduce_sums}
+    parts = {"map loop": _map_sums, "reduce loop": _reduce_sums}
     for row in ordered:
         yield row
         if row.name in parts and loop.records:

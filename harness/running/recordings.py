@@ -1,0 +1,74 @@
+"""What the tracer left in the containers' folders of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+from harness.errors import ParseError
+from harness.hadoop.tracing import SPANS_FILE, UNITS_FILE
+from harness.parsing.ltrace import read_ltrace
+from harness.parsing.units import read_units
+from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.trace import JobTrace
+from harness.store import RawLogs, Run
+
+_CHUNK = 1 << 16
+_MOST_UNIT_BYTES = 1 << 28
+
+
+class Recordings:
+    """
+    Recordings among the raw logs of a trial, read anew each time they are asked for.
+
+    One that cannot be read is left out, for a trial is worth more than its recording; `unreadable`
+    says which, once they were asked for.
+    """
+
+    def __init__(self, raw: RawLogs) -> None:
+        """Find the recordings that *raw* has."""
+        self._raw = raw
+        self._files = [n for n in raw.names() if PurePosixPath(n).name == SPANS_FILE]
+        self.unreadable: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        """Count the recorded attempts."""
+        return len(self._files)
+
+    def tasks(self) -> Iterator[TaskSpans]:
+        """Read the recording of each attempt."""
+        for name in self._files:
+            if (task := self._task(name)) is not None:
+                yield task
+
+    def units(self) -> Iterator[UnitTimes]:
+        """Read the times of units of each attempt that has them."""
+        for name in self._files:
+            beside = str(PurePosixPath(name).with_name(UNITS_FILE))
+            if beside in self._raw.names() and (task := self._task(name)) is not None:
+                yield from self._units(beside, task.attempt_id)
+
+    def _task(self, name: str) -> TaskSpans | None:
+        try:
+            with self._raw.open(name) as file:
+                return read_ltrace(iter(partial(file.read, _CHUNK), b""), name)
+        except ParseError as error:
+            self.unreadable[name] = error.what
+            return None
+
+    def _units(self, name: str, attempt: str) -> Iterator[UnitTimes]:
+        try:
+            with self._raw.open(name) as file:
+                records, seconds = read_units(file.read(_MOST_UNIT_BYTES + 1), name)
+        except ParseError as error:
+            self.unreadable[name] = error.what
+        else:
+            yield UnitTimes(attempt, records, tuple(seconds.tolist()))
+
+
+def write_trace(run: Run, trial_id: str, traces: Sequence[JobTrace]) -> list[str]:
+    """Make the trace tables of a trial; say which recordings could not be read."""
+    recorded = Recordings(run.raw(trial_id))
+    run.write_trace(trial_id, traces, recorded if len(recorded) else None)
+    return [f"{name}: {what}" for name, what in recorded.unreadable.items()]
