@@ -16,8 +16,6 @@ from harness.records.spans import SPAN_NAMES
 
 JAVA = Path(__file__).parents[2] / "workloads/ltrace/src/main/java"
 RECORDER = JAVA / "mapreduce/harness/ltrace/record"
-    Path(__file__).parents[2] / "workloads/ltrace/src/main/java/mapreduce/harness/ltrace/record"
-)
 
 ATTEMPT = b"attempt_1700000000000_0001_m_000003_0"
 WALL_US = 1_700_000_000_000_000
