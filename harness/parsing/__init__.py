@@ -9,26 +9,26 @@ once) and the name of the text for its messages.  It answers with frozen records
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from harness.parsing.container_log import read_spills
-from harness.parsing.gc_log import read_gc
-from harness.parsing.jobconf import read_properties
-from harness.parsing.jobhistory import read_job
-from harness.parsing.ltrace import read_ltrace
-from harness.parsing.machine import read_machine
-from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.speed_probe import read_speed
-from harness.parsing.units import read_units
-
-PARSERS: dict[str, Callable[..., Any]] = {
-    "container_log": read_spills,
-    "gc_log": read_gc,
-    "jobconf": read_properties,
-    "jobhistory": read_job,
-    "ltrace": read_ltrace,
-    "machine": read_machine,
-    "shuffle_log": read_shuffle_log,
-    "speed_probe": read_speed,
-    "units": read_units,
+# Name -> where its function is: who reads a history need not load the others.
+PARSERS: dict[str, str] = {
+    "container_log": "harness.parsing.container_log:read_spills",
+    "gc_log": "harness.parsing.gc_log:read_gc",
+    "jobconf": "harness.parsing.jobconf:read_properties",
+    "jobhistory": "harness.parsing.jobhistory:read_job",
+    "ltrace": "harness.parsing.ltrace:read_ltrace",
+    "machine": "harness.parsing.machine:read_machine",
+    "shuffle_log": "harness.parsing.shuffle_log:read_shuffle_log",
+    "speed_probe": "harness.parsing.speed_probe:read_speed",
+    "task_log": "harness.parsing.container_log:read_task_log",
+    "units": "harness.parsing.units:read_units",
 }
+
+
+def parser(name: str) -> Callable[..., Any]:
+    """Return the parser of that name (`KeyError` where there is none)."""
+    module, _, function = PARSERS[name].partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found

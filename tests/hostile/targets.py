@@ -32,7 +32,7 @@ from harness.hadoop.properties import job_config
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
-from harness.parsing import PARSERS
+from harness.parsing import parser
 from harness.records.codec import KnownNames, places, read_experiment
 from harness.records.grid import expand, label, order, varying
 from harness.reports import REPORTS
@@ -89,7 +89,7 @@ def spoken(*texts: str) -> None:
 
 
 def _parser(name: str, *patterns: str, corpus: tuple[bytes, ...] = (), **more: Any) -> Target:
-    read = PARSERS[name]
+    read = parser(name)
 
     def of_lines(data: bytes) -> object:
         answer = read(io.BytesIO(data), "a.log")
@@ -123,7 +123,7 @@ def _jobconf() -> Target:
     return Target(
         name="jobconf",
         corpus=(text, few + b"</configuration>"),
-        read=lambda data: PARSERS["jobconf"](data, "job.xml"),
+        read=lambda data: parser("jobconf")(data, "job.xml"),
         errors=(ParseError,),
         go_on=job_config,  # type: ignore[arg-type]
         refusals=(HarnessError,),
@@ -384,7 +384,7 @@ def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
     def read(run: Run) -> None:
         with run.raw(trial_id).open(name) as lines:
             try:
-                PARSERS["container_log"](lines, name)
+                parser("container_log")(lines, name)
             except ParseError:
                 return
 

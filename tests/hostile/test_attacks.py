@@ -20,7 +20,10 @@ from harness.cli.vectors import command
 from harness.clusters.files import _container_folders, _copy_logs
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.models import vectors
-from harness.parsing import read_job, read_machine, read_speed, read_spills
+from harness.parsing.container_log import read_spills
+from harness.parsing.jobhistory import read_job
+from harness.parsing.machine import read_machine
+from harness.parsing.speed_probe import read_speed
 from harness.records.codec import read_experiment
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from harness.errors import ParseError
-from harness.parsing import read_job
+from harness.parsing.jobhistory import read_job
 from tests.hostile.avro import binary
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
 from tests.hostile.targets import NAMES, STORED, files, targets

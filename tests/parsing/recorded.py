@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.parsing import read_job, read_shuffle_log
 from harness.parsing.container_log import read_task_log
+from harness.parsing.jobhistory import read_job
+from harness.parsing.shuffle_log import read_shuffle_log
 from harness.records.logs import ShuffleLog, TaskLog
 from harness.records.trace import JobTrace, TaskAttempt
 

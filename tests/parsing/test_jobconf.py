@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing import read_properties
+from harness.parsing.jobconf import read_properties
 
 REAL = (Path(__file__).parent / "data" / "terasort_conf.xml").read_bytes()
 # Characters that XML can hold and that its readers neither change nor trim.

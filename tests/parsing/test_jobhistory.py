@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing import read_job
+from harness.parsing.jobhistory import read_job
 from harness.records.trace import JobTrace
 
 DATA = Path(__file__).parent / "data"

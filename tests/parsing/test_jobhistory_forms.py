@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing import jobhistory_counters, jobhistory_shapes, read_job
+from harness.parsing import jobhistory_counters, jobhistory_shapes
+from harness.parsing.jobhistory import read_job
 from harness.parsing.jobhistory_job import READ, Job
 from harness.records.trace import JobTrace
 from tests.parsing.avro import binary, number, text

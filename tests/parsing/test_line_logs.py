@@ -13,7 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing import PARSERS, read_gc, read_machine, read_speed, read_spills
+from harness.parsing import parser
+from harness.parsing.container_log import read_spills
+from harness.parsing.gc_log import read_gc
+from harness.parsing.machine import read_machine
+from harness.parsing.speed_probe import read_speed
 from harness.records.trace import GcTotals, MachineSample, SpeedSample, Spill
 
 DATA = Path(__file__).parent / "data"
@@ -274,5 +278,5 @@ def test_any_bytes_are_read_or_refused(name, log, flips):
         data[at % len(data)] ^= bits
 
     with suppress(ParseError):
-        answer = PARSERS[name](bytes(data).splitlines(keepends=True), "x")
+        answer = parser(name)(bytes(data).splitlines(keepends=True), "x")
         assert isinstance(answer, GcTotals) or list(answer) is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.parsing import read_job
+from harness.parsing.jobhistory import read_job
 from harness.profiling import fit_profile
 from harness.profiling.observation import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
