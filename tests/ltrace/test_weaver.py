@@ -139,6 +139,18 @@ class TestWovenClasses:
 
         assert (out, [(s.kind, s.amount) for s in found.spans]) == ("[1, 2, 3]\n", [(SORT, 3)])
 
+    def test_agent_without_hadoop(self, java):
+        """
+        Where a hook has no place nothing is traced, and each is named; the program runs.
+        """
+        argv = [java.launcher, f"-javaagent:{homes.TRACER}", "-jar", homes.TRACER]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=LIMIT_S)
+        *named, usage = done.stderr.splitlines()
+
+        assert (done.returncode, usage.partition(":")[0]) == (2, "usage")
+        assert len(named) > 50
+        assert all("not traced, this Hadoop lacks a hook: " in line for line in named)
+
     def test_archive_is_used(self, java, home, sort_classes):
         """
         Traced tasks get our classes and Hadoop's woven ones out of the archive.

@@ -66,26 +66,52 @@ public final class Calls {
 
     /** Does {@code spillDone.await()}: the buffer is full, and nothing else waits there. */
     public static void awaitRoom(Condition spillDone) throws InterruptedException {
-        int slot = Recorder.begin(Kind.BLOCKED);
         long start = System.nanoTime();
+        int slot = beginWait();
         boolean failed = true;
         try {
             spillDone.await();
             failed = false;
         } finally {
+            endWait(slot, start, failed);
+        }
+    }
+
+    // Nothing of ours may throw into the task, not even where a class of ours cannot be made.
+
+    private static int beginWait() {
+        try {
+            return Recorder.begin(Kind.BLOCKED);
+        } catch (Throwable ignored) {
+            return 0;
+        }
+    }
+
+    private static void endWait(int slot, long start, boolean failed) {
+        try {
             RecordLoop.blocked(System.nanoTime() - start);
             Recorder.end(slot, 0, failed);
+        } catch (Throwable ignored) {
+            // never into the task
         }
     }
 
     private static int beginLoop(int kind) {
-        int slot = Recorder.begin(kind);
-        RecordLoop.begin();
-        return slot;
+        try {
+            int slot = Recorder.begin(kind);
+            RecordLoop.begin();
+            return slot;
+        } catch (Throwable ignored) {
+            return 0;
+        }
     }
 
     private static void endLoop(int slot, boolean failed) {
-        RecordLoop.end();
-        Recorder.end(slot, RecordLoop.read(), failed);
+        try {
+            RecordLoop.end();
+            Recorder.end(slot, RecordLoop.read(), failed);
+        } catch (Throwable ignored) {
+            // never into the task
+        }
     }
 }

@@ -3,7 +3,7 @@ package mapreduce.harness.ltrace.record;
 /**
  * What a span is. Constants, not an enum: a task loads nothing for them.
  *
- * <p>A reader has the same table, {@code harness/parsing/ltrace_kinds.py}.
+ * <p>Readers have the same table, {@code harness/records/spans.py}; tests/parsing/test_ltrace.py compares them.
  */
 public final class Kind {
 
@@ -80,7 +80,7 @@ public final class Kind {
     public static final int REDUCE_LOOP = 44;
 
     /** A span of a workload, which names it. */
-    public static final int WORK = 100;
+    public static final int WORKLOAD = 100;
 
     /** 40 bytes of text that belong to the span before. */
     public static final int TEXT = -1;

@@ -25,7 +25,7 @@ public final class Trace {
      * @return what {@link #end} wants
      */
     public static long begin(String name) {
-        return Recorder.SPANS ? Recorder.beginWithText(Kind.WORK, name) : 0;
+        return Recorder.SPANS ? Recorder.beginWithText(Kind.WORKLOAD, name) : 0;
     }
 
     /**
