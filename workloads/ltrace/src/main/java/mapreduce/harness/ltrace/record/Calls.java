@@ -66,8 +66,8 @@ public final class Calls {
 
     /** Does {@code spillDone.await()}: the buffer is full, and nothing else waits there. */
     public static void awaitRoom(Condition spillDone) throws InterruptedException {
-        long start = System.nanoTime();
         int slot = beginWait();
+        long start = System.nanoTime();
         boolean failed = true;
         try {
             spillDone.await();
