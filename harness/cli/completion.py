@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -18,7 +19,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 # Keys that can be overridden, less those below workloads, whose names stand in the file.
 _KEYS = (
-    "name=", "question=", "repeat=", "warmup=", "seed=", "trial_limit=", "design=",
+    "name=", "question=", "repeat=", "warmup=", "seed=", "trial_limit=", "design=", "trace=",
     "cluster.provider=", "cluster.workers=", "cluster.node.map_slots=",
     "cluster.node.reduce_slots=", "cluster.node.task_memory=", "workloads.0.input=",
     "predict.models=",
@@ -55,6 +56,12 @@ def _daemons(context: click.Context) -> Iterable[str]:
     return sorted({daemon.partition(" ")[0] for daemon in LocalCluster.attach(name).daemon_logs(1)})
 
 
+def _trials(context: click.Context) -> Iterable[str]:
+    from harness.store import Store
+
+    return Store(context.params.get("results_dir") or Path("results")).trial_ids()
+
+
 def overrides(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Keys of an experiment, and behind ``configuration.`` the properties of Hadoop."""
     from harness.hadoop.names import known_names
@@ -73,3 +80,4 @@ def policies(_context: click.Context, _parameter: click.Parameter, begun: str) -
 providers = _from(_providers)
 clusters = _from(_clusters)
 daemons = _from(_daemons)
+trials = _from(_trials)

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "predict": ("harness.cli.predict", "Predict every held-out cell, and seal the predictions."),
     "score": ("harness.cli.score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.report", "Write the report of a run."),
+    "trace": ("harness.cli.trace", "Show what happened inside the tasks of a trial."),
     "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
     "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
     "list": ("harness.cli.list", "List workloads, models, providers, metrics or reports."),

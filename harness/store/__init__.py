@@ -16,7 +16,7 @@ import calendar
 import re
 import time
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.errors import DataError
@@ -27,6 +27,7 @@ from harness.store.files import (
     RawLogs,
     check_name,
     disk,
+    is_name,
     json_bytes,
     machine,
     remove_tree,
@@ -88,6 +89,41 @@ class Store:
         with disk(parent):
             names = [p.name for p in parent.iterdir()] if parent.is_dir() else []
         return tuple(Run(parent / name) for name in sorted(names) if _RUN.fullmatch(name))
+
+    def trial_ids(self) -> list[str]:
+        """Ids of all trials that have ended, those of the newest run last."""
+        runs = sorted(self._all_runs(), key=lambda run: run.id)
+        return list(dict.fromkeys(trial for run in runs for trial in run.trial_ids()))
+
+    def find_trial(self, begun: str) -> tuple[Run, str]:
+        """
+        Give the trial whose id begins so, and its run: the newest one where several have it.
+
+        `DataError` where there is none, or the ids of several begin so.
+        """
+        found = {
+            trial: run
+            for run in sorted(self._all_runs(), key=lambda run: run.id)
+            for trial in run.trial_ids()
+            if trial.startswith(begun)
+        }
+        if len(found) == 1 and begun:
+            ((trial, run),) = found.items()
+            return run, trial
+        shown = ascii(begun[:80])
+        several = f"{shown} begins several trials: {', '.join(sorted(found)[:4])}"
+        raise DataError(
+            several if found else f"no trial {shown}",
+            where=str(self.results_dir),
+            fix="write more of its id" if found else "harness plan FILE names the trials",
+        )
+
+    def _all_runs(self) -> Iterator[Run]:
+        with disk(self.results_dir):
+            found = self.results_dir.iterdir() if self.results_dir.is_dir() else iter(())
+            names = [p.name for p in found if p.is_dir() and is_name(p.name)]
+        for name in names:
+            yield from self.runs(name)
 
     def _folder(self, experiment_name: str) -> Path:
         return self.results_dir / check_name(experiment_name, "an experiment")

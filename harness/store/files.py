@@ -61,6 +61,11 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 
+def is_name(name: str) -> bool:
+    """Whether *name* is safe as one part of a path."""
+    return _NAME.fullmatch(name) is not None
+
+
 def check_name(name: str, what: str) -> str:
     """
     Return *name* if it is safe as one part of a path; *what* says in the error what it names.
@@ -68,7 +73,7 @@ def check_name(name: str, what: str) -> str:
     >>> check_name("container_1_0001_01_000001", "a container")
     'container_1_0001_01_000001'
     """
-    if _NAME.fullmatch(name) is None:
+    if not is_name(name):
         raise DataError(
             f"{name[:80]!r} cannot name {what} in the results",
             where="harness.store",

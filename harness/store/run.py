@@ -145,6 +145,10 @@ class Run:
         """Trials that have ended, by id; failed ones too."""
         return {folder.name: read_trial(folder, folder.name) for folder in _folders(self._trials)}
 
+    def trial_ids(self) -> tuple[str, ...]:
+        """Ids of the trials that have ended, without a look into them."""
+        return tuple(folder.name for folder in _folders(self._trials))
+
     def trial_dir(self, trial_id: str) -> Path:
         """Folder of a trial that has ended (`DataError` where there is none)."""
         folder = self._trials / check_name(trial_id, "a trial")

@@ -1,0 +1,161 @@
+"""``harness trace``: what happened inside the tasks of a trial."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import sys
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, talk
+from harness.cli.experiment import results_option
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from harness.records.spans import TaskSpans
+    from harness.records.trace import JobTrace
+    from harness.store import Run
+
+_WIDTH = 120  # columns where no terminal says how many it has
+
+
+class _Traces(click.Group):
+    """A trial where no command is named."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group("trace", cls=_Traces, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
+def command() -> None:
+    """
+    Show what happened inside the tasks of a trial.
+
+    \b
+    Example:
+        harness trace 3f0a
+        harness trace 3f0a --task m_000003
+    """
+
+
+@command.command("show")
+@click.argument("trial", shell_complete=completion.trials)
+@click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest).")
+@click.option(
+    "--chrome",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the job as a trace that Perfetto (ui.perfetto.dev) opens; .gz compresses it.",
+)
+@results_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def show(
+    trial: str, task: str | None, chrome: Path | None, results_dir: Path, as_json: bool
+) -> None:
+    """
+    List the tasks of TRIAL, an id or its begin, and draw one as a waterfall.
+
+    The word "show" may be left out.
+
+    \b
+    Example:
+        harness trace show 3f0a
+        harness trace show 3f0a --task r_000000
+        harness trace show 3f0a --chrome job.json.gz
+    """
+    from harness.store import Store
+
+    run, trial_id = Store(results_dir).find_trial(trial)
+    job = _job(run, trial_id)
+    recorded = list(run.read_recordings(trial_id))
+    if chrome is not None:
+        _write_chrome(chrome, job, recorded)
+        talk(f"wrote {chrome}: open it at https://ui.perfetto.dev")
+        return
+    if not recorded:
+        raise DataError(
+            f"nothing was recorded in the tasks of trial {trial_id}",
+            where=str(run.trial_dir(trial_id)),
+            fix="measure it with 'trace: spans' in the experiment",
+        )
+    chosen = _chosen(job, recorded, task)
+    if as_json:
+        print_json({"trial": trial_id, "job": job.job_id, "tasks": [_document(t) for t in chosen]})
+        return
+    _show(job, recorded, chosen[0], whole=task is None)
+
+
+def _job(run: Run, trial_id: str) -> JobTrace:
+    traces = run.read_trace(trial_id)
+    if not traces:
+        raise DataError(
+            f"trial {trial_id} left no history of a job",
+            where=str(run.trial_dir(trial_id)),
+            fix="read why it failed in its trial.json",
+        )
+    return traces[0]
+
+
+def _chosen(job: JobTrace, recorded: list[TaskSpans], task: str | None) -> list[TaskSpans]:
+    """Recordings asked for, the longest attempt first."""
+    took = {a.attempt_id: a.duration_s for a in job.attempts}
+    chosen = [t for t in recorded if task is None or task in t.attempt_id]
+    if not chosen:
+        raise DataError(
+            f"no recorded attempt is called {task!a}",
+            where=job.job_id,
+            fix=f"write an id, or a part of it, such as {recorded[0].attempt_id}",
+        )
+    return sorted(chosen, key=lambda t: -took.get(t.attempt_id, 0.0))
+
+
+def _show(job: JobTrace, recorded: list[TaskSpans], chosen: TaskSpans, *, whole: bool) -> None:
+    from harness.reports.trace import render_task, render_tasks
+
+    attempt = next((a for a in job.attempts if a.attempt_id == chosen.attempt_id), None)
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    if whole:
+        click.echo(render_tasks(job, recorded))
+    click.echo(render_task(chosen, attempt, width), nl=False)
+
+
+def _document(task: TaskSpans) -> dict[str, Any]:
+    """Recording as JSON; what is sampled is named."""
+    from dataclasses import asdict
+
+    spans = [span._asdict() for span in task.spans]
+    return {**asdict(task), "spans": spans, "sampled": ["output_s"] * task.loop.sampled}
+
+
+def _write_chrome(file: Path, job: JobTrace, recorded: list[TaskSpans]) -> None:
+    from harness.reports.trace import chrome_events
+
+    opener: Any = gzip.open if file.suffix == ".gz" else open
+    try:
+        with opener(file, "wt", encoding="utf-8") as out:
+            out.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+            out.writelines(_separated(chrome_events(job, recorded)))
+            out.write("\n]}\n")
+    except OSError as error:
+        raise DataError(
+            f"the file cannot be written: {error.strerror}",
+            where=str(file),
+            fix="name a file in a folder where you may write",
+        ) from error
+
+
+def _separated(events: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for number, event in enumerate(events):
+        yield (",\n" if number else "") + json.dumps(event)
