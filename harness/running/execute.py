@@ -234,8 +234,8 @@ class Execution:
                 folder.discard("retried", record)
                 return False
         folder.commit(record)
-        for complaint in write_trace(self.run, trial_id, outcome.traces):
-            self.talk.say(f"warning: a recording of {trial_id} cannot be read: {complaint}")
+        for complaint in write_trace(self.run, record, outcome.traces):
+            self.talk.say(f"warning: trial {trial_id}: {complaint}")
         return True
 
     def _record(self, trial: Trial, outcome: Outcome, watch: Watch, mark: str) -> TrialRecord:

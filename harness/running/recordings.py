@@ -12,6 +12,7 @@ from harness.parsing.ltrace import read_ltrace
 from harness.parsing.units import read_units
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
+from harness.records.trial import TrialRecord
 from harness.store import RawLogs, Run
 
 _CHUNK = 1 << 16
@@ -67,8 +68,12 @@ class Recordings:
             yield UnitTimes(attempt, records, tuple(seconds.tolist()))
 
 
-def write_trace(run: Run, trial_id: str, traces: Sequence[JobTrace]) -> list[str]:
-    """Make the trace tables of a trial; say which recordings could not be read."""
-    recorded = Recordings(run.raw(trial_id))
-    run.write_trace(trial_id, traces, recorded if len(recorded) else None)
-    return [f"{name}: {what}" for name, what in recorded.unreadable.items()]
+def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> list[str]:
+    """Make the trace tables of a trial; say what of the recordings is missing or unreadable."""
+    recorded = Recordings(run.raw(record.trial.id))
+    run.write_trace(record.trial.id, traces, recorded if len(recorded) else None)
+    complaints = [f"{name} cannot be read: {what}" for name, what in recorded.unreadable.items()]
+    tasks = sum(attempt.state == "succeeded" for trace in traces for attempt in trace.attempts)
+    if record.trial.cell.tracing.mode in ("spans", "units") and len(recorded) < tasks:
+        complaints.append(f"{tasks - len(recorded)} of {tasks} tasks left no recording")
+    return complaints

@@ -277,7 +277,7 @@ def make_trace(run: Run, record: TrialRecord) -> bool:
             where=str(run.trial_dir(trial_id)),
             fix="its logs were removed: move the trial's folder away and run it again",
         )
-    write_trace(run, trial_id, traces)
+    write_trace(run, record, traces)
     return bool(traces)
 
 
