@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from harness.clusters import namespace
+from harness.clusters import namespace, woven
 from harness.clusters import state as states
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import find_java
@@ -64,7 +64,7 @@ def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
-        namespaces, cgroups, traffic_control, hadoop_home, speed_probe, docker, gpu, cuda, clusters,
+        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda, clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
@@ -187,6 +187,21 @@ def hadoop_home() -> Finding:
             "hadoop home", "note", f"{text}; no class-data archive: starts are slow", "make setup"
         )
     return Finding("hadoop home", "ok", text)
+
+
+def tracer() -> Finding:
+    """The tracer's hooks: what Hadoop's classes have no place for is named."""
+    try:
+        home = HadoopHome.find()
+        missing = woven.missing_hooks(home)
+    except MachineError as error:
+        return Finding("tracer", "note", f"tasks cannot be traced: {_first(str(error))}", error.fix)
+    if missing:
+        text = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
+        return Finding("tracer", "note", text, "write trace: logs in experiments")
+    if home.trace_path_jar is None:
+        return Finding("tracer", "note", "its hooks are not woven", "make setup")
+    return Finding("tracer", "ok", "every hook has its place in Hadoop's classes")
 
 
 def speed_probe() -> Finding:

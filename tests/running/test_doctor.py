@@ -197,6 +197,19 @@ class TestPrograms:
         assert found.state == "lacking"
         assert "make setup" in found.fix
 
+    def test_a_hadoop_without_a_hook(self, monkeypatch):
+        """
+        What the tracer needs and these jars lack is named; experiments run without.
+        """
+        monkeypatch.setattr(doctor.HadoopHome, "find", lambda: None)
+        monkeypatch.setattr(doctor.woven, "missing_hooks", lambda home: ["a.B.run with 1 argument"])
+
+        found = doctor.tracer()
+
+        assert found.state == "note"
+        assert "no hook for a.B.run with 1 argument" in found.what
+        assert "trace: logs" in found.fix
+
     def test_no_probe(self, tmp_path, monkeypatch):
         """
         The same for the jar of the speed probe.
