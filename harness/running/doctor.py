@@ -64,7 +64,8 @@ def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
-        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda, clusters,
+        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda,
+        clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
