@@ -11,11 +11,46 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.records.experiment import Experiment
+from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Score, ScoreBook, Speed, Summary
+from harness.records.spans import TaskSpans
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, TrialRecord
+from harness.reports.inside.parts import TaskParts
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    A statistic that logs tell, too, beside the one from spans; *ratio* is logs over spans.
+
+    *text* says what it is, *spread* is the standard deviation of the *count* tasks' own ratios.
+    """
+
+    name: str
+    text: str
+    spans: float
+    logs: float
+    ratio: float
+    spread: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobInside:
+    """
+    What is known of the inside of the tasks of one job.
+
+    *parts* are those of every task that succeeded and of which anything is known; *recordings* and
+    *told* (by logs) hold those that are drawn, by the attempts' ids.
+    """
+
+    parts: Sequence[TaskParts] = ()
+    recordings: Mapping[str, TaskSpans] = field(default_factory=dict)
+    told: Mapping[str, MapInside | ReduceInside] = field(default_factory=dict)
+    differences: Sequence[Difference] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +62,8 @@ class ReportData:
     representative job per workload.  *machine* maps a trial's id to means over the trial: `busy`
     and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).
     *order* lists trial ids as they ran; without it the trials' starts decide.  *evidence* maps a
-    trial's id to the place of its logs, as the reader would type it.
+    trial's id to the place of its logs, as the reader would type it.  *inside* maps the trial of a
+    timeline to what is known of the inside of its tasks.
     """
 
     experiment: Experiment
@@ -42,6 +78,7 @@ class ReportData:
     machine: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     order: Sequence[str] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
+    inside: Mapping[str, JobInside] = field(default_factory=dict)
 
 
 def label(data: ReportData, cell: str) -> str:
@@ -80,6 +117,14 @@ def in_order(data: ReportData) -> tuple[TrialRecord, ...]:
     return tuple(
         sorted(data.trials, key=lambda r: (place.get(r.trial.id, last), r.started_s, r.trial.id))
     )
+
+
+def insides(data: ReportData) -> list[tuple[str, JobInside]]:
+    """What is known of the inside of each timeline's job, with the name of its workload."""
+    return [
+        (record.trial.cell.workload.name, data.inside.get(record.trial.id, JobInside()))
+        for record, _ in data.timelines
+    ]
 
 
 def failed(data: ReportData) -> tuple[TrialRecord, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from harness.records.score import Summary
 from harness.reports.answer import answer, ranking
-from harness.reports.data import ReportData, failed, summary, workloads
+from harness.reports.data import ReportData, failed, insides, summary, workloads
+from harness.reports.inside.differences import differences_table
 from harness.reports.method import (
     disturbed_table,
     failed_table,
@@ -21,6 +22,7 @@ from harness.reports.method import (
 )
 from harness.reports.plots.canvas import Figure, drawing
 from harness.reports.plots.errors import errors_per_cell
+from harness.reports.plots.inside import task_tracks, time_bars
 from harness.reports.plots.machine import corrections, speed_over_time
 from harness.reports.plots.phases import phase_bars
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
@@ -219,9 +221,43 @@ def _timeline(data: ReportData) -> Section:
         id="timeline",
         title="Timeline of a job",
         missing="No job has been traced.",
-        lead=("One representative job of each workload, every attempt in the slot where it ran.",),
-        figures=[timeline(data, n, r, job) for n, (r, job) in enumerate(data.timelines)],
+        lead=(_TIMELINE,),
+        figures=[f for n in range(len(data.timelines)) for f in _of_job(data, n)],
     )
+
+
+_TIMELINE = (
+    "One representative job of each workload, every attempt in the slot where it ran. Where the"
+    " inside of the tasks is known, the threads of a typical task and of the slowest one follow."
+)
+
+
+def _of_job(data: ReportData, place: int) -> Iterator[Figure]:
+    record, job = data.timelines[place]
+    yield timeline(data, place, record, job)
+    if threads := task_tracks(place, job, *insides(data)[place]):
+        yield threads
+
+
+def _inside(data: ReportData) -> Section:
+    found = insides(data)
+    figures = [time_bars(n, name, inside) for n, (name, inside) in enumerate(found)]
+    shown = [f for f in figures if f is not None]
+    return Section(
+        id="inside",
+        title="Where the time of a job went",
+        missing="Nothing tells what happened inside the tasks: no recording, and no log of theirs.",
+        lead=(_INSIDE,) if shown else (),
+        figures=shown,
+        tables=_present(differences_table(name, inside.differences) for name, inside in found),
+    )
+
+
+_INSIDE = (
+    "The jobs of the timelines, part by part: what a task's main thread did or waited for, from the"
+    " launch of its container to the end that the application master saw. Parts that the source"
+    " cannot tell apart stand as their sum."
+)
 
 
 def _profile(data: ReportData) -> Section:
@@ -292,6 +328,7 @@ _SECTIONS: tuple[Callable[[ReportData], Section], ...] = (
     _calibration,
     _phases,
     _timeline,
+    _inside,
     _profile,
     _method,
     _failed,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 
+from dataclasses import asdict
 from typing import Any
 
+from harness.records.trial import TrialRecord
 from harness.reports.answer import answer
-from harness.reports.data import ReportData, failed, in_order, label
+from harness.reports.data import JobInside, ReportData, failed, in_order, insides, label
+from harness.reports.inside import bars
 
 SCHEMA_VERSION = 1
 
@@ -44,9 +47,26 @@ def _document(data: ReportData) -> dict[str, Any]:
             p.model_dump(mode="json", exclude={"timeline", "dataflow"}) for p in data.predictions
         ],
         "profiles": {name: p.model_dump(mode="json") for name, p in data.profiles.items()},
+        "inside": [
+            _inside(record, inside)
+            for (record, _), (_, inside) in zip(data.timelines, insides(data), strict=True)
+        ],
         "failed_trials": [_failed(data, r.trial.id) for r in failed(data)],
         "trials": [_trial(data, n, r) for n, r in enumerate(in_order(data), start=1)],
         "manifest": dict(data.manifest),
+    }
+
+
+def _inside(record: TrialRecord, inside: JobInside) -> dict[str, Any]:
+    """Where the time of one job's tasks went, means; sampled parts are named."""
+    return {
+        "trial": record.trial.id,
+        "workload": record.trial.cell.workload.name,
+        "parts": [
+            {**asdict(bar), "estimated": sorted(bar.estimated), "total_s": bar.total_s}
+            for bar in bars(inside.parts)
+        ],
+        "logs_beside_spans": [asdict(d) for d in inside.differences],
     }
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
+from collections.abc import Iterator
+
 from harness.reports.answer import answer
-from harness.reports.data import ReportData, workloads
+from harness.reports.data import ReportData, insides, workloads
+from harness.reports.inside import bars
+from harness.reports.inside.differences import differences_table
+from harness.reports.inside.tables import parts_table
 from harness.reports.method import (
     disturbed_table,
     failed_table,
@@ -39,6 +44,7 @@ def render_markdown(data: ReportData) -> str:
         *_section("Scores", score_table(data), comparison_table(data)),
         *_section("Errors per cell", *_cell_tables(data)),
         *_section("Phases", *(phase_table(data, w) for w in workloads(data)), overhead_table(data)),
+        *_section("Where the time of a job went", *_inside(data)),
         *_profiles(data),
         *_method(data),
         *_section("Failed trials", failed_table(data)),
@@ -58,6 +64,13 @@ def escape(text: str) -> str:
 
 def _cell_tables(data: ReportData) -> list[Table]:
     return [t for w in workloads(data) if (t := error_table(data, w)).rows]
+
+
+def _inside(data: ReportData) -> Iterator[Table | None]:
+    for name, inside in insides(data):
+        if found := bars(inside.parts):
+            yield parts_table(name, found)
+        yield differences_table(name, inside.differences)
 
 
 def _section(title: str, *tables: Table | None) -> list[str]:

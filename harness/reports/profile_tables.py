@@ -11,6 +11,7 @@ from harness.units import format_bytes
 
 # Costs are tiny in seconds; the factor brings them to the unit beside it.
 _UNITS = (
+    ("_bytes_per_s", 2.0**-20, "MiB/s"),
     ("_s_per_byte", 1e9, "ns/B"),
     ("_s_per_record", 1e6, "µs/record"),
     ("_bytes", 1.0, "B"),
@@ -25,6 +26,7 @@ def scaled(name: str) -> tuple[float, str]:
     >>> scaled("map_cpu_s_per_record"), scaled("map_records_selectivity")
     ((1000000.0, 'µs/record'), (1.0, ''))
     """
+    name = name.removesuffix("_compressed")  # the same of jobs that compress
     for suffix, factor, unit in _UNITS:
         if name.endswith(suffix):
             return factor, unit
@@ -33,15 +35,23 @@ def scaled(name: str) -> tuple[float, str]:
 
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table | None:
     """Statistics or costs; values that stand for a share of a group are marked as assumed."""
-    rows = [_statistic(name, s) for name, s in statistics.items()]
+    groups = _groups(statistics)
+    rows = [_statistic(name, s, groups) for name, s in statistics.items()]
     columns = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Source", "Remark")
     # The remarks need a column only where there are any.
     shown = len(columns) if any(row[-1].text for row in rows) else len(columns) - 1
     kept = [row[:shown] for row in rows]
-    return table(caption, columns[:shown], "crrlrll"[:shown], kept) if rows else None
+    note = " ".join(f"Group {n}: {', '.join(names)}." for names, n in groups.items())
+    return table(caption, columns[:shown], "crrlrll"[:shown], kept, note=note) if rows else None
 
 
-def _statistic(name: str, s: Statistic) -> tuple[Value, ...]:
+def _groups(statistics: Mapping[str, Statistic]) -> dict[tuple[str, ...], int]:
+    """Groups of costs that could not be told apart, numbered from 1."""
+    found = (tuple(sorted({name, *s.group})) for name, s in statistics.items() if s.group)
+    return {names: n for n, names in enumerate(dict.fromkeys(found), start=1)}
+
+
+def _statistic(name: str, s: Statistic, groups: Mapping[tuple[str, ...], int]) -> tuple[Value, ...]:
     factor, unit = scaled(name)
     spread = factor * s.spread
     texts = (
@@ -52,7 +62,7 @@ def _statistic(name: str, s: Statistic) -> tuple[Value, ...]:
         str(s.count),
         s.source,
     )
-    group = f"in a group with {', '.join(s.group)}" if s.group else ""
+    group = f"group {groups[tuple(sorted({name, *s.group}))]}" if s.group else ""
     remark = ", ".join(word for word in ("assumed" if s.assumed else "", group) if word)
     return (*(Value(text) for text in texts), Value(remark, "mark" if s.assumed else ""))
 

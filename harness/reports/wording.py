@@ -139,6 +139,17 @@ def listing(names: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """
+    Sort key by which worker2 comes before worker10.
+
+    >>> sorted(["worker10", "worker2"], key=natural)
+    ['worker2', 'worker10']
+    """
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
+    return [(0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts]
+
+
 def count(amount: int, noun: str) -> str:
     """
     Say how many things there are.

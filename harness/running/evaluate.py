@@ -6,8 +6,8 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
@@ -21,6 +21,7 @@ from harness.parsing.container_log import spills_of
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
+from harness.profiling.inside import MAP, REDUCE, compare
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import Experiment
@@ -29,10 +30,12 @@ from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
-from harness.records.trace import JobTrace
+from harness.records.spans import TaskSpans
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Cell, Trial, TrialRecord
 from harness.reports import REPORTS
-from harness.reports.data import ReportData
+from harness.reports.data import Difference, JobInside, ReportData
+from harness.reports.inside import chosen, task_parts
 from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.probe import rate
@@ -121,6 +124,7 @@ class Evaluation:
         """Everything the report shows; `DataError` where a sealed file has changed."""
         self.run.check_seal()
         records, axes = self.run.trials(), varying(self.cells.values())
+        timelines = self._timelines()
         return ReportData(
             experiment=self.experiment,
             cells={i: (cell, label(cell, axes)) for i, cell in self.cells.items()},
@@ -130,13 +134,23 @@ class Evaluation:
             book=self.run.read_scores(),
             profiles=self.run.read_profiles(),
             manifest=self.run.manifest(),
-            timelines=self._timelines(),
+            timelines=timelines,
+            inside={r.trial.id: self.inside(r, job) for r, job in timelines},
             machine={i: self._machine(r) for i, r in records.items()},
             order=[r.trial.id for r in sorted(records.values(), key=lambda r: r.started_s)],
             evidence={
                 i: str((self.run.trial_dir(i) / "raw").relative_to(self.run.path)) for i in records
             },
         )
+
+    def inside(self, record: TrialRecord, trace: JobTrace) -> JobInside:
+        """What is known of the inside of one job's tasks, with the recordings that are drawn."""
+        if record.trial.cell.tracing.mode == "off":
+            return JobInside()
+        config, _, _ = question(record.trial.cell)
+        logs = ContainerLogs(self.run.raw(record.trial.id), trace)
+        told = list(logs.inside(compressed=config.map_output_compressed))
+        return job_inside(trace, told, self.run.read_recordings(record.trial.id))
 
     def _timelines(self) -> list[tuple[TrialRecord, JobTrace]]:
         names = dict.fromkeys(c.workload.name for c in self.cells.values())
@@ -243,6 +257,44 @@ class Evaluation:
         times = {r.trial.id: self._trace(r).job_s for r in same}
         middle = median(times.values())
         return min(same, key=lambda r: abs(times[r.trial.id] - middle))
+
+
+def job_inside(
+    trace: JobTrace, told: Sequence[MapInside | ReduceInside], recorded: Iterable[TaskSpans]
+) -> JobInside:
+    """Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory."""
+    attempts = {a.attempt_id: a for a in trace.attempts if a.state == "succeeded"}
+    drawn, recordings = chosen(trace), dict[str, TaskSpans]()
+    spans: list[MapInside | ReduceInside] = []
+    parts = {}
+    for task in recorded:
+        if (attempt := attempts.get(task.attempt_id)) is None:
+            continue
+        spans.append((map_inside if attempt.kind == "map" else reduce_inside)(task, attempt))
+        parts[task.attempt_id] = task_parts(spans[-1], attempt, task)
+        if task.attempt_id in drawn:
+            recordings[task.attempt_id] = task
+    logs = [t for t in told if t.attempt_id in attempts]
+    for each in logs:
+        parts.setdefault(each.attempt_id, task_parts(each, attempts[each.attempt_id]))
+    return JobInside(
+        parts=tuple(parts.values()),
+        recordings=recordings,
+        told={t.attempt_id: t for t in logs if t.attempt_id in drawn},
+        differences=_differences(spans, logs, attempts),
+    )
+
+
+def _differences(
+    spans: Sequence[MapInside | ReduceInside],
+    logs: Sequence[MapInside | ReduceInside],
+    attempts: Mapping[str, TaskAttempt],
+) -> list[Difference]:
+    counters = {name: attempt.counters for name, attempt in attempts.items()}
+    return [
+        Difference(name, (MAP.get(name) or REDUCE[name]).text, *astuple(found))
+        for name, found in compare(spans, logs, counters).items()
+    ]
 
 
 def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from random import Random
 from statistics import correlation, fmean, linear_regression, stdev
 
 import pytest
 
+from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import ClusterAxes, Experiment, Predict, WorkloadAxes
 from harness.records.prediction import Prediction
 from harness.records.profile import (
@@ -17,6 +20,7 @@ from harness.records.profile import (
     Statistic,
 )
 from harness.records.score import Calibration, Comparison, Measurement, Score, ScoreBook, Summary
+from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import (
     Cell,
@@ -28,6 +32,7 @@ from harness.records.trial import (
     trial_id,
 )
 from harness.reports.data import ReportData
+from harness.running.evaluate import job_inside
 
 MIB = 2**20
 START = 1_767_225_600.0
@@ -417,6 +422,82 @@ def _attempt(task, number, node, *, start, finish, host, error=""):
     )
 
 
+def recording_of(a):
+    """What the tracer records of an attempt: of a map three spills, of a reduce three copies."""
+    spans = []
+
+    def add(name, begin, end, parent=-1, thread="main", **more):
+        start, length = a.start_s + begin * a.duration_s, (end - begin) * a.duration_s
+        spans.append(Span(name, thread, start, length, length / 2, parent, **more))
+        return len(spans) - 1
+
+    main = add("main", 0.2, 0.97)
+    if a.kind == "map":
+        loop = add("map_loop", 0.4, 0.8, main)
+        for begin in (0.5, 0.6):
+            spill = add("spill", begin, begin + 0.08, thread="SpillThread", amount=400,
+                        details=(400, 4000, 0, 50, 500))  # fmt: skip
+            add("sort", begin, begin + 0.04, spill, "SpillThread")
+            add("blocked", begin + 0.05, begin + 0.08, loop)
+        flush = add("flush", 0.8, 0.9, main)
+        spill = add("spill", 0.82, 0.9, flush, amount=200, details=(200, 2000, 2, 0, 0))
+        add("sort", 0.82, 0.85, spill)
+        add("merge", 0.9, 0.95, main)
+        sums = (0.05, 0.2, 0.05, 0.01, 0.06)
+    else:
+        add("shuffle", 0.3, 0.6, main)
+        for n in range(3):
+            thread, begin = f"fetcher#{n + 1}", 0.35 + 0.05 * n
+            visit = add("visit", begin, begin + 0.1, thread=thread, text="worker1")
+            add("segment", begin + 0.02, begin + 0.1, visit, thread, text=f"map {n}",
+                details=(500, 500, 0))  # fmt: skip
+        add("memory_merge", 0.45, 0.5, thread="InMemoryMerger - Thread to merge")
+        reducer = add("run_reducer", 0.6, 0.9, main)
+        add("reduce_loop", 0.62, 0.88, reducer)
+        add("commit", 0.92, 0.94, main)
+        sums = (0.06, 0.15, 0.0, 0.0, 0.05)
+    spans.sort(key=lambda s: s.start_s)
+    read, function, spilling, spilling_read, output = (s * a.duration_s for s in sums)
+    blocked = 0.06 * a.duration_s if a.kind == "map" else 0.0
+    loop = RecordLoop(1000, read, function, spilling, spilling_read, 100, 5000, output, 70,
+                      blocked, 2, (0, 1000))  # fmt: skip
+    born = a.start_s + 0.05 * a.duration_s
+    return TaskSpans(a.attempt_id, "closed", spans[0].start_s, born, 0.004, 0, 5, loop,
+                     tuple(_parents(spans)))  # fmt: skip
+
+
+def _parents(spans):
+    """The same with parents by place: the innermost span of the thread around each."""
+    for place, span in enumerate(spans):
+        around = [
+            n
+            for n, other in enumerate(spans[:place])
+            if other.thread == span.thread and other.finish_s >= span.finish_s - 1e-9
+        ]
+        yield span._replace(parent=around[-1] if around else -1)
+
+
+def inside_of(job, *, recorded=True, told=True):
+    """What is known of the inside of a job's tasks; logs tell of twice the time in the loop."""
+    attempts = [a for a in job.attempts if a.state == "succeeded"]
+    spans = [recording_of(a) for a in attempts]
+    logs = [_told(a, s) for a, s in zip(attempts, spans, strict=True)]
+    return job_inside(job, logs if told else [], spans if recorded else [])
+
+
+def _told(a, recording):
+    if a.kind == "reduce":
+        seen = reduce_inside(recording, a)
+        return dataclasses.replace(seen, source="logs", read_s=None, function_s=None, write_s=None)
+    seen = map_inside(recording, a)
+    spills = tuple(
+        dataclasses.replace(s, sort_s=None, combine_s=None, write_s=None) for s in seen.spills
+    )
+    return dataclasses.replace(
+        seen, source="logs", alone_s=2 * seen.alone_s, read_s=None, collect_s=None, spills=spills
+    )
+
+
 MANIFEST = {
     "schema_version": 1,
     "harness": "0.1.0",
@@ -454,6 +535,7 @@ def build(repeat=3, **changes):
         "manifest": MANIFEST,
         "timelines": [(chosen[0], job_trace()), (chosen[1], job_trace(maps=5, reduces=1))],
         "machine": run.machine,
+        "inside": {chosen[0].trial.id: inside_of(job_trace())},
         "evidence": {r.trial.id: f"trials/{r.trial.id}/raw" for r in run.trials},
     }
     return ReportData(**{**fields, **changes})
@@ -469,6 +551,18 @@ def whole():
 def make():
     """The builder of made-up runs."""
     return build
+
+
+@pytest.fixture
+def known():
+    """The builder of what is known of the inside of a job's tasks."""
+    return inside_of
+
+
+@pytest.fixture
+def recorded():
+    """The builder of an attempt's recording."""
+    return recording_of
 
 
 @pytest.fixture

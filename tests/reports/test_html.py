@@ -12,8 +12,10 @@ import pytest
 
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
-from harness.reports.data import ReportData, label
+from harness.reports.data import ReportData, insides, label
 from harness.reports.html import render_html
+from harness.reports.inside import bars
+from harness.reports.inside.names import PARTS
 from harness.reports.wording import typographic
 
 VOID = {"meta", "br"}
@@ -116,7 +118,29 @@ class TestWholeRun:
         """
         remarks = {row[0]: row[-1] for row in page.rows if len(row) == 7}
 
-        assert remarks["serde_cpu_s_per_record"].startswith("assumed, in a group with partition")
+        assert remarks["serde_cpu_s_per_record"] == "assumed, group 1"
+
+    def test_a_group_of_costs_is_named_once(self, text):
+        """
+        Its members stand below the table, not in every row.
+        """
+        said = "Group 1: partition_cpu_s_per_record, serde_cpu_s_per_record."
+
+        assert text.count(said) == 2  # each of two profiles has one
+
+    def test_the_inside_of_tasks_is_a_section(self, whole, page):
+        """
+        Every part of the bars stands in a row, with what is estimated and what logs tell.
+        """
+        rows = [tuple(row) for row in page.rows if len(row) == 8]
+        (_, inside), _ = insides(whole)
+        (bar, *_) = bars(inside.parts)
+
+        assert [r[2] for r in rows if r[:2] == ("map", "all")] == [PARTS[p] for p in bar.seconds]
+        assert {r[2] for r in rows if r[7] == "estimated"} == {
+            "map function", "collect", "reduce function", "write"
+        }  # fmt: skip
+        assert [r[4] for r in rows if r[0] == "map_s_per_record"] == ["+100\u00a0%"]
 
     def test_is_one_file(self, text, page):
         """
@@ -143,7 +167,7 @@ class TestWholeRun:
 
         assert all("<caption>" in t and 'scope="col"' in t for t in tables)
         assert all('role="img"' in f and "<title id=" in f and "<details>" in f for f in figures)
-        assert len(figures) == 13
+        assert len(figures) == 15
 
     def test_same_data_same_bytes(self, whole, text):
         """
@@ -249,7 +273,7 @@ class TestLittleData:
         text = render_html(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
 
         assert data.trials[0].trial.id in text
-        assert text.count('class="missing"') == 8
+        assert text.count('class="missing"') == 9
         Page(text)
 
     def test_all_trials_failed(self, make):

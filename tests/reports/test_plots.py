@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.trace import TaskAttempt
+from harness.reports.data import insides
 from harness.reports.plots.canvas import PHASES, SERIES, Canvas, drawing
 from harness.reports.plots.errors import errors_per_cell
+from harness.reports.plots.inside import task_tracks, time_bars
 from harness.reports.plots.machine import corrections, relative_rates, speed_over_time
 from harness.reports.plots.phases import phase_bars, phase_means
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
@@ -41,7 +43,15 @@ def all_figures(data):
         *corrections(data),
         *([speed] if speed else []),
         *(timeline(data, n, r, job) for n, (r, job) in enumerate(data.timelines)),
+        *of_tasks(data),
     ]
+
+
+def of_tasks(data):
+    """Figures of the inside of tasks."""
+    for n, ((_, job), (name, inside)) in enumerate(zip(data.timelines, insides(data), strict=True)):
+        found = task_tracks(n, job, name, inside), time_bars(n, name, inside)
+        yield from (f for f in found if f is not None)
 
 
 def text_boxes(svg):
@@ -204,6 +214,40 @@ class TestTimeline:
 
         assert set(assign_lanes(attempts).values()) == {("h", "map", 1)}
 
+    def test_a_recorded_task_shows_its_threads(self, whole, figures):
+        """
+        Spills lie below the record loop that they overlap, and where it was blocked is seen.
+        """
+        _, job = whole.timelines[0]
+        svg = next(f.svg for f in figures if "timeline0-title" in f.svg)
+        (attempt, *_) = job.succeeded("map")
+        own = re.findall(rf"<title>{attempt.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", svg)
+
+        assert own == [
+            "launch of the container", "start of the JVM", "initialisation",
+            "record loop", "blocked: buffer full", "record loop", "blocked: buffer full",
+            "record loop", "waiting for the spill thread", "spill: sort", "spill: write",
+            "merge of the spills", "end",
+            "spill: sort", "spill: write", "spill: sort", "spill: write",
+        ]  # fmt: skip
+        assert "record loop" not in next(f.svg for f in figures if "timeline1-title" in f.svg)
+
+    def test_a_large_job_stays_small(self, whole, traced, known):
+        """
+        Four thousand tasks, all recorded: some slots are drawn, two tasks of a kind in detail.
+        """
+        record, _ = whole.timelines[0]
+        job = traced(maps=4_000)
+        data = dataclasses.replace(
+            whole, timelines=[(record, job)], inside={record.trial.id: known(job, told=False)}
+        )
+        with drawing():
+            figures = [timeline(data, 0, record, job), *of_tasks(data)]
+
+        assert [len(f.svg) < 1_500_000 for f in figures] == [True] * 3
+        assert "attempts share a bar" in figures[0].caption
+        assert "over 4000 map tasks (recorded)" in figures[2].caption
+
     def test_phase_without_an_end_runs_into_the_next(self):
         """
         What history does not say is not drawn.
@@ -291,6 +335,7 @@ class TestContrast:
         colours = themes()[theme]
         names = [f"series-{n}" for n in range(1, len(SERIES) + 1)]
         names += [n.replace("_", "-") for n in PHASES if n not in {"failed", "killed"}]
+        names += ["start", "wait"]
         faint = [n for n in [*names, "bad"] if contrast(colours[n], colours["surface"]) < 3]
 
         assert faint == []

@@ -13,7 +13,7 @@ import logging
 import re
 import warnings
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,47 @@ _TILES = {
     "failed": (6, "M0 0L6 6M0 6L6 0"),
     "killed": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5"),
 }
+_PLAIN, _RISING, _FALLING = (
+    (8, ""),
+    (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4"),
+    (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
+)
+_UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (5, "M0 0L5 5M5 0L0 5")
+# Parts of a task: grey before and after the work, the hue of its phase within it, one hue for all
+# waiting; what only logs tell, a sum, is crossed.
+_PARTS: dict[str, tuple[str, tuple[int, str]]] = {
+    "launch": ("start", _RISING),
+    "jvm": ("start", _PLAIN),
+    "init": ("start", _UPRIGHT),
+    "start": ("start", _CROSSED),
+    "read": ("map", _RISING),
+    "map_function": ("map", _PLAIN),
+    "collect": ("map", _UPRIGHT),
+    "map_loop": ("map", _PLAIN),
+    "blocked": ("wait", _PLAIN),
+    "wait_spill": ("wait", _RISING),
+    "spill_sort": ("sort", _PLAIN),
+    "spill_combine": ("sort", _RISING),
+    "spill_write": ("sort", _UPRIGHT),
+    "spill": ("sort", _CROSSED),
+    "merge": ("map-tail", _LEVEL),
+    "wait": ("wait", _UPRIGHT),
+    "stall": ("wait", _CROSSED),
+    "connect": ("shuffle", _UPRIGHT),
+    "copy": ("shuffle", _PLAIN),
+    "memory_merge": ("sort", _LEVEL),
+    "disk_merge": ("sort", _FALLING),
+    "last_merges": ("sort", _LEVEL),
+    "read_merge": ("reduce", _RISING),
+    "reduce_function": ("reduce", _PLAIN),
+    "output": ("reduce", _UPRIGHT),
+    "reduce_loop": ("reduce", _PLAIN),
+    "commit": ("start", _LEVEL),
+    "end": ("start", _FALLING),
+    "other": ("band", _PLAIN),
+}
+PARTS_DRAWN = {name: f"#0102{n:02x}" for n, name in enumerate(_PARTS, start=0x40)}
+_PATTERNS = {**PHASES, **PARTS_DRAWN}
 _PAGE = {
     INK: "currentColor",
     MUTED: "var(--muted)",
@@ -163,7 +204,7 @@ class Canvas:
 
     def _patterns(self, body: str) -> str:
         """Definitions of the textures that *body* uses."""
-        used = (name for name in PHASES if f"url(#{self.name}-{name})" in body)
+        used = (name for name in _PATTERNS if f"url(#{self.name}-{name})" in body)
         tiles = "".join(_tile(f"{self.name}-{name}", name) for name in used)
         return f"\n<defs>{tiles}</defs>" if tiles else ""
 
@@ -174,7 +215,7 @@ class Canvas:
         return re.sub(r"\d+\.\d{3,}(?=[^\d.])", lambda m: f"{float(m[0]):.2f}", tag)
 
     def _colour(self, match: re.Match[str]) -> str:
-        for name, colour in PHASES.items():
+        for name, colour in _PATTERNS.items():
             if colour == match[0]:
                 return f"url(#{self.name}-{name})"
         return _PAGE.get(match[0], match[0])
@@ -198,9 +239,9 @@ class Canvas:
 
 
 def _tile(identity: str, name: str) -> str:
-    side, lines = _TILES[name]
+    hue, (side, lines) = _PARTS.get(name) or (name.replace("_", "-"), _TILES[name])
     lost = name in {"failed", "killed"}
-    ground = "var(--surface)" if lost else f"var(--{name.replace('_', '-')})"
+    ground = "var(--surface)" if lost else f"var(--{hue})"
     stroke = "var(--bad)" if lost else "var(--surface)"
     drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="0.9"/>' if lines else ""
     return (
@@ -219,18 +260,51 @@ def phase_bar(axes: Axes, at: float, start: float, end: float, name: str) -> Any
     return bar
 
 
-def phase_legend(canvas: Canvas, seen: Collection[str]) -> None:
-    """Name the phases that a figure shows, above it."""
+def part_bar(axes: Axes, at: float, span: tuple[float, float], name: str, height: float) -> Any:
+    """One bar of a part of a task, from the first to the second of *span*; *at* is its middle."""
+    from matplotlib.patches import Rectangle
+
+    start, end = span
+    bar = Rectangle(
+        (start, at - height / 2), end - start, height, facecolor=PARTS_DRAWN[name],
+        edgecolor=MUTED if name == "other" else SURFACE, linewidth=0.3,
+    )  # fmt: skip
+    return axes.add_patch(bar)
+
+
+def legend_of_parts(
+    canvas: Canvas, seen: Collection[str], names: Mapping[str, str], phases: Collection[str] = ()
+) -> None:
+    """Name the parts that a figure shows, and the phases of tasks that stand beside them."""
     from matplotlib.patches import Patch
 
     handles = [
+        Patch(facecolor=PARTS_DRAWN[name], edgecolor=MUTED if name == "other" else SURFACE,
+              label=names[name])
+        for name in names
+        if name in seen
+    ]  # fmt: skip
+    handles += _of_phases(phases)
+    if handles:
+        canvas.figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
+
+
+def phase_legend(canvas: Canvas, seen: Collection[str]) -> None:
+    """Name the phases that a figure shows, above it."""
+    handles = _of_phases(seen)
+    if handles:
+        canvas.figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
+
+
+def _of_phases(seen: Collection[str]) -> list[Any]:
+    from matplotlib.patches import Patch
+
+    return [
         Patch(facecolor=colour, edgecolor=FAILED if name in {"failed", "killed"} else SURFACE,
               label=PHASE_NAMES[name])
         for name, colour in PHASES.items()
         if name in seen
     ]  # fmt: skip
-    if handles:
-        canvas.figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
 
 
 def marker(workload: int, model: int) -> dict[str, Any]:

@@ -1,15 +1,23 @@
-"""A job as it ran: one lane per slot of each node, phases coloured and hatched."""
+"""
+A job as it ran: one lane per slot of each node, phases coloured and hatched.
+
+Where the inside of a task is known, its bar shows what the main thread did, and a thinner one below
+it what other threads did meanwhile.
+"""
 
 from __future__ import annotations
 
-import re
+import math
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData, label
+from harness.reports.inside.choice import detailed
+from harness.reports.inside.names import DRAWN
+from harness.reports.inside.tracks import Piece, paint, thinned, tracks
 from harness.reports.plots.canvas import (
     INK,
     MUTED,
@@ -17,11 +25,13 @@ from harness.reports.plots.canvas import (
     Canvas,
     Figure,
     grid,
+    legend_of_parts,
+    part_bar,
     phase_bar,
     phase_legend,
 )
 from harness.reports.tables import Table, Value, table
-from harness.reports.wording import UNKNOWN, count, number, one_line, seconds
+from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +39,9 @@ if TYPE_CHECKING:
 _WIDTH = 9.4
 _MOST_TIPS = 400
 _MOST_ROWS = 500
+_MOST_DRAWN = 2000
+_MOST_LANES = 100
+_STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
 _RESOLUTION_S = 0.05
 Lane = tuple[str, str, int]
 
@@ -36,18 +49,99 @@ Lane = tuple[str, str, int]
 def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
     """Swim lanes of one job, with its submission, its application master's start and its end."""
     lanes = assign_lanes(job.attempts)
-    names = sorted(set(lanes.values()), key=_lane_key)
+    names = _some_lanes(lanes)
+    rows = {lane: row for row, lane in enumerate(names)}
+    shown = [a for a in job.attempts if lanes[a.attempt_id] in rows]
+    inside = _inside(data, record, job)
     title = f"{job.name or job.job_id}: attempts of one job over time, by node and slot"
-    pitch = 0.27 if len(names) <= 24 else max(0.05, 6.5 / len(names))
+    pitch = (0.42 if inside else 0.27) if len(names) <= 24 else max(0.05, 6.5 / len(names))
     canvas = Canvas(f"timeline{place}", title, _WIDTH, 1.45 + pitch * max(1, len(names)))
     axes = canvas.figure.add_subplot()
-    for attempt in job.attempts:
-        row = names.index(lanes[attempt.attempt_id])
-        _bars(canvas, axes, row, attempt, job, tips=len(job.attempts) <= _MOST_TIPS)
+    few = len(job.attempts) <= _MOST_DRAWN
+    if not few:
+        _coarse(axes, rows, shown, lanes, job)
+    for attempt in shown if few else ():
+        row = rows[lanes[attempt.attempt_id]]
+        if attempt.attempt_id in inside:
+            _pieces(canvas, axes, row, attempt, job, inside=inside)
+        else:
+            _bars(canvas, axes, row, attempt, job, tips=len(shown) <= _MOST_TIPS)
     _frame(axes, names, job)
     _events(axes, job)
-    phase_legend(canvas, {name for a in job.attempts for name, _, _ in phases(a)})
-    return Figure(canvas.svg(), _caption(data, record, job), _data(job))
+    _legend(canvas, shown, inside)
+    hidden = len(set(lanes.values())) - len(names)
+    note = f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
+    note += "" if few else " Neighbouring attempts share a bar where they are too short to be seen."
+    return Figure(canvas.svg(), _caption(data, record, job) + note + _said(inside), _data(job))
+
+
+Inside = Mapping[str, tuple[list[Piece], list[Piece]]]
+
+
+def _inside(data: ReportData, record: TrialRecord, job: JobTrace) -> Inside:
+    """Of each attempt whose inside is known: the main thread, and the others beside it."""
+    known = data.inside.get(record.trial.id)
+    if known is None or not detailed(job):
+        return {}
+    found = {}
+    for a in job.succeeded("map") + job.succeeded("reduce"):
+        name = a.attempt_id
+        if main_first := tracks(a, known.told.get(name), known.recordings.get(name)):
+            main, *others = main_first
+            # Copying is seen in the main thread's bar, which does nothing else meanwhile.
+            beside = [p for t in others for p in t.pieces if p.part not in {"copy", "connect"}]
+            found[name] = main.pieces, paint(beside)
+    return found
+
+
+def _some_lanes(lanes: Mapping[str, Lane]) -> list[Lane]:
+    """Every lane, or where there are too many every second, every third, ..."""
+    names = sorted(set(lanes.values()), key=_lane_key)
+    return names[:: max(1, math.ceil(len(names) / _MOST_LANES))]
+
+
+def _coarse(
+    axes: Axes,
+    rows: Mapping[Lane, int],
+    shown: Sequence[TaskAttempt],
+    lanes: Mapping[str, Lane],
+    job: JobTrace,
+) -> None:
+    """Lanes of a job with so many attempts that neighbours have to share a bar."""
+    found: dict[int, list[Piece]] = {}
+    for a in sorted(shown, key=lambda a: (a.start_s, a.attempt_id)):
+        row = rows[lanes[a.attempt_id]]
+        found.setdefault(row, []).extend(Piece(start, end, n) for n, start, end in phases(a))
+    step = job.job_s * len(rows) / _MOST_DRAWN
+    for row, pieces in found.items():
+        for piece in thinned(pieces, step):
+            phase_bar(axes, row, piece.start - job.submit_s, piece.end - job.submit_s, piece.part)
+
+
+def _pieces(
+    canvas: Canvas, axes: Axes, row: int, a: TaskAttempt, job: JobTrace, *, inside: Inside
+) -> None:
+    main, beside = inside[a.attempt_id]
+    for pieces, at, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
+        for piece in thinned(pieces, job.job_s / _STEPS):
+            span = piece.start - job.submit_s, piece.end - job.submit_s
+            bar = part_bar(axes, at, span, piece.part, height)
+            length = seconds(span[1] - span[0])
+            canvas.tip(bar, f"{a.attempt_id} on {a.host}: {DRAWN[piece.part]} {length}")
+
+
+def _legend(canvas: Canvas, shown: Sequence[TaskAttempt], inside: Inside) -> None:
+    if not inside:
+        phase_legend(canvas, {name for a in shown for name, _, _ in phases(a)})
+        return
+    parts = {p.part for main, beside in inside.values() for p in (*main, *beside)}
+    left = [a for a in shown if a.attempt_id not in inside]
+    legend_of_parts(canvas, parts, DRAWN, {name for a in left for name, _, _ in phases(a)})
+
+
+def _said(inside: Inside) -> str:
+    beside = any(beside for _, beside in inside.values())
+    return " A thinner bar is what other threads of a task did meanwhile." if beside else ""
 
 
 def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
@@ -68,9 +162,7 @@ def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
 
 def _lane_key(lane: Lane) -> tuple[list[tuple[int, int, str]], str, int]:
     host, kind, slot = lane
-    parts = re.findall(r"[0-9]+|[^0-9]+", host)
-    natural = [(0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts]
-    return natural, kind, slot
+    return natural(host), kind, slot
 
 
 def phases(a: TaskAttempt) -> Iterator[tuple[str, float, float]]:

@@ -1,0 +1,8 @@
+"""What happened inside the tasks of a job, as the report shows it."""
+
+from __future__ import annotations
+
+from harness.reports.inside.choice import chosen, typical
+from harness.reports.inside.parts import Bar, TaskParts, bars, task_parts
+
+__all__ = ["Bar", "TaskParts", "bars", "chosen", "task_parts", "typical"]

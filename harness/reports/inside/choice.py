@@ -1,0 +1,39 @@
+"""Which tasks of a job are shown one by one: a page has room for some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.records.trace import JobTrace, TaskAttempt, TaskKind
+
+# A job of more attempts than this shows its slots as the history tells, and a few tasks in detail.
+MOST_DETAILED = 150
+_KINDS: tuple[TaskKind, ...] = ("map", "reduce")
+
+
+def typical(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
+    """Of each kind the attempt that took the median time and the slowest, with what it is."""
+    for kind in _KINDS:
+        ordered = sorted(job.succeeded(kind), key=lambda a: (a.duration_s, a.attempt_id))
+        if not ordered:
+            continue
+        middle = ordered[(len(ordered) - 1) // 2]
+        if len(ordered) == 1:
+            yield f"the only {kind}", middle
+            continue
+        yield f"the median of {len(ordered)} {kind}s", middle
+        if ordered[-1] is not middle:
+            yield f"the slowest {kind}", ordered[-1]
+
+
+def detailed(job: JobTrace) -> bool:
+    """Whether the timeline of *job* has room for the inside of every task."""
+    return len(job.attempts) <= MOST_DETAILED
+
+
+def chosen(job: JobTrace) -> frozenset[str]:
+    """Ids of the attempts whose inside is drawn."""
+    shown = {a.attempt_id for _, a in typical(job)}
+    if detailed(job):
+        shown |= {a.attempt_id for a in job.attempts if a.state == "succeeded"}
+    return frozenset(shown)
