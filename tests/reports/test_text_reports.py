@@ -4,17 +4,19 @@ Tests for the JSON, Markdown and terminal reports, and for the tables they share
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 from harness.reports import REPORTS
-from harness.reports.data import in_order
+from harness.reports.data import in_order, insides
+from harness.reports.inside import bars
 from harness.reports.json_report import render_json
 from harness.reports.markdown import escape, render_markdown
 from harness.reports.method import flatten, manifest_table
-from harness.reports.profile_tables import correction_text, statistics_table
+from harness.reports.profile_tables import correction_text, scaled, statistics_table
 from harness.reports.tables import signed_tone, table
 from harness.reports.terminal import render_terminal
 
@@ -43,6 +45,26 @@ class TestJson:
             f"trials/{r.trial.id}/raw" for r in whole.trials if r.state != "done"
         ]
         assert document["manifest"] == json.loads(json.dumps(whole.manifest))
+
+    def test_holds_where_the_time_went(self, whole):
+        """
+        The bars of the HTML report with their sources and estimates, and what logs tell.
+        """
+        first, second = json.loads(render_json(whole))["inside"]
+        (_, inside), _ = insides(whole)
+        (bar, *_) = bars(inside.parts)
+
+        assert first["parts"][0] == {
+            "kind": "map", "host": "", "tasks": 8, "source": "spans",
+            "seconds": dict(bar.seconds), "estimated": ["collect", "map_function"],
+            "total_s": bar.total_s,
+        }  # fmt: skip
+        ratios = {d["name"]: d["ratio"] for d in first["logs_beside_spans"]}
+        assert ratios["map_s_per_record"] == pytest.approx(2.0)
+        assert second == {
+            "trial": whole.timelines[1][0].trial.id, "workload": "terasort",
+            "parts": [], "logs_beside_spans": [],
+        }  # fmt: skip
 
     def test_numbers_that_are_none_become_null(self, whole):
         """
@@ -73,6 +95,16 @@ class TestMarkdown:
         names |= {r.trial.id for r in whole.trials if r.state != "done"}
 
         assert [n for n in names if n not in text] == []
+
+    def test_holds_where_the_time_went(self, whole):
+        """
+        Each part of the bars is a row, and what logs tell otherwise is another table.
+        """
+        text = render_markdown(whole)
+
+        assert "## Where the time of a job went" in text
+        assert re.search(r"\| map \| worker1 \| blocked: buffer full \| [0-9.]+ \| 6.\d % ", text)
+        assert re.search(r"\| map\\_s\\_per\\_record \| .* \| \+100 % \|", text)
 
     def test_a_link_is_only_text(self):
         """
@@ -132,6 +164,17 @@ class TestTables:
             ("hdfs_read_s_per_byte", "1.9", "0.3", "ns/B"),
             ("map_cpu_s_per_record", "7.41", "0.18", "\u00b5s/record"),
         ]
+
+    @pytest.mark.parametrize(
+        ("name", "unit"),
+        [("shuffle_bytes_per_s_compressed", "MiB/s"), ("map_startup_s", "s"),
+         ("spill_s_per_record_compressed", "µs/record"), ("map_overlap_share", "")],
+    )  # fmt: skip
+    def test_every_statistic_has_its_unit(self, name, unit):
+        """
+        Rates are told from times, and compression changes no unit.
+        """
+        assert scaled(name)[1] == unit
 
     def test_correction_without_gain_is_said_to_do_nothing(self, whole):
         """

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -15,8 +16,17 @@ from harness.models import MODELS
 from harness.records.codec import read_experiment
 from harness.records.grid import expand, order
 from harness.records.profile import Profile
-from harness.records.trial import Cell, ClusterSpec, TrialRecord, WorkloadSpec
-from harness.running.evaluate import REPORT_FILES, Evaluation, place, predict_cell, question
+from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.trial import Cell, ClusterSpec, Tracing, TrialRecord, WorkloadSpec
+from harness.reports.data import JobInside
+from harness.running.evaluate import (
+    REPORT_FILES,
+    Evaluation,
+    job_inside,
+    place,
+    predict_cell,
+    question,
+)
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.session import make_trace
 from harness.store import Run, Store
@@ -352,6 +362,61 @@ class TestReport:
         names = [(r.trial.cell.workload.name, r.trial.profiling) for r, _ in data.timelines]
         assert sorted(names) == [("terasort", False), ("wordcount", False)]
         assert set(data.machine[data.timelines[0][0].trial.id]) == {"busy", "steal", "rate"}
+
+
+def recorded(attempt):
+    """
+    A recording of an attempt that did nothing but live.
+    """
+    loop = RecordLoop(7, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
+    span = Span("main", "main", attempt.start_s + 1, attempt.duration_s - 1, None, -1)
+    return TaskSpans(attempt.attempt_id, "closed", span.start_s, attempt.start_s + 0.5, 0.0, 0, 5,
+                     loop, (span,))  # fmt: skip
+
+
+class TestInside:
+    def test_tells_what_logs_told(self, stored):
+        """
+        One map of the recorded job has a log, and that one has parts and is drawn.
+        """
+        data = evaluation(stored).report_data()
+        (record, job), *_ = data.timelines
+        inside = data.inside[record.trial.id]
+
+        (parts,) = inside.parts
+        (attempt,) = (a for a in job.attempts if a.attempt_id == parts.attempt_id)
+        assert sum(parts.seconds.values()) == pytest.approx(attempt.duration_s)
+        assert (parts.source, set(inside.told), inside.recordings) == (
+            "logs",
+            {attempt.attempt_id},
+            {},
+        )
+
+    def test_recordings_go_before_logs(self, stored):
+        """
+        A task that both tell of is compared, has its parts from spans, and is drawn from them.
+        """
+        e = evaluation(stored)
+        ((record, job), *_) = e.report_data().timelines
+        (told,) = e.inside(record, job).told.values()
+        (attempt,) = (a for a in job.attempts if a.attempt_id == told.attempt_id)
+        strange = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
+        inside = job_inside(job, [told], [recorded(attempt), strange])
+
+        assert [p.source for p in inside.parts] == ["spans"]
+        assert set(inside.recordings) == {attempt.attempt_id}
+        assert all(d.count == 1 for d in inside.differences)
+
+    def test_is_nothing_where_nothing_was_traced(self, stored):
+        """
+        ``trace: off`` asks for no look inside, so no log is read.
+        """
+        e = evaluation(stored)
+        record, job = e.report_data().timelines[0]
+        cell = record.trial.cell.model_copy(update={"tracing": Tracing(mode="off")})
+        off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
+
+        assert e.inside(off, job) == JobInside()
 
 
 def test_question_is_what_the_plan_says():

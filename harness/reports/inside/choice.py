@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 
 # A job of more attempts than this shows its slots as the history tells, and a few tasks in detail.
 MOST_DETAILED = 150
+# Of a job that takes so many times as long as its tasks, their parts would be too small to be seen.
+_LONGEST_JOB = 30
 _KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 
 
@@ -27,8 +30,10 @@ def typical(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
 
 
 def detailed(job: JobTrace) -> bool:
-    """Whether the timeline of *job* has room for the inside of every task."""
-    return len(job.attempts) <= MOST_DETAILED
+    """Whether the timeline of *job* has room for the inside of every task, and could show it."""
+    if not 0 < len(job.attempts) <= MOST_DETAILED:
+        return False
+    return median(a.duration_s for a in job.attempts) * _LONGEST_JOB >= job.job_s
 
 
 def chosen(job: JobTrace) -> frozenset[str]:

@@ -12,6 +12,7 @@ PARTS: dict[str, str] = {
     "map_function": "map function",
     "collect": "collect",
     "map_loop": "read, map, collect",
+    "map_loop_blocked": "read, map, collect, blocked",
     "blocked": "blocked: buffer full",
     "wait_spill": "waiting for the spill thread",
     "spill_sort": "spill: sort",
@@ -39,6 +40,7 @@ PARTS: dict[str, str] = {
 DRAWN: dict[str, str] = {
     **PARTS,
     "map_loop": "record loop",
+    "wait": "nothing to copy, or no memory for it",
     "reduce_loop": "reduce loop",
     "output": "closing the output",
 }

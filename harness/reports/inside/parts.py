@@ -65,21 +65,29 @@ def task_parts(
     Say where the time of *attempt* went, as *told* has it.
 
     Its *recording*, where there is one, tells launch, JVM start and initialisation apart.  What is
-    left of the attempt's time is ``other``.
+    left of the attempt's time is ``other``, or the record loop where only that is not known.
     """
     inner = _map(told) if isinstance(told, MapInside) else _reduce(told, attempt)
     parts = {**_start(told.start_up_s, attempt, recording), **inner}
     known = {name: seconds for name in PARTS if (seconds := parts.get(name)) and seconds > 0}
     rest = attempt.duration_s - sum(known.values())
+    left = "map_loop_blocked" if _blocked_unknown(told) else "other"
     estimated = {part for field in told.sampled for part in _RESTS_ON.get(field, ())}
     return TaskParts(
         attempt_id=attempt.attempt_id,
         kind=attempt.kind,
         host=attempt.host,
         source=told.source,
-        seconds=known | ({"other": rest} if rest > 0 else {}),
+        seconds=known | ({left: rest} if rest > 0 else {}),
         estimated=frozenset(estimated & set(known)),
     )
+
+
+def _blocked_unknown(told: MapInside | ReduceInside) -> bool:
+    """Whether the record loop is all that is not known, for nothing tells how long it stood."""
+    if not isinstance(told, MapInside) or told.spilling_s is not None:
+        return False
+    return None not in (told.start_up_s, told.flush_s, told.merge_s, told.end_s)
 
 
 def _start(

@@ -60,7 +60,7 @@ _PLAIN, _RISING, _FALLING = (
     (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4"),
     (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
 )
-_UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (5, "M0 0L5 5M5 0L0 5")
+_UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (8, "M0 0L8 8M8 0L0 8")
 # Parts of a task: grey before and after the work, the hue of its phase within it, one hue for all
 # waiting; what only logs tell, a sum, is crossed.
 _PARTS: dict[str, tuple[str, tuple[int, str]]] = {
@@ -72,6 +72,7 @@ _PARTS: dict[str, tuple[str, tuple[int, str]]] = {
     "map_function": ("map", _PLAIN),
     "collect": ("map", _UPRIGHT),
     "map_loop": ("map", _PLAIN),
+    "map_loop_blocked": ("map", _CROSSED),
     "blocked": ("wait", _PLAIN),
     "wait_spill": ("wait", _RISING),
     "spill_sort": ("sort", _PLAIN),

@@ -100,9 +100,17 @@ def _tracks_caption(name: str, shown: Sequence[_Shown], inside: JobInside) -> st
     }
     return (
         f"{name}: what the threads of a task did and when, {listing([source[s] for s in sources])}."
-        " Rows of one task run at the same time: a spill below the record loop overlaps it, and"
-        " where the record loop turns to \u201cblocked\u201d it stands still until the spill has"
-        f" made room.{_within_the_loop(shown, inside)}"
+        " Rows of one task run at the same time: a spill below the record loop overlaps it"
+        f"{_blocked(shown)}.{_within_the_loop(shown, inside)}"
+    )
+
+
+def _blocked(shown: Sequence[_Shown]) -> str:
+    if not any(p.part == "blocked" for s in shown for t in s.found for p in t.pieces):
+        return ""
+    return (
+        ", and where the loop turns to \u201cblocked\u201d it stands still until the spill has made"
+        " room"
     )
 
 

@@ -1,0 +1,185 @@
+"""Tests for `harness.reports.inside.tracks`: what the threads of a task did and when."""
+
+import dataclasses
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.records.inside import MapInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.trace import TaskAttempt
+from harness.reports.inside import chosen, typical
+from harness.reports.inside.tracks import Piece, paint, thinned, tracks
+
+LAYERS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(0, 20), st.sampled_from("abc")), max_size=25
+)
+MAP = TaskAttempt("m0", "t", "map", "succeeded", 100.0, 110.0, "worker1")
+REDUCE = TaskAttempt("r0", "t", "reduce", "succeeded", 100.0, 110.0, "worker1")
+
+
+def layered(drawn):
+    """Pieces of layers that may overlap."""
+    return [Piece(float(start), float(start + length), part) for start, length, part in drawn]
+
+
+def seen(layers, moment):
+    """What the last layer at this moment is, found without cleverness."""
+    return next((p.part for p in reversed(layers) if p.start <= moment < p.end), None)
+
+
+class TestPaint:
+    @given(LAYERS)
+    def test_the_last_layer_is_seen(self, drawn):
+        """
+        At every moment, of any layers.
+        """
+        layers = layered(drawn)
+        painted = paint(layers)
+
+        moments = [n + 0.5 for n in range(85)]
+        assert [seen(painted, m) for m in moments] == [seen(layers, m) for m in moments]
+
+    @given(LAYERS)
+    def test_pieces_follow_one_another(self, drawn):
+        """
+        None overlaps the next, and neighbours that touch differ.
+        """
+        painted = paint(layered(drawn))
+
+        for piece, after in pairwise(painted):
+            assert piece.start < piece.end <= after.start
+            assert piece.end < after.start or piece.part != after.part
+
+
+class TestThinned:
+    @given(LAYERS, st.sampled_from([1.0, 3.0, 10.0]))
+    def test_keeps_what_is_long_and_bounds_the_rest(self, drawn, step):
+        """
+        Pieces of a step or more stay; there are at most two for each step, and some.
+        """
+        painted = paint(layered(drawn))
+        thin = thinned(painted, step)
+
+        assert [p for p in painted if p.end - p.start >= step and p not in thin] == []
+        assert len(thin) <= 2 * 80 / step + 2
+        assert all(a.end <= b.start for a, b in pairwise(thin))
+
+    def test_short_neighbours_become_what_took_most(self):
+        """
+        A hundred pieces of a hundredth of a second are one.
+        """
+        pieces = [Piece(n / 100, n / 100 + 0.01, "b" if n % 3 else "a") for n in range(100)]
+
+        assert [p.part for p in thinned(pieces, 10.0)] == ["b"]
+
+
+class TestRecorded:
+    def test_a_spill_lies_beside_the_loop_that_it_overlaps(self, traced, recorded):
+        """
+        The main thread is cut where it was blocked; the spill thread is a track of its own.
+        """
+        (attempt, *_) = traced().succeeded("map")
+        main, spills = tracks(attempt, None, recorded(attempt))
+
+        assert [p.part for p in main.pieces] == [
+            "launch", "jvm", "init", "map_loop", "blocked", "map_loop", "blocked", "map_loop",
+            "wait_spill", "spill_sort", "spill_write", "merge", "end",
+        ]  # fmt: skip
+        assert [p.part for p in spills.pieces] == ["spill_sort", "spill_write"] * 2
+        assert main.pieces[0].start == attempt.start_s
+        assert main.pieces[-1].end == attempt.finish_s
+
+    def test_fetchers_and_mergers_of_a_reduce(self, traced, recorded):
+        """
+        The main thread says when anything was copied, the tracks below who did.
+        """
+        (attempt, *_) = traced().succeeded("reduce")
+        main, *others = tracks(attempt, None, recorded(attempt))
+
+        assert [p.part for p in main.pieces] == [
+            "launch", "jvm", "init", "wait", "copy", "last_merges", "reduce_loop", "end",
+            "commit", "end",
+        ]  # fmt: skip
+        assert [t.name for t in others] == [
+            "fetcher 1", "fetcher 2", "fetcher 3", "merges in memory"
+        ]  # fmt: skip
+
+    def test_many_fetchers_share_a_track(self, traced, recorded):
+        """
+        Fifty rows would say no more.
+        """
+        (attempt, *_) = traced().succeeded("reduce")
+        task = recorded(attempt)
+        copies = [s._replace(thread=f"fetcher#{n}") for n in range(9) for s in task.named("visit")]
+        task = dataclasses.replace(task, spans=(*task.spans, *copies))
+
+        assert [t.name for t in tracks(attempt, None, task)][1:2] == ["9 fetchers"]
+
+    def test_a_killed_task_goes_as_far_as_it_came(self, traced, recorded):
+        """
+        A recording that ends in the loop draws no end.
+        """
+        (attempt, *_) = traced().succeeded("map")
+        task = recorded(attempt)
+        spans = tuple(s._replace(open=True) for s in task.spans if s.name in {"main", "map_loop"})
+        (main,) = tracks(attempt, None, dataclasses.replace(task, spans=spans))
+
+        assert [p.part for p in main.pieces] == ["launch", "jvm", "init", "map_loop"]
+
+
+class TestTold:
+    def test_logs_of_a_map(self):
+        """
+        The last spill stands in the main thread, the others beside it.
+        """
+        spills = SpillInside(104.0, 105.0, last=False), SpillInside(107.0, 107.5, last=True)
+        told = MapInside("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
+                         merge_s=1.5, end_s=1.0)  # fmt: skip
+
+        assert [(t.name, [tuple(p) for p in t.pieces]) for t in tracks(MAP, told, None)] == [
+            ("main thread", [
+                (100, 103, "start"), (103, 106.5, "map_loop"), (106.5, 107, "wait_spill"),
+                (107, 107.5, "spill"), (107.5, 109, "merge"), (109, 110, "end"),
+            ]),
+            ("spill thread", [(104, 105, "spill")]),
+        ]  # fmt: skip
+
+    def test_logs_of_a_reduce(self):
+        """
+        Between copies nothing is told, so it waited.
+        """
+        copies = (SegmentInside("m0", "worker1", 9, 9, "memory", 104.0, 105.0),)
+        told = ReduceInside("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
+                            end_s=1.0)  # fmt: skip
+        main, fetchers = tracks(REDUCE, told, None)
+
+        assert [tuple(p) for p in main.pieces] == [
+            (100, 103, "start"), (103, 104, "wait"), (104, 105, "copy"), (105, 106, "last_merges"),
+            (106, 109, "reduce_loop"), (109, 110, "end"),
+        ]  # fmt: skip
+        assert [tuple(p) for p in fetchers.pieces] == [(104, 105, "copy")]
+
+    def test_nothing_known_is_nothing_drawn(self):
+        """
+        The history's phases stand then.
+        """
+        assert tracks(MAP, None, None) == []
+
+
+class TestChoice:
+    def test_median_and_slowest_of_each_kind(self, traced):
+        """
+        Of one task there is no slowest.
+        """
+        told = [why for why, _ in typical(traced(maps=5, reduces=1))]
+
+        assert told == ["the median of 5 maps", "the slowest map", "the only reduce"]
+
+    def test_a_large_job_shows_few(self, traced):
+        """
+        Each task of a small one, of a large one those that stand in detail.
+        """
+        assert len(chosen(traced(maps=8, reduces=3))) == 11
+        assert len(chosen(traced(maps=200, reduces=3))) == 4
