@@ -34,19 +34,29 @@ ROUNDS = ["-f", "1", "-wi", "3", "-w", "500ms", "-i", "5", "-r", "500ms", "-foe"
 
 def main() -> None:
     """Build what is missing, measure, print a table."""
+    prepare()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        compile_hooks(folder)
+        print(f"{'ns per hook, mean and error':28}" + "".join(f"{hook:>16}" for hook in HOOKS))
+        for mode, options in MODES.items():
+            found = measure(folder, options)
+            print(f"{mode:28}" + "".join(f"{cell(found[hook]):>16}" for hook in HOOKS), flush=True)
+
+
+def prepare() -> None:
+    """Fetch JMH, once."""
     done = JARS.parent / "done"
     if not done.exists():
         run("mvn", "-q", "-B", "-ntp", "-f", ROOT / "bench/ltrace/pom.xml", PLUGIN,
             "-DincludeScope=runtime", f"-DoutputDirectory={JARS}")  # fmt: skip
         done.touch()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = f"{TRACER}:{JARS}/*"
-        run("javac", "-cp", path, "-d", folder, ROOT / "bench/ltrace/Hooks.java")
-        print(f"{'ns per hook, mean and error':28}" + "".join(f"{hook:>16}" for hook in HOOKS))
-        for mode, options in MODES.items():
-            found = measure(folder, options)
-            print(f"{mode:28}" + "".join(f"{cell(found[hook]):>16}" for hook in HOOKS), flush=True)
+
+
+def compile_hooks(folder: Path) -> None:
+    """Compile the benchmark into *folder*."""
+    path = f"{TRACER}:{JARS}/*"
+    run("javac", "-cp", path, "-d", folder, ROOT / "bench/ltrace/Hooks.java")
 
 
 def measure(folder: Path, options: list[str]) -> dict[str, dict]:

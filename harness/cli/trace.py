@@ -1,4 +1,4 @@
-"""``harness trace``: what happened inside the tasks of a trial."""
+"""``harness trace``: what happened inside the tasks of a trial, and whether that is true."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import completion
-from harness.cli.console import print_json, talk
+from harness.cli.console import Progress, print_json, table, talk
 from harness.cli.experiment import results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.records.spans import TaskSpans
     from harness.records.trace import JobTrace
+    from harness.running.selftest_checks import Check
+    from harness.running.selftest_effects import Effect
     from harness.store import Run
 
 _WIDTH = 120  # columns where no terminal says how many it has
@@ -41,12 +43,13 @@ class _Traces(click.Group):
 @click.group("trace", cls=_Traces, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
 def command() -> None:
     """
-    Show what happened inside the tasks of a trial.
+    Show what happened inside the tasks of a trial; test the tracer.
 
     \b
     Example:
         harness trace 3f0a
         harness trace 3f0a --task m_000003
+        harness trace selftest
     """
 
 
@@ -95,6 +98,66 @@ def show(
         print_json({"trial": trial_id, "job": job.job_id, "tasks": [_document(t) for t in chosen]})
         return
     _show(job, recorded, chosen[0], whole=task is None)
+
+
+@command.command("selftest")
+@click.option(
+    "--overhead",
+    type=click.FloatRange(0, 24 * 60),
+    metavar="MINUTES",
+    help="Measure for so long what tracing costs, too: two jobs at least.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def selftest(overhead: float | None, as_json: bool) -> None:
+    """
+    Prove on real tasks that the tracer tells the truth.
+
+    Runs small jobs on the cluster that is up, or on one of its own.  Exit status 1: a check failed.
+
+    \b
+    Example:
+        harness trace selftest
+        harness trace selftest --overhead 30 --json
+    """
+    from dataclasses import asdict
+
+    checks, effects = _selftest(overhead)
+    wrong = sum(not check.ok for check in checks)
+    if as_json:
+        told = {"ok": not wrong, "checks": list(map(asdict, checks))}
+        print_json({**told, "overhead": list(map(asdict, effects))})
+    else:
+        _show_checks(checks, effects)
+    if wrong:
+        talk(f"{wrong} of {len(checks)} checks failed")
+        sys.exit(1)
+
+
+def _selftest(overhead: float | None) -> tuple[list[Check], list[Effect]]:
+    import tempfile
+
+    from harness.clusters.home import HadoopHome
+    from harness.running.selftest import SMALL, cluster_for, selftest
+    from harness.running.selftest_overhead import SPEC, measure
+
+    progress, home = Progress("jobs"), HadoopHome.find()
+    spec = SMALL if overhead is None else SPEC
+    with cluster_for(spec, home, progress) as cluster, tempfile.TemporaryDirectory() as folder:
+        checks = selftest(cluster, progress)
+        if overhead is None:
+            return checks, []
+        effects, file = measure(cluster, Path(folder), overhead, progress)
+    talk(f"kept in {file}")
+    return checks, effects
+
+
+def _show_checks(checks: Sequence[Check], effects: Sequence[Effect]) -> None:
+    from harness.running.selftest_effects import rows
+
+    told = [("ok" if c.ok else "WRONG", c.job, c.name, c.expected, c.found) for c in checks]
+    table(("", "job", "check", "expected", "found"), told)
+    if effects:
+        table(("workload", "mode", "CPU time", "start-up", "tasks"), rows(effects))
 
 
 def _job(run: Run, trial_id: str) -> JobTrace:

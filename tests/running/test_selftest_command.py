@@ -1,0 +1,83 @@
+"""``harness trace selftest``: what it prints, and how it ends."""
+
+import json
+
+from contextlib import nullcontext
+
+import pytest
+
+from click.testing import CliRunner
+
+from harness.cli.trace import command
+from harness.clusters.home import HadoopHome
+from harness.running import selftest, selftest_overhead
+from harness.running.selftest_checks import Check
+from harness.running.selftest_effects import Effect
+
+GOOD = Check("sleep", "map: slept in reader", "2.000 s within 2 %", "2.001 s", ok=True)
+BAD = Check("sleep", "map: spills", "3", "2", ok=False)
+EFFECT = Effect("wordcount", "spans", 0.004, -0.01, 0.02, 90, 91, 0.05, 6.0)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """
+    Runs the command where the self-test's checks are those given; gives its result.
+    """
+
+    def start(*found, arguments=()):
+        minutes = []
+
+        def measure(cluster, folder, asked, talk):
+            minutes.append(asked)
+            return [EFFECT], tmp_path / "overhead.json"
+
+        monkeypatch.setattr(HadoopHome, "find", lambda: None)
+        monkeypatch.setattr(selftest, "cluster_for", lambda *_: nullcontext("cluster"))
+        monkeypatch.setattr(selftest, "selftest", lambda *_: list(found))
+        monkeypatch.setattr(selftest_overhead, "measure", measure)
+        result = CliRunner().invoke(command, ["selftest", *arguments])
+        return result, minutes
+
+    return start
+
+
+def test_each_check_is_a_line(run):
+    """
+    What was expected, what was found, and whether that is right; a failed check fails the gate.
+    """
+    result, minutes = run(GOOD, BAD)
+
+    told = [line.split() for line in result.stdout.splitlines() if "sleep" in line]
+    assert [words[0] for words in told] == ["ok", "WRONG"]
+    assert "1 of 2 checks failed" in result.stderr
+    assert (result.exit_code, minutes) == (1, [])
+
+
+def test_all_good(run):
+    """
+    Exit status 0.
+    """
+    assert run(GOOD)[0].exit_code == 0
+
+
+def test_one_document(run):
+    """
+    With --json stdout holds that alone; --overhead adds what was measured.
+    """
+    result, minutes = run(GOOD, BAD, arguments=("--json", "--overhead", "5"))
+    document = json.loads(result.stdout)
+
+    assert (document["ok"], minutes) == (False, [5.0])
+    assert [check["ok"] for check in document["checks"]] == [True, False]
+    assert document["overhead"][0]["share"] == 0.004
+
+
+def test_overhead_is_a_table(run):
+    """
+    Each mode with its interval.
+    """
+    result, _ = run(GOOD, arguments=("--overhead", "5"))
+
+    assert "+0.4% (-1.0% to +2.0%)" in result.stdout
+    assert "kept in" in result.stderr

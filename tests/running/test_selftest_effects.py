@@ -1,0 +1,130 @@
+"""Estimates of what tracing costs: they find what was put into made-up tasks, and no more."""
+
+import json
+import random
+
+import pytest
+
+from harness.running.selftest_effects import Sample, contrasts, effects, rows
+from harness.running.selftest_overhead import _drawn, _next_job, load
+
+
+def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
+    """
+    Tasks of two seconds: *cost* by mode is added, as a part.
+
+    The machine is slower job by job, and with *speed* task by task, as its probe tells.
+    """
+    chance = random.Random(seed)
+    found = []
+    for job in range(jobs):
+        for place, mode in enumerate(_drawn(chance)):
+            slow = 1 + speed * chance.random()
+            cpu_s = 2 * (1 + job / jobs) * (1 + cost[mode]) * slow
+            cpu_s *= 1 + noise * chance.gauss()
+            found.append(
+                Sample("wordcount", f"job_1_{job:04d}", mode, 10.0 * place, cpu_s, 1.0, 1e6 / slow)
+            )
+    return found
+
+
+def test_what_was_added_is_found():
+    """
+    Within the interval, which is as narrow as the noise allows.
+    """
+    spans, units = effects(samples({"off": 0.0, "spans": 0.01, "units": 0.05}))
+
+    assert (spans.mode, spans.tasks, spans.stock) == ("spans", 240, 240)
+    assert spans.low < 0.01 < spans.high
+    assert units.low < 0.05 < units.high
+    assert units.low > 0.02
+    assert spans.high - spans.low == pytest.approx(4 * 0.05 * (2 / 240) ** 0.5, rel=0.2)
+    assert spans.start_up_s == pytest.approx(0.0)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """
+    95 of 100: at least 88 of these 100, and not all of them.
+    """
+    nothing = dict.fromkeys(("off", "spans", "units"), 0.0)
+    held = 0
+    for seed in range(1000, 1100):
+        (spans, _) = effects(samples(nothing, jobs=3, seed=seed))
+        held += spans.low <= 0 <= spans.high
+
+    assert 88 <= held < 100
+
+
+def test_the_probe_takes_the_machine_out():
+    """
+    Tasks that a slow core made slow do not widen the interval.
+    """
+    cost = {"off": 0.0, "spans": 0.01, "units": 0.05}
+
+    told = effects(samples(cost, speed=0.8))[0]
+    untold = effects(without_rates(samples(cost, speed=0.8)))[0]
+
+    assert told.high - told.low < 0.5 * (untold.high - untold.low)
+
+
+def without_rates(found):
+    """The same tasks without a probe beside them."""
+    return [
+        Sample(s.workload, s.job, s.mode, s.start_s, s.cpu_s, s.start_up_s, None) for s in found
+    ]
+
+
+def test_too_few_tasks_give_no_estimate():
+    """
+    Nothing is said where nothing is known.
+    """
+    few = samples({"off": 0.0, "spans": 0.0, "units": 0.0}, jobs=1)[:3]
+
+    with pytest.raises(ValueError, match="too few"):
+        contrasts(few, lambda s: s.cpu_s, ("spans", "units"))
+    assert effects(few) == []
+
+
+def test_modes_are_drawn_evenly():
+    """
+    Neighbours of three have one of each; the order differs.
+    """
+    drawn = _drawn(random.Random(1))
+    threes = [drawn[i : i + 3] for i in range(0, len(drawn), 3)]
+
+    assert {tuple(sorted(three)) for three in threes} == {("off", "spans", "units")}
+    assert len({tuple(three) for three in threes}) > 2
+
+
+def test_numbers_of_jobs_go_on_beyond_four_digits():
+    """
+    As YARN writes them.
+    """
+    assert _next_job("job_17_0099") == "job_17_0100"
+    assert _next_job("job_17_9999") == "job_17_10000"
+
+
+def test_what_was_measured_of_another_tracer_does_not_count(tmp_path):
+    """
+    Neither does a file that cannot be read.
+    """
+    file = tmp_path / "overhead.json"
+    (one,) = samples({"off": 0, "spans": 0, "units": 0}, jobs=1)[:1]
+    values = {name: getattr(one, name) for name in Sample.__dataclass_fields__}
+    file.write_text(json.dumps({"of": {"tracer": "a"}, "samples": [values]}))
+
+    assert load(file, {"tracer": "a"}) == [one]
+    assert load(file, {"tracer": "b"}) == []
+    file.write_text("{")
+    assert load(file, {"tracer": "a"}) == []
+
+
+def test_rows_for_people():
+    """
+    Each figure with its interval.
+    """
+    found = effects(samples({"off": 0.0, "spans": 0.01, "units": 0.05}, noise=1e-6))
+
+    start_up = "+0.00 s (+0.00 to +0.00)"
+    first = ("wordcount", "spans", "+1.0% (+1.0% to +1.0%)", start_up, "240, 240 stock")
+    assert rows(found)[0] == first

@@ -1,0 +1,247 @@
+package mapreduce.harness.jobs;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.conf.Configured;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.io.IntWritable;
+import org.apache.hadoop.io.NullWritable;
+import org.apache.hadoop.io.Writable;
+import org.apache.hadoop.mapreduce.Counter;
+import org.apache.hadoop.mapreduce.InputFormat;
+import org.apache.hadoop.mapreduce.InputSplit;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.JobContext;
+import org.apache.hadoop.mapreduce.Mapper;
+import org.apache.hadoop.mapreduce.RecordReader;
+import org.apache.hadoop.mapreduce.Reducer;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat;
+import org.apache.hadoop.util.Tool;
+import org.apache.hadoop.util.ToolRunner;
+
+/**
+ * Sleep OUTPUT: a job whose time in each phase is known, because it sleeps there.
+ *
+ * <p>Properties, durations in milliseconds with fractions: {@code sleep.maps}, {@code sleep.records} of each map,
+ * {@code sleep.read} per record read, {@code sleep.map} per call of the map function, {@code sleep.outputs} records
+ * of {@code sleep.bytes} bytes emitted by each call under {@code sleep.keys} keys, {@code sleep.combine} and
+ * {@code sleep.reduce} per call. What was really slept stands in the counters of {@link Slept}. The first attempt of
+ * the first map kills itself in its record number {@code sleep.kill}, counted from 0.
+ */
+public final class Sleep extends Configured implements Tool {
+  /** Nanoseconds slept in each phase, measured where it was slept. */
+  public enum Slept {
+    READ_NS,
+    MAP_NS,
+    COMBINE_NS,
+    REDUCE_NS
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    System.exit(ToolRunner.run(new Sleep(), arguments));
+  }
+
+  @Override
+  public int run(String[] arguments) throws Exception {
+    if (arguments.length != 1) {
+      System.err.println("usage: Sleep [-D sleep.maps=N ...] OUTPUT");
+      return 2;
+    }
+    Job job = Job.getInstance(getConf(), "sleep");
+    job.setJarByClass(Sleep.class);
+    job.setInputFormatClass(SlowInput.class);
+    job.setMapperClass(SlowMapper.class);
+    if (getConf().getDouble("sleep.combine", 0) > 0) {
+      job.setCombinerClass(SlowCombiner.class);
+    }
+    job.setReducerClass(SlowReducer.class);
+    job.setOutputKeyClass(IntWritable.class);
+    job.setOutputValueClass(BytesWritable.class);
+    job.setOutputFormatClass(SequenceFileOutputFormat.class);
+    FileOutputFormat.setOutputPath(job, new Path(arguments[0]));
+    return job.waitForCompletion(false) ? 0 : 1;
+  }
+
+  /** Sleeps, and counts how long it really was. */
+  private static final class Pause {
+    private final long millis;
+    private final int nanos;
+    private final Counter slept;
+
+    Pause(Configuration conf, String property, Counter slept) {
+      double asked = conf.getDouble(property, 0);
+      this.millis = (long) asked;
+      this.nanos = (int) ((asked - millis) * 1e6);
+      this.slept = slept;
+    }
+
+    void take() throws InterruptedException {
+      if (millis == 0 && nanos == 0) {
+        return;
+      }
+      long began = System.nanoTime();
+      Thread.sleep(millis, nanos);
+      slept.increment(System.nanoTime() - began);
+    }
+  }
+
+  /** Splits that hold nothing but their number. */
+  public static final class SlowInput extends InputFormat<IntWritable, NullWritable> {
+    @Override
+    public List<InputSplit> getSplits(JobContext context) {
+      List<InputSplit> splits = new ArrayList<>();
+      for (int i = 0; i < context.getConfiguration().getInt("sleep.maps", 1); i++) {
+        splits.add(new NoData());
+      }
+      return splits;
+    }
+
+    @Override
+    public RecordReader<IntWritable, NullWritable> createRecordReader(InputSplit split, TaskAttemptContext context) {
+      return new SlowReader();
+    }
+  }
+
+  /** A split without data. */
+  public static final class NoData extends InputSplit implements Writable {
+    @Override
+    public long getLength() {
+      return 0;
+    }
+
+    @Override
+    public String[] getLocations() {
+      return new String[0];
+    }
+
+    @Override
+    public void write(DataOutput out) {}
+
+    @Override
+    public void readFields(DataInput in) {}
+  }
+
+  private static final class SlowReader extends RecordReader<IntWritable, NullWritable> {
+    private final IntWritable key = new IntWritable(-1);
+    private Pause pause;
+    private int records;
+
+    @Override
+    public void initialize(InputSplit split, TaskAttemptContext context) {
+      Configuration conf = context.getConfiguration();
+      records = conf.getInt("sleep.records", 100);
+      // The tracker of records hands its own context over, which has the task's counters.
+      Counter slept = ((org.apache.hadoop.mapreduce.TaskInputOutputContext<?, ?, ?, ?>) context).getCounter(Slept.READ_NS);
+      pause = new Pause(conf, "sleep.read", slept);
+    }
+
+    @Override
+    public boolean nextKeyValue() throws IOException, InterruptedException {
+      if (key.get() + 1 >= records) {
+        return false;
+      }
+      pause.take();
+      key.set(key.get() + 1);
+      return true;
+    }
+
+    @Override
+    public IntWritable getCurrentKey() {
+      return key;
+    }
+
+    @Override
+    public NullWritable getCurrentValue() {
+      return NullWritable.get();
+    }
+
+    @Override
+    public float getProgress() {
+      return (key.get() + 1f) / Math.max(records, 1);
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  /** Emits the same record again and again. */
+  public static final class SlowMapper extends Mapper<IntWritable, NullWritable, IntWritable, BytesWritable> {
+    private final IntWritable key = new IntWritable();
+    private BytesWritable value;
+    private Pause pause;
+    private int outputs;
+    private int keys;
+    private int kill;
+
+    @Override
+    protected void setup(Context context) {
+      Configuration conf = context.getConfiguration();
+      value = new BytesWritable(new byte[conf.getInt("sleep.bytes", 100)]);
+      outputs = conf.getInt("sleep.outputs", 1);
+      keys = Math.max(conf.getInt("sleep.keys", 10), 1);
+      TaskAttemptID me = context.getTaskAttemptID();
+      boolean first = me.getId() == 0 && me.getTaskID().getId() == 0;
+      kill = first ? conf.getInt("sleep.kill", -1) : -1;
+      pause = new Pause(conf, "sleep.map", context.getCounter(Slept.MAP_NS));
+    }
+
+    @Override
+    protected void map(IntWritable number, NullWritable nothing, Context context)
+        throws IOException, InterruptedException {
+      pause.take();
+      if (number.get() == kill) {
+        new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start().waitFor();
+      }
+      for (int i = 0; i < outputs; i++) {
+        key.set((number.get() * outputs + i) % keys);
+        context.write(key, value);
+      }
+    }
+  }
+
+  /** Lets one record of each key through. */
+  public abstract static class SlowGroups extends Reducer<IntWritable, BytesWritable, IntWritable, BytesWritable> {
+    private final String property;
+    private final Slept where;
+    private Pause pause;
+
+    SlowGroups(String property, Slept where) {
+      this.property = property;
+      this.where = where;
+    }
+
+    @Override
+    protected void setup(Context context) {
+      pause = new Pause(context.getConfiguration(), property, context.getCounter(where));
+    }
+
+    @Override
+    protected void reduce(IntWritable key, Iterable<BytesWritable> values, Context context)
+        throws IOException, InterruptedException {
+      pause.take();
+      context.write(key, values.iterator().next());
+    }
+  }
+
+  /** The combiner. */
+  public static final class SlowCombiner extends SlowGroups {
+    public SlowCombiner() {
+      super("sleep.combine", Slept.COMBINE_NS);
+    }
+  }
+
+  /** The reducer. */
+  public static final class SlowReducer extends SlowGroups {
+    public SlowReducer() {
+      super("sleep.reduce", Slept.REDUCE_NS);
+    }
+  }
+}
