@@ -138,7 +138,7 @@ def _slots(chunk: bytes, source: str) -> Iterator[tuple[_Raw, str, tuple[int, ..
             size = int.from_bytes(chunk[at + 4 : at + 8], "little")
             held = (held[0], held[1] + _text(chunk[at + 8 : at + 8 + min(size, 40)]), held[2])
         elif kind == _NUMBERS and held:
-            held = (held[0], held[1], held[2] + _LONGS.unpack_from(chunk, at)[2:])
+            held = (held[0], held[1], held[2] or _LONGS.unpack_from(chunk, at)[2:])
         elif kind > 0:
             if held:
                 yield held

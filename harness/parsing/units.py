@@ -28,8 +28,8 @@ def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
     """
     Records per unit, and the seconds of each unit, in their order.
 
-    The recorder maps more of the file than it fills: zeros at the end are no units, and neither is
-    half a unit.  What is no such file is `ParseError` with *source*.
+    The recorder maps more of the file than it fills, and no unit takes no time: the first zero is
+    the end.  Half a unit is none.  What is no such file is `ParseError` with *source*.
     """
     import numpy as np
 
@@ -43,8 +43,9 @@ def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
     if records < 1:
         raise ParseError(f"units of {records} records", source=source)
     words = np.frombuffer(data, "<u2", offset=_HEAD.size, count=(len(data) - _HEAD.size) // 2)
-    words = words[: np.flatnonzero(words)[-1] + 1] if words.any() else words[:0]
-    return records, _durations(words.astype(np.int64)) * _STEP_S
+    durations = _durations(words.astype(np.int64))
+    never_written = np.flatnonzero(durations == 0)
+    return records, durations[: never_written[0] if len(never_written) else None] * _STEP_S
 
 
 def _durations(words: NDArray[Any]) -> NDArray[Any]:

@@ -117,7 +117,8 @@ def _spill(task: TaskSpans, place: int) -> SpillInside:
     parts = [inner for inner in task.spans if inner.parent == place]
     sort_s = sum(inner.wall_s for inner in parts if inner.name == "sort")
     combine_s = sum(inner.wall_s for inner in parts if inner.name == "combine")
-    records, file_bytes, _, overlapped, _ = span.details or (span.amount, None, 0, None, 0)
+    untold = span.amount, None, 0, None, 0
+    records, file_bytes, _, overlapped, _ = span.details if len(span.details) == 5 else untold
     return SpillInside(
         start_s=span.start_s,
         finish_s=span.finish_s,
@@ -137,7 +138,8 @@ def segments(task: TaskSpans) -> Iterable[SegmentInside]:
     for place in _places(task, "segment"):
         span = task.spans[place]
         visit = _around(task, place, "visit")
-        sent, raw, disk = span.details[:3] if span.details else (span.amount, span.amount, 0)
+        untold = span.amount, span.amount, 0
+        sent, raw, disk = span.details[:3] if len(span.details) > 2 else untold
         yield SegmentInside(
             map_attempt=span.text,
             host=task.spans[visit].text if visit >= 0 else "",

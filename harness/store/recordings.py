@@ -32,6 +32,9 @@ MOST_SPANS = 5_000_000
 # A map of 128 MiB has 200 000 units of 5 records.
 MOST_UNITS = 50_000_000
 
+# Seconds since the epoch of any trial.
+_LATEST_S = 2**33
+
 _DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
 _HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
@@ -157,6 +160,10 @@ def _unit_rows(units: Iterable[UnitTimes]) -> Iterator[dict[str, Any]]:
 
 def _span(row: Mapping[str, Any], path: Path) -> Span:
     values = {name: row[name] for name in Span._fields if name != "details"}
+    if None in (row["place"], *(value for name, value in values.items() if name != "cpu_s")):
+        raise DataError("a span with an empty field", where=str(path), fix=FROM_RAW)
+    if not all(0 <= s <= _LATEST_S for s in (row["start_s"], row["wall_s"], row["cpu_s"] or 0)):
+        raise DataError("a time that no clock shows", where=str(path), fix=FROM_RAW)
     if not -1 <= row["parent"] < row["place"]:
         raise DataError("a span within one that comes later", where=str(path), fix=FROM_RAW)
     return Span(**values, details=tuple(row[n] for n in _DETAILS if row[n] is not None))

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,20 +33,30 @@ from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
 from harness.parsing import parser
+from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.codec import KnownNames, places, read_experiment
 from harness.records.grid import expand, label, order, varying
+from harness.records.logs import TaskLog
+from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
-from harness.reports.data import ReportData
-from harness.running.evaluate import Evaluation, question
+from harness.reports.data import JobInside, ReportData
+from harness.reports.inside import bars
+from harness.reports.inside.tables import parts_table
+from harness.reports.inside.tracks import thinned, tracks
+from harness.reports.trace import chrome_events, render_task, render_tasks
+from harness.running.evaluate import Evaluation, job_inside, question
 from harness.running.machine import disturbed
 from harness.running.plan import make_plan, plan_json, refuse
 from harness.running.probe import rate
+from harness.running.recordings import write_trace
 from harness.scoring.measured import measured
 from harness.store import Run, Store
+from harness.store.recordings import read_recordings, write_recordings
 from harness.store.tables import read_traces, write_traces
 from harness.store.trials import read_trial
 from harness.workloads import WORKLOADS
-from tests.hostile import avro
+from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, changed, mutate
 from tests.reports.test_html import Page
@@ -54,6 +64,7 @@ from tests.running.test_evaluate import VERSIONS, commit
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/parsing/data"
+RECORDED = ("map", "killed", "reduce")
 KNOWN = KnownNames(tuple(WORKLOADS), tuple(MODELS), ("local",))
 # All that a terminal or a reader's eye could be steered by, but line feeds.
 STEERING = re.compile(
@@ -151,6 +162,98 @@ def _logs() -> Iterator[Target]:
     yield _parser("speed_probe", corpus=(speed,), go_on=lambda s: rate(s, 0.0, 2e9))  # type: ignore[arg-type]
 
 
+def packed(*patterns: str) -> tuple[bytes, ...]:
+    """Contents of gzipped real logs."""
+    return tuple(map(gzip.decompress, files(*patterns, folder=DATA / "containers")))
+
+
+def _task_logs() -> Iterator[Target]:
+    attempt = TaskAttempt("attempt_1_0001_m_000000_0", "t", "map", "succeeded", 1.79e9, 1.8e9, "h")
+    reduce = replace(attempt, kind="reduce")
+
+    def of_map(log: Any) -> None:
+        shown(job_inside(a_job(attempt), [map_from_logs(log, attempt)], []), a_job(attempt))
+
+    def of_reduce(log: Any) -> None:
+        told = reduce_from_logs(TaskLog(), log, reduce)
+        shown(job_inside(a_job(reduce), [told], []), a_job(reduce))
+
+    yield _parser("task_log", corpus=packed("*/*.syslog.gz"), go_on=of_map, every=5)
+    yield _parser("shuffle_log", corpus=packed("*/*.shuffle.gz"), go_on=of_reduce, every=5)
+
+
+# What the tracer recorded.
+
+
+def a_job(*attempts: TaskAttempt) -> JobTrace:
+    """A job of these attempts."""
+    start, end = min(a.start_s for a in attempts), max(a.finish_s for a in attempts)
+    return JobTrace("job_1_0001", "j", "u", "SUCCEEDED", start, start, end, 1, 1, attempts)
+
+
+def shown(inside: JobInside, job: JobTrace) -> None:
+    """Tables and tracks of what is known of the tasks of *job*: what the report draws."""
+    table = parts_table("job", bars(inside.parts))
+    spoken(*(value.text for row in table.rows for value in row))
+    for attempt in job.attempts:
+        name = attempt.attempt_id
+        for track in tracks(attempt, inside.told.get(name), inside.recordings.get(name)):
+            thinned(track.pieces, 0.01)
+
+
+def _ltrace(folder: Path) -> Target:
+    corpus = tuple(recorded.recording(f"{name}.ltrace.spans") for name in RECORDED)
+
+    def read(data: bytes) -> TaskSpans:
+        task: TaskSpans = parser("ltrace")([data[:5000], data[5000:]], "ltrace.spans")
+        return task
+
+    def go_on(task: Any) -> None:
+        attempt = _attempt_of(task)
+        job = a_job(attempt)
+        shown(job_inside(job, [], [task]), job)
+        spoken(render_task(task, attempt), render_tasks(job, [task]))
+        json.dumps(list(chrome_events(job, [task])), allow_nan=False)
+        write_recordings(folder, _Kept(task))
+        assert list(read_recordings(folder)) == [task]
+
+    return Target("ltrace", corpus, read, (ParseError,), go_on, every=5, change=recorded.change)
+
+
+class _Kept(NamedTuple):
+    """One recording, to be stored."""
+
+    task: TaskSpans
+
+    def tasks(self) -> Iterator[TaskSpans]:
+        """Give it."""
+        yield self.task
+
+    def units(self) -> Iterator[UnitTimes]:
+        """Give none."""
+        yield from ()
+
+
+def _attempt_of(task: TaskSpans) -> TaskAttempt:
+    """An attempt whose times go with the recording."""
+    kind: TaskKind = "map" if "_m_" in task.attempt_id else "reduce"
+    end = max((s.finish_s for s in task.spans), default=task.opened_s)
+    return TaskAttempt(
+        task.attempt_id, "t", kind, "succeeded", max(task.opened_s - 1, 0.0), end + 1, "worker1"
+    )
+
+
+def _units() -> Target:
+    corpus = tuple(recorded.recording(f"{name}.ltrace.units") for name in ("map", "killed"))
+
+    def go_on(told: Any) -> None:
+        records, seconds = told
+        assert records > 0
+        assert ((seconds > 0) & (seconds < 69)).all()
+
+    return Target("units", corpus, lambda d: parser("units")(d, "u"), (ParseError,), go_on)
+
+
 # What people write.
 
 
@@ -239,12 +342,32 @@ def made_run(folder: Path) -> Run:
     run.write_plan(trials)
     for n, trial in enumerate(trials):
         commit(run, trial, "failed" if n == 5 else "done", 900 + 50 * n)
+        if n != 5:
+            _record(run, trial.id)
     e = evaluation(run)
     e.profile()
     e.predict()
     e.score()
     run.finish()
     return run
+
+
+def _record(run: Run, trial: str) -> None:
+    """Put recordings of a map and of a reduce beside the logs of a trial, and into its tables."""
+    (job,) = run.read_trace(trial)
+    for kind in ("map", "reduce"):
+        a = job.succeeded(kind)[0]
+        folder = run.trial_dir(trial) / f"raw/containers/worker1/{a.container_id}"
+        folder.mkdir(parents=True, exist_ok=True)
+        spans = recorded.moved(
+            recorded.recording(f"{kind}.ltrace.spans"), a.attempt_id, a.start_s + 0.5
+        )
+        (folder / "ltrace.spans.gz").write_bytes(gzip.compress(spans))
+        if kind == "map":
+            units = recorded.recording("map.ltrace.units")[:400]
+            (folder / "ltrace.units.gz").write_bytes(gzip.compress(units))
+    said = write_trace(run, run.trials()[trial], [job])
+    assert not any("cannot be read" in complaint for complaint in said)
 
 
 def evaluation(run: Run) -> Evaluation:
@@ -347,6 +470,13 @@ def _records(run: Run) -> Iterator[Target]:
         yield _stored(
             run, f"{name}.parquet", path, lambda r: r.read_trace(trial.id), change=change_table
         )
+    for name in ("tasks", "spans", "histograms"):
+        path = done / f"trace/{name}.parquet"
+        yield _stored(run, f"{name}.parquet", path, lambda r: _inside(r, trial.id),
+                      change=change_table)  # fmt: skip
+    path = done / "trace/units.parquet"
+    yield _stored(run, "units.parquet", path, lambda r: list(r.read_units(trial.id)),
+                  change=change_table, every=10**9)  # fmt: skip
     path = run.path / "profiles/terasort.json"
     yield _stored(run, "profile.json", path, lambda r: r.read_profiles(), predict=True)
     path = run.path / "predictions/whatif.jsonl"
@@ -362,6 +492,13 @@ def _records(run: Run) -> Iterator[Target]:
         run, "experiment.yaml", run.path / "experiment.yaml", lambda r: r.text, every=10**9
     )
     yield from _packed(run, done, trial.id)
+
+
+def _inside(run: Run, trial: str) -> None:
+    """Read recordings, and make of them what the report shows."""
+    e = evaluation(run)
+    (job,) = run.read_trace(trial)
+    shown(e.inside(e.done[trial], job), job)
 
 
 def _begun(run: Run) -> None:
@@ -395,11 +532,13 @@ def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
 
 NAMES = (
     "jobhistory", "jobhistory-binary", "jobconf", "container_log", "gc_log", "machine",
-    "speed_probe", "experiment", "override", "vectors",
+    "speed_probe", "task_log", "shuffle_log", "ltrace", "units", "experiment", "override",
+    "vectors",
 )  # fmt: skip
 STORED = (
     "manifest.json", "plan.jsonl", "trial.json", "job.json", "attempts.parquet",
-    "counters.parquet", "profile.json", "predictions.jsonl", "sealed.json", "book.json",
+    "counters.parquet", "tasks.parquet", "spans.parquet", "histograms.parquet", "units.parquet",
+    "profile.json", "predictions.jsonl", "sealed.json", "book.json",
     "scores.parquet", "summaries.parquet", "comparisons.parquet", "experiment.yaml", "raw.gz",
 )  # fmt: skip
 
@@ -416,6 +555,9 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
             *_jobhistories(folder / "trace"),
             _jobconf(),
             *_logs(),
+            *_task_logs(),
+            _ltrace(folder / "trace"),
+            _units(),
             _experiment(),
             _override(),
             _vectors(),

@@ -19,7 +19,7 @@ LONG = 100_000
 QUICK = dict.fromkeys(STORED, 6) | {
     "jobhistory": 15, "jobhistory-binary": 30, "jobconf": 60, "container_log": 100,
     "gc_log": 200, "machine": 150, "speed_probe": 200, "experiment": 8, "override": 8,
-    "vectors": 30,
+    "vectors": 30, "task_log": 40, "shuffle_log": 40, "ltrace": 60, "units": 60,
 }  # fmt: skip
 
 

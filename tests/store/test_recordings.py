@@ -80,6 +80,19 @@ class TestRecordings:
         """
         assert list(read_recordings(tmp_path)) == []
 
+    @pytest.mark.parametrize(
+        "changes", [{"start_s": -1.0}, {"wall_s": float("nan")}, {"cpu_s": 1e300}, {"name": None}]
+    )
+    def test_spans_that_nobody_recorded_are_refused(self, tmp_path, changes):
+        """
+        Times that no clock shows, and fields without a value, are told.
+        """
+        span = Span("main", "main", 1.0, 1.0, None, -1)._replace(**changes)
+        write_recordings(tmp_path, Kept(task(1, span)))
+
+        with pytest.raises(DataError, match=r"spans\.parquet"):
+            list(read_recordings(tmp_path))
+
     def test_foreign_spans_are_refused(self, tmp_path):
         """
         Spans of an attempt that is not among the tasks are told, not dropped.
