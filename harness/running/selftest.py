@@ -61,17 +61,18 @@ _OUTPUT = "/harness/selftest"
 # Several spills of every map, which take their records from a buffer of 1 MiB.
 _SPILLING = {"mapreduce.task.io.sort.mb": "1", "mapreduce.job.reduces": "2"}
 _ROWS = 20_000
-_MAPS, _RECORDS, _KILLED = 2, 100, 60
+# The sleeps are long beside what a cold JVM takes for all else in the same phase: some 50 ms.
+_MAPS, _RECORDS, _KILLED = 2, 80, 30
 _SLEEPS = {
     "sleep.maps": str(_MAPS),
     "sleep.records": str(_RECORDS),
     "sleep.read": "20",
-    "sleep.map": "20",
-    "sleep.outputs": "1",  # emitting takes time, too
-    "sleep.bytes": "20000",
-    "sleep.keys": "20",
-    "sleep.combine": "20",
-    "sleep.reduce": "100",
+    "sleep.map": "50",
+    "sleep.outputs": "1",
+    "sleep.bytes": "25000",
+    "sleep.keys": "16",
+    "sleep.combine": "50",
+    "sleep.reduce": "120",
     "sleep.kill": str(_KILLED),
     "mapreduce.task.io.sort.mb": "1",
     "mapreduce.job.reduces": "1",

@@ -7,6 +7,8 @@ machine's moods leave within a block is corrected by each task's rate of the spe
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -73,6 +75,12 @@ def effects(samples: Sequence[Sample]) -> list[Effect]:
         with suppress(ValueError):
             found += _effects(workload, of)
     return found
+
+
+def least_known(found: Iterable[Effect]) -> str:
+    """Name the workload whose intervals are the widest; one without any comes first."""
+    widths = {e.workload: e.high - e.low for e in found}
+    return max(WORKLOAD_NAMES, key=lambda name: widths.get(name, math.inf))
 
 
 def _effects(workload: str, samples: Sequence[Sample]) -> list[Effect]:

@@ -30,13 +30,21 @@ from harness.running.machine import machine_facts
 from harness.running.probe import SpeedProbe, rate
 from harness.running.selftest import JobBench
 from harness.running.selftest_checks import Observed
-from harness.running.selftest_effects import MODES, WORKLOAD_NAMES, Effect, Sample, effects
+from harness.running.selftest_effects import (
+    MODES,
+    WORKLOAD_NAMES,
+    Effect,
+    Sample,
+    effects,
+    least_known,
+)
 from harness.running.talk import Talk
 from harness.units import MIB
 
 MAPS = 36
 SPEC = ClusterSpec(workers=3, site={"dfs.blocksize": "16 MiB"})
 _ATTEMPTS = 4
+_LEAST_JOBS = 2
 _JOB_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:./*:."
 _CPU = "TaskCounter.CPU_MILLISECONDS"
 
@@ -59,7 +67,7 @@ def measure(
     probe_log = folder / "speed.txt"
     bench = JobBench(cluster, folder, talk)
     with SpeedProbe(log=probe_log):
-        for found, drawn in _jobs(bench, minutes, talk):
+        for found, drawn in _jobs(bench, minutes, talk, samples):
             samples += _samples(found, drawn, _read_probe(probe_log))
             _save(file, key, samples)
     return effects(samples), file
@@ -111,15 +119,16 @@ def _key(home: HadoopHome) -> dict[str, Any]:
 # jobs
 
 
-def _jobs(bench: JobBench, minutes: float, talk: Talk) -> Iterable[tuple[Observed, Sequence[str]]]:
-    """Run jobs of all workloads in turn until the time is over; with the modes of their maps."""
+def _jobs(
+    bench: JobBench, minutes: float, talk: Talk, samples: Sequence[Sample]
+) -> Iterable[tuple[Observed, Sequence[str]]]:
+    """Run jobs until the time is over; give each with the modes of its maps."""
     begun, longest, done = time.monotonic(), 0.0, 0
     chance = random.Random(time.time_ns())  # noqa: S311 - nobody is to be kept from guessing it
     _warm_up(bench)
-    while done < len(WORKLOAD_NAMES) or 60 * minutes - (time.monotonic() - begun) > longest:
-        name, job_begun = WORKLOAD_NAMES[done % len(WORKLOAD_NAMES)], time.monotonic()
-        drawn = _drawn(chance)
-        yield _mixed(bench, name, drawn), drawn
+    while done < _LEAST_JOBS or 60 * minutes - (time.monotonic() - begun) > longest:
+        job_begun, drawn = time.monotonic(), _drawn(chance)
+        yield _mixed(bench, least_known(effects(samples)), drawn), drawn
         done += 1
         longest = max(longest, time.monotonic() - job_begun)
         left_s = max(60 * minutes - (time.monotonic() - begun), 0.0)

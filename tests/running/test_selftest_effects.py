@@ -5,7 +5,14 @@ import random
 
 import pytest
 
-from harness.running.selftest_effects import Sample, contrasts, effects, rows
+from harness.running.selftest_effects import (
+    Effect,
+    Sample,
+    contrasts,
+    effects,
+    least_known,
+    rows,
+)
 from harness.running.selftest_overhead import _drawn, _next_job, load
 
 
@@ -117,6 +124,18 @@ def test_what_was_measured_of_another_tracer_does_not_count(tmp_path):
     assert load(file, {"tracer": "b"}) == []
     file.write_text("{")
     assert load(file, {"tracer": "a"}) == []
+
+
+def test_the_least_known_workload_is_next():
+    """
+    First those of which nothing is known, then the one with the wider interval.
+    """
+    narrow = Effect("wordcount", "spans", 0.0, -0.01, 0.01, 1, 1, 0.1, 1.0)
+    wide = Effect("terasort", "spans", 0.0, -0.02, 0.02, 1, 1, 0.1, 1.0)
+
+    told = [least_known(found) for found in ([], [narrow], [wide], [narrow, wide])]
+
+    assert told == ["wordcount", "terasort", "wordcount", "terasort"]
 
 
 def test_rows_for_people():
