@@ -93,8 +93,21 @@ def cluster_for(spec: ClusterSpec, home: HadoopHome, talk: Talk) -> Iterator[Loc
         yield cluster
 
 
+def require_traced(home: HadoopHome) -> None:
+    """Raise `MachineError` where tasks cannot be traced, or our own jobs are not built."""
+    lacks = {
+        "Hadoop's classes with the tracer's hooks are": home.trace_path_jar is None,
+        "the class-data archive of traced tasks is": home.tasks_archive is None,
+        "the jar of our own jobs is": not JOBS_JAR.is_file(),
+    }
+    for what, lacking in lacks.items():
+        if lacking:
+            raise MachineError(f"{what} missing", where=str(home.path), fix="make setup")
+
+
 def selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
     """Run the jobs on *cluster* and check what was recorded of them."""
+    require_traced(cluster.home)
     with tempfile.TemporaryDirectory() as folder:
         return list(_checked(JobBench(cluster, Path(folder), talk), talk))
 
@@ -123,10 +136,6 @@ def _sort(bench: JobBench) -> Iterator[Check]:
 
 
 def _sleep(bench: JobBench) -> Iterator[Check]:
-    if not JOBS_JAR.is_file():
-        raise MachineError(
-            "the jar of our own jobs is missing", where=str(JOBS_JAR), fix="make setup"
-        )
     job = bench.traced("sleep", JobCommand(SLEEP, (f"{_OUTPUT}/sleep",)), _SLEEPS, [JOBS_JAR])
     yield from checks(job)
     yield from check_sleeps(job)

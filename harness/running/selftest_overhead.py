@@ -20,7 +20,7 @@ from typing import Any
 from harness.clusters.home import HadoopHome, woven_digest
 from harness.clusters.local import LocalCluster
 from harness.clusters.state import clusters_folder
-from harness.errors import JobError, MachineError
+from harness.errors import JobError
 from harness.hadoop import site
 from harness.hadoop.tracing import PATH_JAR
 from harness.parsing.speed_probe import read_speed
@@ -28,7 +28,7 @@ from harness.records.trace import SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.running.machine import machine_facts
 from harness.running.probe import SpeedProbe, rate
-from harness.running.selftest import JobBench
+from harness.running.selftest import JobBench, require_traced
 from harness.running.selftest_checks import Observed
 from harness.running.selftest_effects import (
     MODES,
@@ -58,10 +58,7 @@ def measure(
     What earlier calls measured of the same tracer, Java and machine counts, too; the file in which
     it is kept is given back.
     """
-    if cluster.home.trace_path_jar is None or cluster.home.tasks_archive is None:
-        raise MachineError(
-            "there are no traced classes", where=str(cluster.home.path), fix="make setup"
-        )
+    require_traced(cluster.home)
     file, key = overhead_file(), _key(cluster.home)
     samples = load(file, key)
     probe_log = folder / "speed.txt"

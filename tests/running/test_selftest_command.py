@@ -3,6 +3,7 @@
 import json
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from harness.cli.trace import command
 from harness.clusters.home import HadoopHome
+from harness.errors import MachineError
 from harness.running import selftest, selftest_overhead
 from harness.running.selftest_checks import Check
 from harness.running.selftest_effects import Effect
@@ -81,3 +83,40 @@ def test_overhead_is_a_table(run):
 
     assert "+0.4% (-1.0% to +2.0%)" in result.stdout
     assert "kept in" in result.stderr
+
+
+class Home:
+    """A Hadoop home that has everything but what a test takes away."""
+
+    path = "home"
+    trace_path_jar = tasks_archive = Path(__file__)
+
+
+@pytest.mark.parametrize(
+    ("lack", "what"),
+    [
+        ("trace_path_jar", "Hadoop's classes with the tracer's hooks are missing"),
+        ("tasks_archive", "the class-data archive of traced tasks is missing"),
+        ("jar", "the jar of our own jobs is missing"),
+    ],
+)
+def test_what_is_not_built_is_named_before_any_job(monkeypatch, lack, what):
+    """
+    And the command that builds it.
+    """
+    monkeypatch.setattr(selftest, "JOBS_JAR", Path("nowhere" if lack == "jar" else __file__))
+    home = Home()
+    setattr(home, lack, None)
+
+    with pytest.raises(MachineError, match=what) as refused:
+        selftest.require_traced(home)
+    assert refused.value.fix == "make setup"
+
+
+def test_what_is_built_is_enough(monkeypatch):
+    """
+    Nothing is refused where nothing lacks.
+    """
+    monkeypatch.setattr(selftest, "JOBS_JAR", Path(__file__))
+
+    selftest.require_traced(Home())
