@@ -442,7 +442,8 @@ def recording_of(a):
         flush = add("flush", 0.8, 0.9, main)
         spill = add("spill", 0.82, 0.9, flush, amount=200, details=(200, 2000, 2, 0, 0))
         add("sort", 0.82, 0.85, spill)
-        add("merge", 0.9, 0.95, main)
+        merge = add("merge", 0.9, 0.95, main)
+        add("combine", 0.91, 0.94, merge)
         sums = (0.05, 0.2, 0.05, 0.01, 0.06)
     else:
         add("shuffle", 0.3, 0.6, main)

@@ -133,9 +133,10 @@ def _map_main(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
     if loop is None:
         return
     yield Piece(loop.start_s, loop.finish_s, "map_loop")
-    yield from _spans(task, {"flush": "wait_spill", "merge": "merge"})
+    yield from _spans(task, {"flush": "wait_spill"})
     yield from _spans(task, {"blocked": "blocked", **_SPILL}, thread="main")
-    yield from _spans(task, {"commit": "commit"})
+    # The merge combines, too; that is no spill.
+    yield from _spans(task, {"merge": "merge", "commit": "commit"})
 
 
 def _reduce_main(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
