@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +32,7 @@ _FLAGS = (
 )  # fmt: skip
 _START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 5.0
+_NAMES_LIMIT_S, _NAMES_POLL_S = 5.0, 0.01
 
 
 def probe_jar(environment: Mapping[str, str] = os.environ) -> Path:
@@ -123,7 +124,19 @@ class SpeedProbe:
             raise
 
     def _tie_to_cores(self) -> None:
-        """Give each thread of the probe (``probe-0`` ...) a core of its own."""
+        """
+        Give each thread of the probe (``probe-0`` ...) a core of its own.
+
+        A thread gets its name when it first runs, which on a busy machine may be a moment later.
+        """
+        count, tied = self.threads or usable_cores(), set[str]()
+        deadline = time.monotonic() + _NAMES_LIMIT_S
+        while len(tied) < count and self.pid is not None and time.monotonic() < deadline:
+            tied |= set(self._tie_named())
+            time.sleep(_NAMES_POLL_S if len(tied) < count else 0)
+
+    def _tie_named(self) -> Iterator[str]:
+        """Tie the threads that have their names, and say which."""
         assert self._process is not None
         cores = sorted(os.sched_getaffinity(0))
         for task in Path(f"/proc/{self._process.pid}/task").iterdir():
@@ -132,6 +145,7 @@ class SpeedProbe:
                 if name.startswith("probe-"):
                     core = cores[int(name.removeprefix("probe-")) % len(cores)]
                     os.sched_setaffinity(int(task.name), {core})
+                    yield name
 
     def _last_words(self) -> str:
         """Last line that the probe wrote to its standard error, or how it ended."""
