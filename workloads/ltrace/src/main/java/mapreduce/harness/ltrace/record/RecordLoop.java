@@ -24,10 +24,10 @@ public final class RecordLoop {
     private static long records;
     private static long readNs;
     private static long readMeanwhileNs;
+    private static long functionNs;
     private static long aloneNs;
     private static long meanwhileNs;
     private static long meanwhile;
-    private static long functionNs;
     private static long calls;
     private static long callNs;
     private static long samples;
@@ -40,12 +40,17 @@ public final class RecordLoop {
     private static Thread owner;
     private static long savedAt;
 
-    // The record under way.
-    private static long in;
-    private static long out; // 0: no function runs
-    private static long spillingAtIn;
-    private static long spillingAtOut;
-    private static long blockedAtOut;
+    // A stretch of records, one read right after the other's function. What was neither read nor
+    // blocked of it is the functions', so that they need no sum of their own at each record.
+    private static long stretch; // its begin; 0: none
+    private static long stretchReadNs; // of earlier stretches
+    private static long stretchBlockedNs;
+    private static long stretchFunctionNs;
+    private static long in; // begin of the last read; 0: no function runs
+
+    // How far the clock of spills and the blocked time had come where read and function last met.
+    private static long spillingThen;
+    private static long blockedThen;
     private static long blockedAtCall;
 
     // A fixed gap would meet the same records, and their stalls, in every task.
@@ -90,9 +95,8 @@ public final class RecordLoop {
     /** A read begins, which ends the record before. Answers the time. */
     public static long readBegins() {
         long now = System.nanoTime();
-        spillingAtIn = spilling(now);
-        if (out != 0) {
-            recordEnds(now);
+        if (spilling != spillingThen) {
+            functionMet(now);
         }
         return now;
     }
@@ -100,15 +104,26 @@ public final class RecordLoop {
     /** The read that began at {@code start} ends; {@code more}: it has read a record. */
     public static void readEnds(long start, boolean more) {
         long now = System.nanoTime();
+        if (in != 0) {
+            HISTOGRAM[log2(start - in | 1)]++;
+            if (Settings.UNITS && ++inUnit == Settings.UNIT) {
+                unitEnds(start);
+            }
+        } else if (more) {
+            stretchBegins(start);
+        }
+        if (!more) {
+            stretchEnds(start);
+        }
         readNs += now - start;
-        spillingAtOut = spilling(now);
-        readMeanwhileNs += spillingAtOut - spillingAtIn;
+        if (spilling != spillingThen) {
+            readMeanwhileNs += spilled(now);
+        }
         if (more) {
             in = start;
-            out = now;
-            blockedAtOut = blockedNs;
             if ((++records & SAVED_EACH - 1) == 0 || now - savedAt > SAVED_AFTER) {
                 savedAt = now;
+                settle(now);
                 save();
             }
         }
@@ -116,24 +131,38 @@ public final class RecordLoop {
 
     /** There are no more records: the last one's function has ended, where it still ran. */
     public static void end() {
-        if (out != 0) {
+        if (in != 0) {
             long now = System.nanoTime();
-            spillingAtIn = spilling(now);
-            recordEnds(now);
+            if (spilling != spillingThen) {
+                functionMet(now);
+            }
+            HISTOGRAM[log2(now - in | 1)]++;
+            if (Settings.UNITS && ++inUnit == Settings.UNIT) {
+                unitEnds(now);
+            }
+            stretchEnds(now);
         }
     }
 
-    private static void recordEnds(long now) {
-        long function = now - out - (blockedNs - blockedAtOut);
-        out = 0;
-        if (Settings.REDUCE) {
-            functionNs += function;
-        } else {
-            splitFunction(function, spillingAtIn - spillingAtOut);
-        }
-        HISTOGRAM[log2(now - in | 1)]++;
-        if (Settings.UNITS && ++inUnit == Settings.UNIT) {
-            unitEnds(now);
+    private static void stretchBegins(long start) {
+        stretch = start;
+        stretchReadNs = readNs;
+        stretchBlockedNs = blockedNs;
+        stretchFunctionNs = functionNs;
+    }
+
+    private static void stretchEnds(long now) {
+        settle(now);
+        stretch = 0;
+        in = 0;
+    }
+
+    /** Sum up the functions' time until {@code now}, where read and function meet. */
+    private static void settle(long now) {
+        if (stretch != 0) {
+            long others = readNs - stretchReadNs + blockedNs - stretchBlockedNs;
+            functionNs = stretchFunctionNs + now - stretch - others;
+            aloneNs = functionNs - meanwhileNs;
         }
     }
 
@@ -142,16 +171,23 @@ public final class RecordLoop {
         return (int) (Double.doubleToRawLongBits(positive) >> DOUBLE_FRACTION) - DOUBLE_BIAS;
     }
 
-    /** The buffer blocks only while a spill runs, so blocked time is none of the time alone. */
-    private static void splitFunction(long function, long spilled) {
-        if (spilled <= 0) {
-            aloneNs += function;
-            return;
+    /** A function has ended that a spill has met; the buffer blocks only while a spill runs. */
+    private static void functionMet(long now) {
+        long blocked = blockedNs - blockedThen;
+        blockedThen = blockedNs;
+        long during = spilled(now) - blocked;
+        if (in != 0 && during > 0) {
+            meanwhileNs += during;
+            meanwhile++;
         }
-        long during = Math.min(function, Math.max(0, spilled - (blockedNs - blockedAtOut)));
-        meanwhileNs += during;
-        aloneNs += function - during;
-        meanwhile++;
+    }
+
+    /** Time during which spills have run since read and function last met. */
+    private static long spilled(long now) {
+        long clock = spilling(now);
+        long since = clock - spillingThen;
+        spillingThen = clock;
+        return since;
     }
 
     private static void unitEnds(long now) {
@@ -258,7 +294,7 @@ public final class RecordLoop {
         }
         FILE.sum(0, records);
         FILE.sum(1, readNs);
-        FILE.sum(2, aloneNs);
+        FILE.sum(2, Settings.REDUCE ? 0 : aloneNs);
         FILE.sum(3, meanwhileNs);
         FILE.sum(4, meanwhile);
         FILE.sum(5, calls);
@@ -271,7 +307,7 @@ public final class RecordLoop {
         FILE.sum(12, blocks);
         FILE.sum(13, unitFile == null ? 0 : unitFile.size());
         FILE.sum(14, LEAST_GAP - 1 + GAPS / 2);
-        FILE.sum(15, functionNs);
+        FILE.sum(15, Settings.REDUCE ? functionNs : 0);
         FILE.sum(16, readMeanwhileNs);
         FILE.histogram(HISTOGRAM);
     }
