@@ -13,6 +13,7 @@ import click
 
 from harness.cli.console import clean, talk
 from harness.errors import DataError, HarnessError
+from harness.models import evaluators
 from harness.models import vectors as v
 from harness.scoring.accuracy import i_accu
 
@@ -24,7 +25,7 @@ def _accuracy(question: v.Question) -> dict[str, Any]:
 
 # The accuracy indicator belongs to the scores, which models do not know.
 EVALUATORS = (
-    *v.EVALUATORS,
+    *evaluators.EVALUATORS,
     v.Evaluator("prophet", frozenset({"actual_s", "prophet_s", "whatif_s"}), _accuracy),
 )
 

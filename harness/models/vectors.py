@@ -1,5 +1,5 @@
 """
-Test vectors: an implementation for each kind of case, and the comparison with what is expected.
+Test vectors: cases, who answers them, and the comparison with what is expected.
 
 A vector file names its model; which of the model's functions a case asks for is told by the fields
 of its `input`, never by a file's name.  Format and tolerance: ``docs/models/README.md``, section 1.
@@ -11,13 +11,10 @@ import math
 import reprlib
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import DataError, ModelError
-from harness.models import merge
-from harness.models.scheduler import schedule
-from harness.models.whatif import evaluate
 from harness.records.jsontext import read_json
 
 Input = Mapping[str, Any]
@@ -174,48 +171,9 @@ def _tolerance(value: Any, source: str) -> float:
     return float(value)
 
 
-# The implementations.
-
-
-def _evaluate(question: Question) -> dict[str, Any]:
-    data = {k: question.input.get(k, {}) for k in ("statistics", "costs", "config", "cluster")}
-    for name, part in data.items():
-        if not isinstance(part, dict):
-            raise ModelError(f"{name} is not an object")
-    _refuse_too_many(data["config"])
-    return evaluate(**data, rules=question.rules or "mr2")
-
-
-def _merge_functions(question: Question) -> dict[str, Any]:
-    sizes = question.input["num_segments"], question.input["merge_factor"]
-    return {
-        "first_pass": merge.first_pass(*sizes),
-        "intermediate_merge": merge.inter_merge(*sizes),
-        "final_merge": merge.final_merge(*sizes),
-        "merge_passes": merge.merge_passes(*sizes),
-    }
-
-
-def _simulate_merge(question: Question) -> dict[str, Any]:
-    data = question.input
-    return asdict(merge.simulate_merge(data["segment_bytes"], data["merge_factor"]))
-
-
-def _refuse_too_many(config: Mapping[str, Any]) -> None:
+def refuse_too_many(config: Mapping[str, Any]) -> None:
+    """``ModelError`` where a case has more tasks than anybody should look at one by one."""
     for name in ("num_maps", "num_reduces"):
         count = config.get(name)
         if isinstance(count, int | float) and count > MOST_TASKS:
             raise ModelError(f"{name} is above {MOST_TASKS}")
-
-
-def _schedule(question: Question) -> dict[str, Any]:
-    _refuse_too_many(question.input)
-    return schedule(**question.input)
-
-
-EVALUATORS: tuple[Evaluator, ...] = (
-    Evaluator("whatif", frozenset({"statistics", "config", "cluster"}), _evaluate),
-    Evaluator("whatif", frozenset({"num_segments", "merge_factor"}), _merge_functions),
-    Evaluator("whatif", frozenset({"segment_bytes", "merge_factor"}), _simulate_merge),
-    Evaluator("scheduler", frozenset({"map_times_s", "num_reduces"}), _schedule),
-)

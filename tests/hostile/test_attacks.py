@@ -20,6 +20,7 @@ from harness.cli.vectors import command
 from harness.clusters.files import _container_folders, _copy_logs
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.models import vectors
+from harness.models.evaluators import EVALUATORS
 from harness.parsing.container_log import read_spills
 from harness.parsing.jobhistory import read_job
 from harness.parsing.machine import read_machine
@@ -523,6 +524,6 @@ class TestCounts:
         asked = vectors.Question("x", field)
 
         with time_limit():
-            answer = vectors.compute("whatif", asked, vectors.EVALUATORS)
+            answer = vectors.compute("whatif", asked, EVALUATORS)
 
         assert answer["message"] == f"{name} is above 100000"

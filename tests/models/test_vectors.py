@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError
+from harness.models.evaluators import EVALUATORS
 from harness.models.vectors import (
-    EVALUATORS,
     Mismatch,
     NoImplementationError,
     Question,
