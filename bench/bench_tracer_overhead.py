@@ -1,13 +1,14 @@
 """
-What tracing costs a map: measured in tasks mixed within the same jobs, and hooks x cost per hook.
+What tracing costs a task: measured in tasks mixed within the same jobs, and hooks x cost per hook.
 
-``bench_tracer_overhead.py [MINUTES]`` (10 by default) runs WordCount and TeraSort on a cluster of
-its own, whose maps are drawn by chance to be stock, to record spans, or to record units.  What was
-measured before of the same tracer on the same machine counts, too; 0 only shows that.
+``bench_tracer_overhead.py [MINUTES] [--modes off,woven,spans,units] [--no-hooks]`` (10 minutes by
+default) runs WordCount and TeraSort on a cluster of its own, whose tasks are drawn by chance to be
+stock, to record spans, or to record units; ``woven``: to have the hooks, their recorder off.  What
+was measured before of the same tracer on the same machine counts, too; 0 only shows that.
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 
 from pathlib import Path
@@ -17,27 +18,55 @@ import bench_ltrace
 from harness.cli.console import Progress, table
 from harness.clusters.home import HadoopHome
 from harness.running.selftest import cluster_for
-from harness.running.selftest_effects import Effect, Sample, effects, rows
+from harness.running.selftest_effects import (
+    ALL_MODES,
+    HEAD,
+    MODES,
+    STOCK,
+    Effect,
+    Sample,
+    effects,
+    rows,
+)
 from harness.running.selftest_overhead import SPEC, known, measure
 
 MINUTES = 10.0
-HEAD = ("workload", "mode", "CPU time", "start-up", "tasks", "hooks x cost")
 
 
 def main() -> None:
     """Measure, then print both."""
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else MINUTES
+    asked = arguments()
     home = HadoopHome.find()
-    if minutes > 0:
+    if asked.minutes > 0:
         talk = Progress("jobs")
         with cluster_for(SPEC, home, talk) as cluster, tempfile.TemporaryDirectory() as folder:
-            measure(cluster, Path(folder), minutes, talk)
+            measure(cluster, Path(folder), asked.minutes, talk, asked.modes)
     samples = known(home)
-    found, costs = effects(samples), hook_costs()
-    shares = [computed(effect, samples, costs[effect.mode]) for effect in found]
-    table(HEAD, [(*row, f"{share:.2%}") for row, share in zip(rows(found), shares, strict=True)])
+    found, costs = effects(samples), hook_costs() if asked.hooks else {}
+    shares = [computed(effect, samples, costs.get(effect.mode)) for effect in found]
+    told = zip(rows(found), shares, strict=True)
+    table((*HEAD, "hooks x cost"), [(*row, share) for row, share in told])
     for mode, cost in costs.items():
         print(f"{mode}: " + ", ".join(f"{hook} {ns:.0f} ns" for hook, ns in cost.items()))
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("minutes", nargs="?", type=float, default=MINUTES)
+    parser.add_argument(
+        "--modes", type=chosen, default=MODES, help="some of " + ",".join(ALL_MODES)
+    )
+    parser.add_argument("--no-hooks", dest="hooks", action="store_false", help="leave JMH out")
+    return parser.parse_args()
+
+
+def chosen(text: str) -> tuple[str, ...]:
+    """Modes that *text* names; stock tasks, with which they are compared, always."""
+    named = {STOCK, *text.split(",")}
+    if len(named) < 2 or not named <= set(ALL_MODES):
+        raise argparse.ArgumentTypeError(f"{text!a}: write some of {','.join(ALL_MODES)}")
+    return tuple(mode for mode in ALL_MODES if mode in named)
 
 
 def hook_costs() -> dict[str, dict[str, float]]:
@@ -58,15 +87,19 @@ def hook_costs() -> dict[str, dict[str, float]]:
         }
 
 
-def computed(effect: Effect, samples: list[Sample], cost: dict[str, float]) -> float:
-    """Part of a stock task's CPU time that the hooks take which a task of that mode passes."""
-    of = [s for s in samples if (s.workload, s.mode) == (effect.workload, effect.mode)]
+def computed(effect: Effect, samples: list[Sample], cost: dict[str, float] | None) -> str:
+    """Part of a stock map's CPU time that the hooks take which a map of that mode passes."""
+    if cost is None or effect.kind != "map":
+        return ""
+    wanted = effect.workload, effect.mode, effect.kind
+    of = [s for s in samples if (s.workload, s.mode, s.kind) == wanted]
     passed = {
         "record": statistics.fmean(s.records for s in of),
         "collect": statistics.fmean(s.outputs for s in of),
         "span": statistics.fmean(s.spans for s in of),
     }
-    return sum(passed[hook] * cost[hook] for hook in passed) / 1e9 / effect.stock_cpu_s
+    share = sum(passed[hook] * cost[hook] for hook in passed) / 1e9 / effect.stock_cpu_s
+    return f"{share:.2%}"
 
 
 if __name__ == "__main__":

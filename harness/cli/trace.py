@@ -152,12 +152,12 @@ def _selftest(overhead: float | None) -> tuple[list[Check], list[Effect]]:
 
 
 def _show_checks(checks: Sequence[Check], effects: Sequence[Effect]) -> None:
-    from harness.running.selftest_effects import rows
+    from harness.running.selftest_effects import HEAD, rows
 
     told = [("ok" if c.ok else "WRONG", c.job, c.name, c.expected, c.found) for c in checks]
     table(("", "job", "check", "expected", "found"), told)
     if effects:
-        table(("workload", "mode", "CPU time", "start-up", "tasks"), rows(effects))
+        table(HEAD, rows(effects))
 
 
 def _job(run: Run, trial_id: str) -> JobTrace:

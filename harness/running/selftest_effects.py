@@ -16,19 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-MODES = ("off", "spans", "units")
+STOCK = "off"
+MODES = (STOCK, "spans", "units")
+ALL_MODES = (STOCK, "woven", "spans", "units")
 WORKLOAD_NAMES = ("wordcount", "terasort")
-_BLOCK = 6  # tasks that started one after the other
+KINDS = ("map", "reduce")
+HEAD = ("workload", "tasks", "mode", "CPU time", "start-up", "measured", "spread", "for 1 %")
+_EACH = 2  # times that a block holds each mode
+_AIM = 0.01
 _NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """
-    One map task: its CPU seconds, and the seconds from its launch to its split.
+    One task: its CPU seconds, and those from its launch to its split (reduce: to its shuffle).
 
-    *rate* is what the speed probe did meanwhile.  *records*, *outputs* and *spans* are
-    what the recorder counted, 0 without it.
+    *mode* "woven" runs the classes with hooks, their recorder off.  *rate* is what the speed probe
+    did meanwhile; *gc_s* was spent collecting garbage.  *records*, *outputs* and *spans* are what
+    the recorder counted, 0 without it.
     """
 
     workload: str
@@ -41,12 +47,15 @@ class Sample:
     records: int = 0
     outputs: int = 0
     spans: int = 0
+    kind: str = "map"
+    wall_s: float | None = None
+    gc_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """
-    What a mode adds to stock tasks, with its 95 % interval.
+    What a mode adds to stock tasks of a workload and *kind*, with its 95 % interval.
 
     *share* and its ends are parts of a stock task's CPU time; *start_up_s* and its ends seconds.
     *spread* is what remains of a task's CPU time (standard deviation, as a part of it) once block
@@ -65,44 +74,48 @@ class Effect:
     start_up_s: float | None = None
     start_up_low_s: float | None = None
     start_up_high_s: float | None = None
+    kind: str = "map"
+
+    @property
+    def needed(self) -> int:
+        """Tasks of each mode that an interval of 1 % to either side takes, with this spread."""
+        return math.ceil(2 * (1.96 * self.spread / _AIM) ** 2)
 
 
 def effects(samples: Sequence[Sample]) -> list[Effect]:
-    """What each mode adds, for each workload with enough tasks of all modes."""
+    """What each mode adds, for each workload and kind with enough tasks of all modes it has."""
     found = []
     for workload in WORKLOAD_NAMES:
-        of = [s for s in samples if s.workload == workload and s.cpu_s > 0]
-        with suppress(ValueError):
-            found += _effects(workload, of)
+        for kind in KINDS:
+            of = [s for s in samples if (s.workload, s.kind) == (workload, kind) and s.cpu_s > 0]
+            with suppress(ValueError):
+                found += _effects(of)
     return found
 
 
 def least_known(found: Iterable[Effect]) -> str:
-    """Name the workload whose intervals are the widest; one without any comes first."""
-    widths = {e.workload: e.high - e.low for e in found}
+    """Name the workload whose maps' intervals are the widest; one without any comes first."""
+    widths = {e.workload: e.high - e.low for e in found if e.kind == "map"}
     return max(WORKLOAD_NAMES, key=lambda name: widths.get(name, math.inf))
 
 
-def _effects(workload: str, samples: Sequence[Sample]) -> list[Effect]:
-    shares = contrasts(samples, lambda s: float(np.log(s.cpu_s)), MODES[1:])
+def _effects(samples: Sequence[Sample]) -> list[Effect]:
+    modes = [m for m in ALL_MODES if m != STOCK and any(s.mode == m for s in samples)]
+    shares = contrasts(samples, lambda s: float(np.log(s.cpu_s)), modes)
     timed = [s for s in samples if s.start_up_s is not None]
     try:
-        starts = contrasts(timed, lambda s: s.start_up_s or 0.0, MODES[1:])
+        starts = contrasts(timed, lambda s: s.start_up_s or 0.0, modes)
     except ValueError:
         starts = {}
-    return [_effect(workload, mode, samples, shares[mode], starts.get(mode)) for mode in MODES[1:]]
+    return [_effect(mode, samples, shares[mode], starts.get(mode)) for mode in modes]
 
 
 def _effect(
-    workload: str,
-    mode: str,
-    samples: Sequence[Sample],
-    share: Contrast,
-    start_up: Contrast | None,
+    mode: str, samples: Sequence[Sample], share: Contrast, start_up: Contrast | None
 ) -> Effect:
-    stock = [s.cpu_s for s in samples if s.mode == "off"]
+    stock = [s.cpu_s for s in samples if s.mode == STOCK]
     return Effect(
-        workload,
+        samples[0].workload,
         mode,
         share=float(np.expm1(share.mean)),
         low=float(np.expm1(share.low)),
@@ -114,6 +127,7 @@ def _effect(
         start_up_s=start_up.mean if start_up else None,
         start_up_low_s=start_up.low if start_up else None,
         start_up_high_s=start_up.high if start_up else None,
+        kind=samples[0].kind,
     )
 
 
@@ -165,24 +179,30 @@ def contrasts(
 
 
 def _blocks(ordered: Sequence[Sample]) -> list[tuple[str, int]]:
-    """Name the block of each sample: its job, and its place there."""
+    """Name the block of each sample: its job, and its place there, by as many as modes ask."""
     places: dict[str, int] = {}
+    modes: dict[str, set[str]] = {}
+    for sample in ordered:
+        modes.setdefault(sample.job, set()).add(sample.mode)
     found = []
     for sample in ordered:
         place = places[sample.job] = places.get(sample.job, -1) + 1
-        found.append((sample.job, place // _BLOCK))
+        found.append((sample.job, place // (_EACH * len(modes[sample.job]))))
     return found
 
 
 def rows(found: Iterable[Effect]) -> list[tuple[str, ...]]:
-    """Effects for people: workload, mode, CPU time and start-up with intervals, tasks."""
+    """Effects for people, in columns of `HEAD`: what a mode adds, with intervals and tasks."""
     return [
         (
             e.workload,
+            f"{e.kind}s",
             e.mode,
             f"{e.share:+.1%} ({e.low:+.1%} to {e.high:+.1%})",
             _start_up(e),
             f"{e.tasks}, {e.stock} stock",
+            f"{e.spread:.1%}",
+            f"{e.needed} each",
         )
         for e in found
     ]

@@ -1,9 +1,10 @@
 """
 What tracing costs: tasks with and without it, mixed within the same jobs.
 
-Each map of a job reads its JVM options from a file of its own (``@FOLDER/@taskid@``), so one job
+Each task of a job reads its JVM options from a file of its own (``@FOLDER/@taskid@``), so one job
 runs stock tasks, tasks that record spans and tasks that record units, drawn by chance, and whatever
-slows the machine slows all of them alike.
+slows the machine slows all of them alike.  Mode "woven" has the classes of traced tasks with their
+recorder off: what it costs comes of bigger methods and another class-data archive.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.clusters.home import HadoopHome, woven_digest
 from harness.clusters.local import LocalCluster
@@ -25,13 +26,14 @@ from harness.hadoop import site
 from harness.hadoop.tracing import PATH_JAR
 from harness.parsing.speed_probe import read_speed
 from harness.records.trace import SpeedSample, TaskAttempt
-from harness.records.trial import ClusterSpec, WorkloadSpec
+from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.running.machine import machine_facts
 from harness.running.probe import SpeedProbe, rate
 from harness.running.selftest import JobBench, require_traced
 from harness.running.selftest_checks import Observed
 from harness.running.selftest_effects import (
     MODES,
+    STOCK,
     WORKLOAD_NAMES,
     Effect,
     Sample,
@@ -40,20 +42,41 @@ from harness.running.selftest_effects import (
 )
 from harness.running.talk import Talk
 from harness.units import MIB
+from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
 
 MAPS = 36
-SPEC = ClusterSpec(workers=3, site={"dfs.blocksize": "16 MiB"})
+MAP_BYTES = {"wordcount": 10 * MIB, "terasort": 32 * MIB}
+# A reduce of WordCount has next to nothing to do: it would measure the start of a JVM.
+REDUCES = {"wordcount": 1, "terasort": 12}
+MIXED_REDUCES = ("terasort",)
+# Two tasks at a time, and no more daemons than they need.
+SPEC = ClusterSpec(
+    workers=1, node=NodeSpec(map_slots=2, reduce_slots=2), site={"dfs.blocksize": "32 MiB"}
+)
+_OUTPUT = "/harness/selftest/mixed"
 _ATTEMPTS = 4
 _LEAST_JOBS = 2
 _JOB_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:./*:."
-_CPU = "TaskCounter.CPU_MILLISECONDS"
+_CPU, _GC = "TaskCounter.CPU_MILLISECONDS", "TaskCounter.GC_TIME_MILLIS"
+
+
+class Drawn(NamedTuple):
+    """Modes of a job's tasks, by their number."""
+
+    map: Sequence[str]
+    reduce: Sequence[str]
 
 
 def measure(
-    cluster: LocalCluster, folder: Path, minutes: float, talk: Talk
+    cluster: LocalCluster,
+    folder: Path,
+    minutes: float,
+    talk: Talk,
+    modes: Sequence[str] = MODES,
 ) -> tuple[list[Effect], Path]:
     """
-    Run mixed jobs on *cluster* for about *minutes*, two jobs at least; what is known now.
+    Run jobs that mix *modes* on *cluster* for about *minutes*, two at least; what is known now.
 
     What earlier calls measured of the same tracer, Java and machine counts, too; the file in which
     it is kept is given back.
@@ -62,9 +85,9 @@ def measure(
     file, key = overhead_file(), _key(cluster.home)
     samples = load(file, key)
     probe_log = folder / "speed.txt"
-    bench = JobBench(cluster, folder, talk)
+    bench = _Bench(cluster, folder, talk)
     with SpeedProbe(log=probe_log):
-        for found, drawn in _jobs(bench, minutes, talk, samples):
+        for found, drawn in _jobs(bench, minutes, samples, modes):
             samples += _samples(found, drawn, _read_probe(probe_log))
             _save(file, key, samples)
     return effects(samples), file
@@ -110,37 +133,51 @@ def _key(home: HadoopHome) -> dict[str, Any]:
         "tracer": woven_digest(home),
         "java": home.java.version,
         "machine": {k: facts.get(k) for k in ("cpu", "cores", "kernel")},
+        "map_bytes": MAP_BYTES,
     }
 
 
 # jobs
 
 
+class _Bench(JobBench):
+    """Jobs whose maps have a file each, whatever the blocks of the cluster."""
+
+    def command(self, spec: WorkloadSpec) -> JobCommand:
+        """Return the job of *spec*, whose input lies ready."""
+        workload = WORKLOADS[spec.name]
+        ready = self._inputs.ensure(workload, spec, MAP_BYTES[spec.name])
+        self.cluster.hdfs.delete(_OUTPUT)
+        (command,) = workload.submit(spec, ready.uri, _OUTPUT)
+        return command
+
+
 def _jobs(
-    bench: JobBench, minutes: float, talk: Talk, samples: Sequence[Sample]
-) -> Iterable[tuple[Observed, Sequence[str]]]:
-    """Run jobs until the time is over; give each with the modes of its maps."""
+    bench: JobBench, minutes: float, samples: Sequence[Sample], modes: Sequence[str]
+) -> Iterable[tuple[Observed, Drawn]]:
+    """Run jobs until the time is over; give each with the modes of its tasks."""
     begun, longest, done = time.monotonic(), 0.0, 0
     chance = random.Random(time.time_ns())  # noqa: S311 - nobody is to be kept from guessing it
     _warm_up(bench)
     while done < _LEAST_JOBS or 60 * minutes - (time.monotonic() - begun) > longest:
-        job_begun, drawn = time.monotonic(), _drawn(chance)
-        yield _mixed(bench, least_known(effects(samples)), drawn), drawn
+        job_begun, name = time.monotonic(), least_known(effects(samples))
+        drawn = _draw(chance, name, modes)
+        yield _mixed(bench, name, drawn), drawn
         done += 1
         longest = max(longest, time.monotonic() - job_begun)
         left_s = max(60 * minutes - (time.monotonic() - begun), 0.0)
-        talk.say(f"overhead: {done} jobs of {MAPS} maps, {left_s / 60:.0f} min left")
+        bench.talk.say(f"overhead: {done} jobs of {MAPS} maps, {left_s / 60:.0f} min left")
 
 
 def _warm_up(bench: JobBench) -> None:
     """Make the inputs; then a job whose number tells those that follow."""
     for name in WORKLOAD_NAMES:
-        bench.command(_spec(bench, name))
+        bench.command(_spec(name))
     bench.workload(WorkloadSpec(name="wordcount", input_bytes=MIB), {})
 
 
-def _spec(bench: JobBench, name: str) -> WorkloadSpec:
-    return WorkloadSpec(name=name, input_bytes=MAPS * site.block_bytes(bench.cluster.spec))
+def _spec(name: str) -> WorkloadSpec:
+    return WorkloadSpec(name=name, input_bytes=MAPS * MAP_BYTES[name])
 
 
 def _next_job(job: str) -> str:
@@ -154,21 +191,21 @@ def _next_job(job: str) -> str:
     return f"{head}_{int(number) + 1:04d}"
 
 
-def _mixed(bench: JobBench, name: str, drawn: Sequence[str]) -> Observed:
-    """Run one job whose maps have options of their own."""
-    cluster, command = bench.cluster, bench.command(_spec(bench, name))
-    job = _next_job(bench.last_job)
+def _mixed(bench: JobBench, name: str, drawn: Drawn) -> Observed:
+    """Run one job whose tasks have options of their own."""
+    cluster, command = bench.cluster, bench.command(_spec(name))
     options = cluster.folder / "options"
     options.mkdir(exist_ok=True)
-    for number, mode in enumerate(drawn):
-        for attempt in range(_ATTEMPTS):
-            task = f"{job.replace('job', 'attempt', 1)}_m_{number:06d}_{attempt}"
-            (options / task).write_text(_options(cluster, mode))
+    _write_options(cluster, options, _next_job(bench.last_job), drawn)
+    own = f"{_common(cluster)} @{options}/@taskid@"
     properties = {
-        "mapreduce.map.java.opts": f"{_common(cluster)} @{options}/@taskid@",
-        "mapreduce.job.reduces": str(cluster.spec.workers),
+        "mapreduce.map.java.opts": own,
+        "mapreduce.job.reduces": str(REDUCES[name]),
         "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+        "mapreduce.input.fileinputformat.split.minsize": str(MAP_BYTES[name]),
     }
+    if drawn.reduce:
+        properties["mapreduce.reduce.java.opts"] = own
     try:
         return bench.observed(name, command, properties)
     finally:
@@ -176,16 +213,31 @@ def _mixed(bench: JobBench, name: str, drawn: Sequence[str]) -> Observed:
             file.unlink()
 
 
-def _drawn(chance: random.Random) -> list[str]:
-    """Modes of the maps of a job: each equally often among neighbours."""
+def _write_options(cluster: LocalCluster, folder: Path, job: str, drawn: Drawn) -> None:
+    """Write the argument file of every attempt that *job* may run."""
+    for kind, modes in (("m", drawn.map), ("r", drawn.reduce)):
+        for number, mode in enumerate(modes):
+            for attempt in range(_ATTEMPTS):
+                task = f"{job.replace('job', 'attempt', 1)}_{kind}_{number:06d}_{attempt}"
+                (folder / task).write_text(_options(cluster, mode))
+
+
+def _draw(chance: random.Random, name: str, modes: Sequence[str]) -> Drawn:
+    """Draw modes for the tasks of a job of workload *name*."""
+    reduces = REDUCES[name] if name in MIXED_REDUCES else 0
+    return Drawn(_drawn(chance, MAPS, modes), _drawn(chance, reduces, modes))
+
+
+def _drawn(chance: random.Random, count: int, modes: Sequence[str]) -> list[str]:
+    """Modes of *count* tasks: each equally often among neighbours."""
     drawn: list[str] = []
-    while len(drawn) < MAPS:
-        drawn += chance.sample(MODES, len(MODES))
-    return drawn
+    while len(drawn) < count:
+        drawn += chance.sample(modes, len(modes))
+    return drawn[:count]
 
 
 def _common(cluster: LocalCluster) -> str:
-    """Options of all maps: those that YARN has to complete, and the memory."""
+    """Options of all tasks: those that YARN has to complete, and the memory."""
     layout = replace(cluster.files.layout, archive=None)
     memory = site.container_mb(cluster.spec.node.task_memory_bytes)
     told = "-Dltrace.task=@taskid@ -Dltrace.unit=5 -Dltrace.dir=<LOG_DIR>"
@@ -193,9 +245,9 @@ def _common(cluster: LocalCluster) -> str:
 
 
 def _options(cluster: LocalCluster, mode: str) -> str:
-    """Argument file of a map: its classes, their archive, and whether the recorder is on."""
+    """Argument file of a task: its classes, their archive, and whether the recorder is on."""
     home, layout = cluster.home, cluster.files.layout
-    stock = mode == "off"
+    stock = mode == STOCK
     archive, jar = (home.archive, "path.jar") if stock else (home.tasks_archive, PATH_JAR)
     # No shell reads this file: folders are written out, and one node's configuration serves all.
     path = f"{home.path}/{jar}:{layout.conf(layout.workers[0])}:{_JOB_PATH}"
@@ -206,15 +258,20 @@ def _options(cluster: LocalCluster, mode: str) -> str:
         "-cp",
         path,
     ]
-    return "\n".join([*lines, f"-Dltrace={mode}", ""])
+    recorded = "off" if mode == "woven" else mode
+    return "\n".join([*lines, f"-Dltrace={recorded}", ""])
 
 
 # samples
 
 
-def _samples(job: Observed, drawn: Sequence[str], probed: Sequence[SpeedSample]) -> list[Sample]:
-    """Give what each map of a job whose modes were *drawn* has cost."""
-    return [_sample(job, a, drawn[_number(a)], probed) for a in job.trace.succeeded("map")]
+def _samples(job: Observed, drawn: Drawn, probed: Sequence[SpeedSample]) -> list[Sample]:
+    """Give what each task of a job whose modes were *drawn* has cost."""
+    maps = [_sample(job, a, drawn.map[_number(a)], probed) for a in job.trace.succeeded("map")]
+    if not drawn.reduce:
+        return maps
+    reduces = job.trace.succeeded("reduce")
+    return [*maps, *(_sample(job, a, drawn.reduce[_number(a)], probed) for a in reduces)]
 
 
 def _number(attempt: TaskAttempt) -> int:
@@ -225,20 +282,23 @@ def _sample(
     job: Observed, attempt: TaskAttempt, mode: str, probed: Sequence[SpeedSample]
 ) -> Sample:
     task, log = job.tasks.get(attempt.attempt_id), job.logs.get(attempt.attempt_id)
-    if (task is None) != (mode == "off"):
+    if (task is None) != (mode in (STOCK, "woven")):
         raise JobError(f"{attempt.attempt_id} did not run the classes of mode {mode}")
-    split_s = log.split_s if log else None
+    begun_s = (log.split_s if attempt.kind == "map" else log.shuffle_s) if log else None
     return Sample(
         workload=job.name,
         job=job.trace.job_id,
         mode=mode,
         start_s=attempt.start_s,
         cpu_s=attempt.counters[_CPU] / 1e3,
-        start_up_s=split_s - attempt.start_s if split_s else None,
+        start_up_s=begun_s - attempt.start_s if begun_s else None,
         rate=rate(probed, attempt.start_s, attempt.finish_s),
         records=task.loop.records if task else 0,
         outputs=task.loop.outputs if task else 0,
         spans=len(task.spans) if task else 0,
+        kind=attempt.kind,
+        wall_s=attempt.duration_s,
+        gc_s=attempt.counters.get(_GC, 0) / 1e3,
     )
 
 

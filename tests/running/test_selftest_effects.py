@@ -3,9 +3,12 @@
 import json
 import random
 
+from dataclasses import replace
+
 import pytest
 
 from harness.running.selftest_effects import (
+    HEAD,
     Effect,
     Sample,
     contrasts,
@@ -13,7 +16,7 @@ from harness.running.selftest_effects import (
     least_known,
     rows,
 )
-from harness.running.selftest_overhead import _drawn, _next_job, load
+from harness.running.selftest_overhead import MAPS, _drawn, _next_job, load
 
 
 def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
@@ -25,7 +28,7 @@ def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
     chance = random.Random(seed)
     found = []
     for job in range(jobs):
-        for place, mode in enumerate(_drawn(chance)):
+        for place, mode in enumerate(_drawn(chance, MAPS, tuple(cost))):
             slow = 1 + speed * chance.random()
             cpu_s = 2 * (1 + job / jobs) * (1 + cost[mode]) * slow
             cpu_s *= 1 + noise * chance.gauss()
@@ -96,7 +99,7 @@ def test_modes_are_drawn_evenly():
     """
     Neighbours of three have one of each; the order differs.
     """
-    drawn = _drawn(random.Random(1))
+    drawn = _drawn(random.Random(1), 36, ("off", "spans", "units"))
     threes = [drawn[i : i + 3] for i in range(0, len(drawn), 3)]
 
     assert {tuple(sorted(three)) for three in threes} == {("off", "spans", "units")}
@@ -145,5 +148,53 @@ def test_rows_for_people():
     found = effects(samples({"off": 0.0, "spans": 0.01, "units": 0.05}, noise=1e-6))
 
     start_up = "+0.00 s (+0.00 to +0.00)"
-    first = ("wordcount", "spans", "+1.0% (+1.0% to +1.0%)", start_up, "240, 240 stock")
-    assert rows(found)[0] == first
+    first = ("wordcount", "maps", "spans", "+1.0% (+1.0% to +1.0%)", start_up)
+    assert rows(found)[0] == (*first, "240, 240 stock", "0.0%", "1 each")
+    assert len(rows(found)[0]) == len(HEAD)
+
+
+def test_hooks_without_their_recorder_are_a_mode_of_their_own():
+    """
+    Jobs with and without it count together, in blocks as long as their modes ask.
+    """
+    cost = {"off": 0.0, "woven": 0.03, "spans": 0.01, "units": 0.05}
+    without = {mode: cost[mode] for mode in ("off", "spans", "units")}
+    both = [*samples(cost), *(replace(s, job=f"{s.job}0") for s in samples(without, seed=4))]
+
+    found = {e.mode: e for e in effects(both)}
+
+    assert list(found) == ["woven", "spans", "units"]
+    assert all(e.low < cost[mode] < e.high for mode, e in found.items())
+    assert (found["woven"].tasks, found["units"].tasks) == (180, 180 + 240)
+
+
+def test_maps_and_reduces_are_told_apart():
+    """
+    Each kind is compared with stock tasks of its own; which workload is next, maps alone decide.
+    """
+    maps = samples({"off": 0.0, "spans": 0.01, "units": 0.05}, noise=0.01)
+    dear = samples({"off": 0.0, "spans": 0.2, "units": 0.3})
+    reduces = [replace(s, kind="reduce") for s in dear]
+    other = [replace(s, workload="terasort") for s in samples({"off": 0.0, "spans": 0.0})]
+
+    found = effects([*maps, *reduces, *other])
+
+    shares = {(e.workload, e.kind): round(e.share, 1) for e in found if e.mode == "spans"}
+    assert shares == {
+        ("wordcount", "map"): 0.0,
+        ("wordcount", "reduce"): 0.2,
+        ("terasort", "map"): 0.0,
+    }
+    assert least_known(found) == "terasort"
+
+
+def test_tasks_needed_for_one_percent():
+    """
+    That many of each mode give an interval of 1 % to either side, with the spread that is left.
+    """
+    wanted = Effect("wordcount", "spans", 0.0, -0.01, 0.01, 1, 1, spread=0.05, stock_cpu_s=1.0)
+    jobs = round(wanted.needed / (MAPS / 3))
+
+    (spans, _) = effects(samples({"off": 0.0, "spans": 0.0, "units": 0.0}, jobs=jobs))
+
+    assert (spans.high - spans.low) / 2 == pytest.approx(0.01, rel=0.15)
