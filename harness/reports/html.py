@@ -20,6 +20,7 @@ from harness.reports.method import (
     setup_table,
     trial_table,
 )
+from harness.reports.overhead import overhead_texts
 from harness.reports.plots.canvas import Figure, drawing
 from harness.reports.plots.errors import errors_per_cell
 from harness.reports.plots.inside import task_tracks, time_bars
@@ -291,6 +292,7 @@ def _method(data: ReportData) -> Section:
                 order_text(data),
                 load_text(data),
                 *(correction_text(name, p.speed) for name, p in data.profiles.items()),
+                *overhead_texts(data),
             )
             if s
         ],

@@ -19,6 +19,7 @@ from harness.reports.method import (
     order_text,
     setup_table,
 )
+from harness.reports.overhead import overhead_texts
 from harness.reports.plots.errors import error_table
 from harness.reports.profile_tables import correction_text, profile_tables
 from harness.reports.score_tables import (
@@ -87,10 +88,11 @@ def _profiles(data: ReportData) -> list[str]:
 
 
 def _method(data: ReportData) -> list[str]:
-    corrections = [escape(correction_text(n, p.speed)) for n, p in data.profiles.items()]
+    corrections = [correction_text(n, p.speed) for n, p in data.profiles.items()]
+    said = (order_text(data), load_text(data), *corrections, *overhead_texts(data))
     tables = (setup_table(data), disturbed_table(data), manifest_table(data))
     head, *rest = _section("How it was measured", *tables)
-    return [head, escape(order_text(data)), escape(load_text(data)), *corrections, *rest]
+    return [head, *map(escape, said), *rest]
 
 
 def _table(t: Table) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from harness.records.experiment import Experiment
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData, disturbed, failed, in_order, job_seconds, label
+from harness.reports.overhead import ENTRY
 from harness.reports.plots.machine import relative_rates
 from harness.reports.tables import Table, Value, table
 from harness.reports.wording import UNKNOWN, count, moment, number, percent
@@ -171,8 +172,9 @@ def load_text(data: ReportData) -> str:
 
 
 def manifest_table(data: ReportData) -> Table | None:
-    """Manifest with one row per value."""
-    rows = [(name, _manifest_value(name, v)) for name, v in flatten(data.manifest)]
+    """Manifest with one row per value; what has sentences of its own is left out."""
+    shown = {name: value for name, value in data.manifest.items() if name != ENTRY}
+    rows = [(name, _manifest_value(name, v)) for name, v in flatten(shown)]
     return table("Manifest", ("Name", "Value"), "cl", rows) if rows else None
 
 

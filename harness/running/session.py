@@ -38,6 +38,7 @@ from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.machine import machine_facts
+from harness.running.overhead import tracer_overhead
 from harness.running.plan import Plan, make_plan, refuse
 from harness.running.probe import probe_jar
 from harness.running.recordings import write_trace
@@ -109,6 +110,7 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self._refuse_too_large()
         self._refuse_too_much_input()
+        self._refuse_untraceable()
         self._warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
@@ -209,7 +211,8 @@ class Session:
 
     def _warn_of_lacks(self) -> None:
         """Say in a plan, which may be for another machine, what this one would refuse to run."""
-        for refuse_it in (self._refuse_too_large, self._refuse_too_much_input):
+        lacks = (self._refuse_too_large, self._refuse_too_much_input, self._refuse_untraceable)
+        for refuse_it in lacks:
             try:
                 refuse_it()
             except MachineError as error:
@@ -248,6 +251,7 @@ class Session:
             "machine": machine_facts(),
             "seed": self.experiment.seed,
             "overrides": list(self.overrides),
+            "tracer_overhead": [o.model_dump(mode="json") for o in tracer_overhead(self.home)],
         }
 
 

@@ -508,6 +508,24 @@ MANIFEST = {
     "finished_s": START + 2100,
     "seeds": {"order": 7, "wordcount": 1, "terasort": 1},
     "versions": {"hadoop": "3.5.0", "java": "17.0.15", "python": "3.11.2"},
+    "tracer_overhead": [
+        {
+            "workload": w,
+            "mode": mode,
+            "kind": "map",
+            "share": share,
+            "low": share - 0.01,
+            "high": share + 0.01,
+            "tasks": 96,
+            "stock": 95,
+            "measured_s": START - 86400,
+        }
+        for w, mode, share in (
+            ("wordcount", "spans", 0.004),
+            ("wordcount", "units", 0.02),
+            ("terasort", "spans", 0.02),
+        )
+    ],
     "hardware": {"cpu": "Intel Xeon (Skylake)", "cores": 4, "memory_bytes": 24 * 2**30},
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, MachineError, SpecError
+from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
 from harness.running import session as module
 from harness.running.execute import cluster_name
@@ -31,6 +32,11 @@ repeat: 2
 warmup: 0
 predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 """
+
+OVERHEAD = TracerOverhead(
+    workload="terasort", mode="spans", share=0.01, low=0.0, high=0.02, tasks=9, stock=9,
+    measured_s=1.7e9,
+)  # fmt: skip
 
 
 class Interrupted(Heard):
@@ -53,9 +59,10 @@ def session(tmp_path, clusters, monkeypatch):
     """
     Makes a session as a new process would, always with the same results folder.
     """
-    home = SimpleNamespace(versions=lambda: VERSIONS)
+    home = SimpleNamespace(versions=lambda: VERSIONS, path=tmp_path, trace_path_jar=tmp_path)
     monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
     monkeypatch.setattr(module, "probe_jar", lambda: None)
+    monkeypatch.setattr(module, "tracer_overhead", lambda _: [OVERHEAD])
     assert clusters.running == 0
 
     def build(text=EXPERIMENT, talk=None, overrides=()):
@@ -100,6 +107,24 @@ class TestMeasure:
         assert clusters.running == 0
         assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
 
+    def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
+        """
+        Without classes that have hooks nothing is started, for nothing would be recorded; a trace
+        that needs none is run all the same, and a plan only tells it.
+        """
+        home = SimpleNamespace(versions=lambda: VERSIONS, path="/h", trace_path_jar=None)
+        monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
+        s = session()
+
+        with pytest.raises(MachineError, match="trace: spans needs Hadoop's classes with the"):
+            s.measure()
+        s.plan()
+        assert clusters.jobs == []
+        _, failed = session(overrides=["trace=logs"]).measure()
+
+        assert failed == 0
+        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
     def test_a_size_without_its_unit_is_told(self, session):
         """
         32 are bytes, and hardly anybody means them.
@@ -121,6 +146,7 @@ class TestMeasure:
         assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
         assert run.manifest()["versions"]["hadoop"] == "3.5.0"
         assert run.manifest()["seed"] == 7
+        assert run.manifest()["tracer_overhead"] == [OVERHEAD.model_dump()]
 
     def test_goes_on_where_it_was_interrupted(self, session, clusters):
         """
