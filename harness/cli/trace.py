@@ -125,7 +125,8 @@ def selftest(overhead: float | None, as_json: bool) -> None:
     wrong = sum(not check.ok for check in checks)
     if as_json:
         told = {"ok": not wrong, "checks": list(map(asdict, checks))}
-        print_json({**told, "overhead": list(map(asdict, effects))})
+        measured = [{**asdict(e), "needed": e.needed} for e in effects]
+        print_json({**told, "overhead": measured})
     else:
         _show_checks(checks, effects)
     if wrong:

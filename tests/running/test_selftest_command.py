@@ -72,7 +72,8 @@ def test_one_document(run):
 
     assert (document["ok"], minutes) == (False, [5.0])
     assert [check["ok"] for check in document["checks"]] == [True, False]
-    assert document["overhead"][0]["share"] == 0.004
+    told = {name: document["overhead"][0][name] for name in ("kind", "share", "spread", "needed")}
+    assert told == {"kind": "map", "share": 0.004, "spread": 0.05, "needed": 193}
 
 
 def test_overhead_is_a_table(run):
