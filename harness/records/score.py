@@ -106,9 +106,39 @@ class Comparison(Record):
     outside_noise: bool
 
 
+class PhaseError(Record):
+    """
+    What the error of one phase is worth in the job time, in seconds: positive where it is too long.
+
+    *waves* is how often the phase enters the job time.  The phase `rest_s` is what phases do not
+    explain: overlap, start-up, waiting.
+    """
+
+    phase: str
+    waves: float
+    error_s: float
+
+
+class Decomposition(Record):
+    """
+    The error of one predicted job time in its *parts*, whose sum is predicted less measured.
+
+    *cancelled* is the share of the parts' sizes that cancels: 0 where all have one sign, 1 where
+    the job time is right although its parts are not.
+    """
+
+    model: str
+    cell: str
+    speed: Speed
+    measured_s: float
+    predicted_s: float
+    parts: tuple[PhaseError, ...]
+    cancelled: float
+
+
 class ScoreBook(Record):
     """
-    Everything that `score` gives: rows, their summaries, comparisons of pairs of models.
+    Everything that `score` gives: rows, summaries, comparisons of pairs of models, decompositions.
 
     *not_applicable* counts, by model, the measured cells for which it had no answer (a model
     without any answer has no summary).
@@ -118,4 +148,5 @@ class ScoreBook(Record):
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
+    decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
     not_applicable: dict[str, int] = Field(default_factory=dict)

@@ -26,6 +26,7 @@ from harness.records.score import (
     Summary,
 )
 from harness.scoring.accuracy import calibration, i_accu, relative_error, signed_error, variation
+from harness.scoring.decomposition import decompose
 
 BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
@@ -63,6 +64,7 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
         scores=tuple(scores),
         summaries=tuple(_summaries(scores, workload, unanswered)),
         comparisons=tuple(_comparisons(scores)),
+        decompositions=tuple(decompose(scores, known)),
         not_applicable={m: sum(u == m for u, _ in unanswered) for m, _ in unanswered},
     )
 

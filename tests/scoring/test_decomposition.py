@@ -1,0 +1,92 @@
+"""
+Tests for `harness.scoring.decomposition`.
+"""
+
+import math
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.records.prediction import Prediction
+from harness.records.score import Measurement
+from harness.scoring import score
+
+SECONDS = st.floats(0.1, 1e4)
+PHASES = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")
+
+
+def decomposed(predicted, measured, job_s=100.0, real_s=100.0, waves=(2.0, 3.0)):
+    """
+    Decompositions, at raw speed, of a model that gives the phases *predicted*.
+    """
+    prediction = Prediction(
+        model="whatif", cell="c0", job_s=job_s, measurable=predicted,
+        map_waves=waves[0], reduce_waves=waves[1],
+    )  # fmt: skip
+    trial = Measurement(
+        cell="c0", workload="sort", trial="t", raw_s={"job_s": real_s, **measured}, reference_s={}
+    )
+    return [d for d in score([prediction], [trial]).decompositions if d.speed == "raw"]
+
+
+def parts(decomposition):
+    """
+    Seconds of the job time by phase.
+    """
+    return {p.phase: p.error_s for p in decomposition.parts}
+
+
+class TestParts:
+    def test_phase_counts_once_per_wave(self):
+        """
+        A map phase 1 s too long in two waves is 2 s of the job, a reduce phase in three waves 3 s.
+        """
+        (d,) = decomposed({"map_main_s": 9.0, "sort_s": 5.0}, {"map_main_s": 8.0, "sort_s": 4.0})
+
+        assert parts(d) == {"map_main_s": 2.0, "sort_s": 3.0, "rest_s": -5.0}
+
+    def test_opposite_errors_cancel(self):
+        """
+        A right job time of phases that are 4 s too long and too short cancels wholly.
+        """
+        (d,) = decomposed(
+            {"map_main_s": 10.0, "map_tail_s": 2.0}, {"map_main_s": 8.0, "map_tail_s": 4.0}
+        )
+
+        assert (parts(d)["rest_s"], d.cancelled) == (0.0, 1.0)
+
+    def test_model_without_phases_has_none(self):
+        """
+        A job time alone cannot be taken apart.
+        """
+        assert decomposed({}, {"map_main_s": 8.0}) == []
+
+    def test_model_without_waves_has_none(self):
+        """
+        How often a phase counts is then not known.
+        """
+        assert decomposed({"map_main_s": 9.0}, {"map_main_s": 8.0}, waves=(None, None)) == []
+
+    @given(
+        st.dictionaries(st.sampled_from(PHASES), st.tuples(SECONDS, SECONDS), min_size=1),
+        SECONDS,
+        SECONDS,
+    )
+    def test_parts_sum_to_the_error(self, phases, job_s, real_s):
+        """
+        Nothing of the error is lost, and the cancelled share is one.
+        """
+        (d,) = decomposed(
+            {k: v[0] for k, v in phases.items()},
+            {k: v[1] for k, v in phases.items()},
+            job_s,
+            real_s,
+        )
+
+        size = sum(abs(p.error_s) for p in d.parts)
+        assert math.fsum(p.error_s for p in d.parts) == pytest.approx(
+            job_s - real_s, abs=1e-9 * max(size, 1.0)
+        )
+        assert -1e-9 <= d.cancelled <= 1.0
