@@ -8,6 +8,7 @@ was measured before of the same tracer on the same machine counts, too; 0 only s
 """
 
 import argparse
+import os
 import statistics
 import tempfile
 
@@ -17,7 +18,7 @@ import bench_ltrace
 
 from harness.cli.console import Progress, table
 from harness.clusters.home import HadoopHome
-from harness.running.selftest import cluster_for
+from harness.clusters.local import LocalCluster
 from harness.running.selftest_effects import (
     ALL_MODES,
     HEAD,
@@ -39,7 +40,8 @@ def main() -> None:
     home = HadoopHome.find()
     if asked.minutes > 0:
         talk = Progress("jobs")
-        with cluster_for(SPEC, home, talk) as cluster, tempfile.TemporaryDirectory() as folder:
+        own = LocalCluster(f"selftest-overhead-{os.getpid()}", SPEC, home)
+        with own as cluster, tempfile.TemporaryDirectory() as folder:
             measure(cluster, Path(folder), asked.minutes, talk, asked.modes)
     samples = known(home)
     found, costs = effects(samples), hook_costs() if asked.hooks else {}
