@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.records.score import Summary
 from harness.reports.answer import answer, ranking
 from harness.reports.data import ReportData, failed, insides, summary, workloads
+from harness.reports.decomposition import decomposition_table
 from harness.reports.inside.differences import differences_table
 from harness.reports.method import (
     disturbed_table,
@@ -28,6 +29,7 @@ from harness.reports.plots.machine import corrections, speed_over_time
 from harness.reports.plots.phases import phase_bars
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
 from harness.reports.plots.timeline import timeline
+from harness.reports.plots.waterfall import waterfalls
 from harness.reports.profile_tables import correction_text, profile_tables
 from harness.reports.score_tables import (
     all_scores,
@@ -207,13 +209,14 @@ _CALIBRATION = (
 
 def _phases(data: ReportData) -> Section:
     tables = [phase_table(data, w) for w in workloads(data)]
+    decompositions = [decomposition_table(data, w) for w in workloads(data)]
     return Section(
         id="phases",
         title="Tasks and phases",
         missing="No task or phase has been scored.",
         lead=("Where the error of a job comes from. Errors of phases can cancel in their sum.",),
-        figures=phase_bars(data),
-        tables=_present([*tables, overhead_table(data)]),
+        figures=[*phase_bars(data), *waterfalls(data)],
+        tables=_present([*tables, *decompositions, overhead_table(data)]),
     )
 
 

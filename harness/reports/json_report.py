@@ -40,6 +40,10 @@ def _document(data: ReportData) -> dict[str, Any]:
         },
         "summaries": [s.model_dump(mode="json") for s in data.book.summaries],
         "comparisons": [c.model_dump(mode="json") for c in data.book.comparisons],
+        "decompositions": [
+            {"label": label(data, d.cell), **d.model_dump(mode="json")}
+            for d in data.book.decompositions
+        ],
         "scores": [
             {"label": label(data, s.cell), **s.model_dump(mode="json")} for s in data.book.scores
         ],

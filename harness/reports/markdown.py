@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from harness.reports.answer import answer
 from harness.reports.data import ReportData, insides, workloads
+from harness.reports.decomposition import decomposition_table
 from harness.reports.inside import bars
 from harness.reports.inside.differences import differences_table
 from harness.reports.inside.tables import parts_table
@@ -44,7 +45,7 @@ def render_markdown(data: ReportData) -> str:
         *(escape(s) for s in answered.details),
         *_section("Scores", score_table(data), comparison_table(data)),
         *_section("Errors per cell", *_cell_tables(data)),
-        *_section("Phases", *(phase_table(data, w) for w in workloads(data)), overhead_table(data)),
+        *_section("Phases", *_phase_tables(data)),
         *_section("Where the time of a job went", *_inside(data)),
         *_profiles(data),
         *_method(data),
@@ -65,6 +66,12 @@ def escape(text: str) -> str:
 
 def _cell_tables(data: ReportData) -> list[Table]:
     return [t for w in workloads(data) if (t := error_table(data, w)).rows]
+
+
+def _phase_tables(data: ReportData) -> Iterator[Table | None]:
+    for tables in (phase_table, decomposition_table):
+        yield from (tables(data, w) for w in workloads(data))
+    yield overhead_table(data)
 
 
 def _inside(data: ReportData) -> Iterator[Table | None]:

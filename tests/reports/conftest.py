@@ -33,6 +33,7 @@ from harness.records.trial import (
 )
 from harness.reports.data import ReportData
 from harness.running.evaluate import job_inside
+from harness.scoring.decomposition import decompose
 
 MIB = 2**20
 START = 1_767_225_600.0
@@ -98,6 +99,12 @@ def profiling(cell):
     """Does this cell feed the profile?"""
     small = cell.workload.input_bytes <= 64 * MIB
     return small and cell.configuration["mapreduce.job.reduces"] in ("1", "2")
+
+
+def waves(cell):
+    """Waves of maps and of reduces on three slots."""
+    maps = max(1, cell.workload.input_bytes // (32 * MIB))
+    return -(-maps // 3), -(-int(cell.configuration["mapreduce.job.reduces"]) // 3)
 
 
 def true_times(cell):
@@ -194,6 +201,8 @@ class Run:
                         job_s=job * self.random.uniform(0.95, 1.06),
                         map_task_s=times["map_main_s"] + times["map_tail_s"],
                         reduce_task_s=sum(times[p] for p in PHASES[2:]),
+                        map_waves=waves(cell)[0],
+                        reduce_waves=waves(cell)[1],
                         measurable={p: times[p] for p in PHASES},
                     )
                 )
@@ -212,6 +221,7 @@ class Run:
             scores=tuple(rows),
             summaries=tuple(_summaries(rows, {c: s for c, (s, _) in self.cells.items()})),
             comparisons=tuple(_comparison(rows, speed) for speed in ("raw", "reference")),
+            decompositions=tuple(decompose(rows, predictions)),
         )
 
     def _score(self, p, quantity, speed):

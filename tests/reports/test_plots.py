@@ -23,6 +23,7 @@ from harness.reports.plots.machine import corrections, relative_rates, speed_ove
 from harness.reports.plots.phases import phase_bars, phase_means
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
 from harness.reports.plots.timeline import assign_lanes, phases, timeline
+from harness.reports.plots.waterfall import waterfalls
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def all_figures(data):
         *calibrations(data),
         *errors_per_cell(data),
         *phase_bars(data),
+        *waterfalls(data),
         *corrections(data),
         *([speed] if speed else []),
         *(timeline(data, n, r, job) for n, (r, job) in enumerate(data.timelines)),
