@@ -28,6 +28,7 @@ from harness.reports.plots.inside import task_tracks, time_bars
 from harness.reports.plots.machine import corrections, speed_over_time
 from harness.reports.plots.phases import phase_bars
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
+from harness.reports.plots.schedule import schedules
 from harness.reports.plots.timeline import timeline
 from harness.reports.plots.waterfall import waterfalls
 from harness.reports.profile_tables import correction_text, profile_tables
@@ -232,7 +233,8 @@ def _timeline(data: ReportData) -> Section:
 
 _TIMELINE = (
     "One representative job of each workload, every attempt in the slot where it ran. Where the"
-    " inside of the tasks is known, the threads of a typical task and of the slowest one follow."
+    " inside of the tasks is known, the threads of a typical task and of the slowest one follow;"
+    " then the same tasks as the models' scheduler runs them."
 )
 
 
@@ -241,6 +243,8 @@ def _of_job(data: ReportData, place: int) -> Iterator[Figure]:
     yield timeline(data, place, record, job)
     if threads := task_tracks(place, job, *insides(data)[place]):
         yield threads
+    if planned := schedules(data, place, record, job):
+        yield planned
 
 
 def _inside(data: ReportData) -> Section:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import ClusterAxes, Experiment, Predict, WorkloadAxes
-from harness.records.prediction import Prediction
+from harness.records.prediction import Prediction, TaskSpan
 from harness.records.profile import (
     CostGroup,
     FitDiagnostic,
@@ -203,6 +203,11 @@ class Run:
                         reduce_task_s=sum(times[p] for p in PHASES[2:]),
                         map_waves=waves(cell)[0],
                         reduce_waves=waves(cell)[1],
+                        timeline=(
+                            TaskSpan(task="map 0", kind="map", start_s=0.0, end_s=6.0),
+                            TaskSpan(task="map 1", kind="map", start_s=1.0, end_s=7.0),
+                            TaskSpan(task="reduce 0", kind="reduce", start_s=7.0, end_s=9.0),
+                        ),
                         measurable={p: times[p] for p in PHASES},
                     )
                 )

@@ -167,7 +167,7 @@ class TestWholeRun:
 
         assert all("<caption>" in t and 'scope="col"' in t for t in tables)
         assert all('role="img"' in f and "<title id=" in f and "<details>" in f for f in figures)
-        assert len(figures) == 17
+        assert len(figures) == 19
 
     def test_same_data_same_bytes(self, whole, text):
         """

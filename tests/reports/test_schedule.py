@@ -1,0 +1,70 @@
+"""
+Tests for `harness.reports.plots.schedule`.
+"""
+
+import dataclasses
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.reports.plots.canvas import drawing
+from harness.reports.plots.schedule import Task, in_lanes, schedules
+
+TASKS = st.lists(
+    st.builds(
+        lambda kind, start, length: Task(kind, start / 8, (start + length) / 8),
+        st.sampled_from(["map", "reduce"]),
+        st.integers(0, 200),
+        st.integers(1, 80),
+    ),
+    max_size=30,
+)
+
+
+def busiest(tasks, kind):
+    """
+    Most tasks of one kind that run at once.
+    """
+    mine = [t for t in tasks if t.kind == kind]
+    return max((sum(o.start_s <= t.start_s < o.end_s for o in mine) for t in mine), default=0)
+
+
+def drawn(data):
+    """
+    The figure of the first timeline.
+    """
+    with drawing():
+        return schedules(data, 0, *data.timelines[0])
+
+
+class TestLanes:
+    @given(TASKS)
+    def test_every_task_has_one_place(self, tasks):
+        """
+        Lanes hold all tasks, one after the other, and are no more than run at once.
+        """
+        lanes = in_lanes(tasks)
+
+        assert sorted(t for lane in lanes for t in lane) == sorted(tasks)
+        assert all(
+            a.end_s <= b.start_s + 1e-6 for lane in lanes for a, b in itertools.pairwise(lane)
+        )
+        assert len(lanes) == busiest(tasks, "map") + busiest(tasks, "reduce")
+
+
+class TestFigure:
+    def test_models_stand_below_the_measured_job(self, whole):
+        """
+        The last task of the measured job and of each model's schedule.
+        """
+        rows = [tuple(v.text for v in row) for row in drawn(whole).data.rows]
+
+        assert [name for name, _ in rows] == ["measured", "whatif", "whatif-mr2"]
+        assert [end for _, end in rows[1:]] == ["9.00", "9.00"]
+
+    def test_nothing_is_drawn_without_a_prediction(self, whole):
+        """
+        A measured job alone is the timeline's matter.
+        """
+        assert drawn(dataclasses.replace(whole, predictions=())) is None
