@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.models.ptc import vectors as ptc
 from harness.models.scheduler import schedule
 from harness.models.vectors import Evaluator, Question, refuse_too_many
+from harness.models.vet import vectors as vet
 from harness.models.whatif import vectors as whatif
 
 
@@ -16,5 +18,7 @@ def _schedule(question: Question) -> dict[str, Any]:
 
 EVALUATORS: tuple[Evaluator, ...] = (
     *whatif.EVALUATORS,
+    *vet.EVALUATORS,
+    *ptc.EVALUATORS,
     Evaluator("scheduler", frozenset({"map_times_s", "num_reduces"}), _schedule),
 )

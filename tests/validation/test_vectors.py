@@ -13,8 +13,14 @@ from harness.models.vectors import compare, compute, read_vectors
 
 VECTORS = Path(__file__).parent / "vectors"
 IMPLEMENTED = [
+    "mrtuner_ptc_examples",
+    "mrtuner_ptc_physical",
     "prophet_accuracy_indicator",
     "scheduler",
+    "vet_buckets",
+    "vet_jobs",
+    "vet_tail",
+    "vet_tasks",
     "whatif_jobs",
     "whatif_merge_functions",
     "whatif_merge_simulation",

@@ -1,0 +1,155 @@
+"""
+Section 4 of the specification (ours): the times of a wave from tasks, bytes and rates.
+
+All rates are those of the whole cluster while one wave of reduces copies, in bytes per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from harness.errors import ModelError
+from harness.models.checks import real, refusal, whole
+from harness.models.ptc.equations import TIMES, check_method, ptc
+
+WHERE = "ptc quantities"
+SMALLEST = 2.3e-308  # a rate below it makes times that no float holds
+
+RATES = ("copy_bps_total", "local_read_bps_total", "local_write_bps_total")
+
+
+def _count(low: int = 0) -> Any:
+    return field(metadata={"check": whole, "limits": {"low": low}})
+
+
+def _number(default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"check": real, "limits": {}})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantities:
+    """
+    A job in terms of the cluster: counts, seconds, bytes, bytes per second.
+
+    `reduce_task_s` is a reduce task behind its shuffle; a rate that is infinite costs nothing.
+    """
+
+    num_maps: int = _count()
+    num_reduces: int = _count()
+    map_slots: int = _count(low=1)
+    reduce_slots: int = _count()
+    map_task_s: float = _number()
+    reduce_task_s: float = _number()
+    shuffle_bytes_total: float = _number()
+    copy_bps_total: float = _number()
+    local_read_bps_total: float = _number()
+    local_write_bps_total: float = _number()
+    context_switch_wave_s: float = _number(0.0)
+    schedule_map_wave_s: float = _number(0.0)
+    schedule_reduce_wave_s: float = _number(0.0)
+    reduce_buffer_bytes_per_wave: float = _number(0.0)
+    slowstart: float | None = None
+
+    @property
+    def map_waves(self) -> int:
+        """Waves of maps: m = ceil(num_maps / map_slots)."""
+        return -(-self.num_maps // self.map_slots)
+
+    @property
+    def reduce_waves(self) -> int:
+        """Waves of reduces: r = ceil(num_reduces / reduce_slots)."""
+        return -(-self.num_reduces // self.reduce_slots) if self.num_reduces else 0
+
+
+def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
+    """
+    Every quantity of the model by name, from those of `Quantities`.
+
+    ``ModelError`` (a ``ValueError``) names a field that is missing, unknown or outside its range.
+    """
+    return evaluate(read_quantities(quantities), method)
+
+
+def evaluate(job: Quantities, method: str) -> dict[str, Any]:
+    """`predict_ptc` for quantities that have been checked."""
+    check_method(method)
+    if job.num_maps == 0:
+        nothing = {"map_waves": 0, "reduce_waves": 0, "warnings": []}
+        return nothing | dict.fromkeys((*_WAVE_TIMES, *TIMES), 0.0)
+    m, r = job.map_waves, job.reduce_waves
+    waves = dict.fromkeys(_WAVE_TIMES, 0.0)
+    if r:
+        waves = {
+            "network_copy_wave_s": network_copy(job) / m,
+            "local_io_wave_s": local_io(job, job.shuffle_bytes_total) / m,
+            "reduce_buffer_saving_wave_s": buffer_saving(job),
+        }
+    times = ptc(
+        m,
+        r,
+        map_wave_s=job.map_task_s,
+        reduce_s=r * job.reduce_task_s,
+        context_switch_wave_s=job.context_switch_wave_s,
+        schedule_map_wave_s=job.schedule_map_wave_s,
+        schedule_reduce_wave_s=job.schedule_reduce_wave_s,
+        slowstart=job.slowstart,
+        method=method,
+        **waves,
+    )
+    return waves | times
+
+
+_WAVE_TIMES = ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s")
+
+
+def network_copy(job: Quantities) -> float:
+    """D_s / v: seconds in which the network brings all map output, with nothing else going on."""
+    return _seconds(job.shuffle_bytes_total, job.copy_bps_total)
+
+
+def local_io(job: Quantities, size: float) -> float:
+    """t_lrw(x): seconds to read *size* bytes of map output and to write them at the reduces."""
+    return _seconds(size, job.local_read_bps_total) + _seconds(size, job.local_write_bps_total)
+
+
+def buffer_saving(job: Quantities) -> float:
+    """t_lrw(min(B_r, D_s / r)): local I/O that the reduce-side buffer saves in a wave (R17)."""
+    most = job.shuffle_bytes_total / job.reduce_waves
+    return local_io(job, min(job.reduce_buffer_bytes_per_wave, most))
+
+
+def _seconds(size: float, rate: float) -> float:
+    """Nothing to move takes no time, whatever the rate."""
+    return size / rate if size > 0 else 0.0
+
+
+def read_quantities(given: Mapping[str, Any]) -> Quantities:
+    """
+    Check *given* quantities: their ranges, and that reduces have slots.
+
+    Rates need to be above 0 only where there is something to move.
+    """
+    values: dict[str, Any] = {}
+    if strange := given.keys() - {f.name for f in fields(Quantities)}:
+        raise ModelError(f"{min(strange)} is no quantity of this model", where=WHERE)
+    for f in fields(Quantities):
+        if f.name in given:
+            values[f.name] = _checked(f.name, given[f.name], f.metadata)
+        elif f.default is MISSING:
+            raise ModelError(f"{f.name} is missing", where=WHERE)
+    job = Quantities(**values)
+    if job.num_reduces and job.reduce_slots < 1:
+        raise refusal("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
+    for name in RATES if job.shuffle_bytes_total > 0 else ():
+        real(name, getattr(job, name), where=WHERE, low=SMALLEST)
+    return job
+
+
+def _checked(name: str, value: Any, how: Mapping[str, Any]) -> Any:
+    if name == "slowstart":
+        return None if value is None else real(name, value, where=WHERE, high=1)
+    if name in RATES:
+        return real(name, value, where=WHERE, low=-float("inf"))
+    return how["check"](name, value, where=WHERE, **how["limits"])
