@@ -101,7 +101,11 @@ def _counter_rows(traces: Iterable[JobTrace]) -> Iterable[dict[str, Any]]:
 
 
 def write_scores(folder: Path, book: ScoreBook) -> None:
-    """Write one table per list of the score book into *folder*, and `book.json` for the rest."""
+    """
+    Write one table per list of the score book into *folder*, and `book.json` for the rest.
+
+    Records that hold lists themselves are no rows of a table: they are of the rest.
+    """
     rest = book.model_dump(mode="json", exclude=set(_score_tables()))
     (folder / "book.json").write_bytes(json_bytes(rest))
     for name, kind in _score_tables().items():
@@ -125,7 +129,12 @@ def read_scores(folder: Path) -> ScoreBook:
 
 def _score_tables() -> dict[str, type[Record]]:
     hints = {name: get_type_hints(ScoreBook)[name] for name in ScoreBook.model_fields}
-    return {name: get_args(h)[0] for name, h in hints.items() if get_origin(h) is tuple}
+    kinds = {name: get_args(h)[0] for name, h in hints.items() if get_origin(h) is tuple}
+    return {name: kind for name, kind in kinds.items() if _flat(kind)}
+
+
+def _flat(kind: type[Record]) -> bool:
+    return all(get_origin(hint) is not tuple for hint in get_type_hints(kind).values())
 
 
 def _columns(kind: type[Record]) -> dict[str, Any]:

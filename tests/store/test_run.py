@@ -7,7 +7,15 @@ import json
 import pytest
 
 from harness.errors import DataError
-from harness.records.score import Calibration, Comparison, Score, ScoreBook, Summary
+from harness.records.score import (
+    Calibration,
+    Comparison,
+    Decomposition,
+    PhaseError,
+    Score,
+    ScoreBook,
+    Summary,
+)
 
 
 @pytest.fixture
@@ -82,6 +90,20 @@ class TestRecords:
         run.write_scores(rows)
 
         assert run.read_scores() == rows
+
+    def test_lists_within_a_record_come_back(self, run):
+        """
+        However many parts an error has.
+        """
+        parts = tuple(PhaseError(phase=p, waves=1.0, error_s=0.5) for p in "abc")
+        told = Decomposition(
+            model="whatif", cell="c", speed="raw", measured_s=1.0, predicted_s=2.5, parts=parts,
+            cancelled=0.0,
+        )  # fmt: skip
+
+        run.write_scores(ScoreBook(decompositions=(told, told)))
+
+        assert run.read_scores().decompositions == (told, told)
 
     def test_missing_results_say_which_command_makes_them(self, run):
         """
