@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
@@ -36,6 +36,8 @@ MOST_UNITS = 50_000_000
 _LATEST_S = 2**33
 
 _DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
+_COPY = tuple(f.name for f in fields(SegmentInside))
+_TO = get_args(get_type_hints(SegmentInside)["to"])
 _HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
@@ -127,7 +129,31 @@ def read_units(folder: Path) -> Iterator[UnitTimes]:
         for attempt, rows in groupby(read_table(path, _UNITS, most_rows=MOST_UNITS), _attempt):
             mine = list(rows)
             seconds = tuple(row["seconds"] for row in mine)
+            if not mine[0]["unit_records"] or None in seconds or min(seconds) < 0:
+                raise DataError("a unit that took no time", where=str(path), fix=FROM_RAW)
             yield UnitTimes(attempt, mine[0]["unit_records"], seconds)
+
+
+def read_segments(folder: Path) -> Iterator[tuple[str, SegmentInside]]:
+    """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
+    path = folder / "segments.parquet"
+    if path.exists():
+        for row in read_table(path, _segment_columns(), most_rows=MOST_SPANS):
+            yield _attempt(row), _segment(row, path)
+
+
+def _segment(row: Mapping[str, Any], path: Path) -> SegmentInside:
+    values = {name: row[name] for name in _COPY}
+    connect_s = values["connect_s"] or 0.0
+    if None in (row["attempt_id"], *(v for name, v in values.items() if name != "connect_s")):
+        raise DataError("a copy with an empty field", where=str(path), fix=FROM_RAW)
+    if not 0 <= values["start_s"] <= values["finish_s"] <= 2 * _LATEST_S:
+        raise DataError("a time that no clock shows", where=str(path), fix=FROM_RAW)
+    if not 0 <= connect_s <= _LATEST_S or values["to"] not in _TO:
+        raise DataError("a copy that no reduce made", where=str(path), fix=FROM_RAW)
+    if values["sent_bytes"] < 0 or values["raw_bytes"] < 0:
+        raise DataError("a size below 0", where=str(path), fix=FROM_RAW)
+    return SegmentInside(**values)
 
 
 def _attempt(row: Mapping[str, Any]) -> str:

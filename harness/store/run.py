@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.errors import DataError, MachineError
 from harness.records.experiment import Experiment
+from harness.records.inside import SegmentInside
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
@@ -190,6 +191,10 @@ class Run:
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
         return recordings.read_units(self.trial_dir(trial_id) / "trace")
+
+    def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentInside]]:
+        """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
+        return recordings.read_segments(self.trial_dir(trial_id) / "trace")
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""

@@ -34,6 +34,7 @@ from harness.models import MODELS
 from harness.models import vectors as v
 from harness.parsing import parser
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.spans import segments
 from harness.records.codec import KnownNames, places, read_experiment
 from harness.records.grid import expand, label, order, varying
 from harness.records.logs import TaskLog
@@ -52,7 +53,7 @@ from harness.running.probe import rate
 from harness.running.recordings import write_trace
 from harness.scoring.measured import measured
 from harness.store import Run, Store
-from harness.store.recordings import read_recordings, write_recordings
+from harness.store.recordings import read_recordings, read_segments, write_recordings
 from harness.store.tables import read_traces, write_traces
 from harness.store.trials import read_trial
 from harness.workloads import WORKLOADS
@@ -212,10 +213,13 @@ def _ltrace(folder: Path) -> Target:
         attempt = _attempt_of(task)
         job = a_job(attempt)
         shown(job_inside(job, [], [task]), job)
+        killed = a_job(replace(attempt, state="killed"))
+        shown(job_inside(killed, [], [task]), killed)
         spoken(render_task(task, attempt), render_tasks(job, [task]))
         json.dumps(list(chrome_events(job, [task])), allow_nan=False)
         write_recordings(folder, _Kept(task))
         assert list(read_recordings(folder)) == [task]
+        assert [s for _, s in read_segments(folder)] == list(segments(task))
 
     return Target("ltrace", corpus, read, (ParseError,), go_on, every=5, change=recorded.change)
 
@@ -474,6 +478,9 @@ def _records(run: Run) -> Iterator[Target]:
         path = done / f"trace/{name}.parquet"
         yield _stored(run, f"{name}.parquet", path, lambda r: _inside(r, trial.id),
                       change=change_table)  # fmt: skip
+    path = done / "trace/segments.parquet"
+    yield _stored(run, "segments.parquet", path, lambda r: _copied(r, trial.id),
+                  change=change_table, every=10**9)  # fmt: skip
     path = done / "trace/units.parquet"
     yield _stored(run, "units.parquet", path, lambda r: list(r.read_units(trial.id)),
                   change=change_table, every=10**9)  # fmt: skip
@@ -499,6 +506,15 @@ def _inside(run: Run, trial: str) -> None:
     e = evaluation(run)
     (job,) = run.read_trace(trial)
     shown(e.inside(e.done[trial], job), job)
+
+
+def _copied(run: Run, trial: str) -> None:
+    """Read the copies, and add up what can be said of them."""
+    found = [segment for _, segment in run.read_segments(trial)]
+    took = sum(s.finish_s - s.start_s + (s.connect_s or 0.0) for s in found)
+    assert 0 <= took < 1e15
+    assert sum(s.sent_bytes + s.raw_bytes for s in found) >= 0
+    spoken(*(clean(f"{s.map_attempt} {s.host} {s.to}").replace("\t", " ") for s in found))
 
 
 def _begun(run: Run) -> None:
@@ -537,8 +553,8 @@ NAMES = (
 )  # fmt: skip
 STORED = (
     "manifest.json", "plan.jsonl", "trial.json", "job.json", "attempts.parquet",
-    "counters.parquet", "tasks.parquet", "spans.parquet", "histograms.parquet", "units.parquet",
-    "profile.json", "predictions.jsonl", "sealed.json", "book.json",
+    "counters.parquet", "tasks.parquet", "spans.parquet", "histograms.parquet", "segments.parquet",
+    "units.parquet", "profile.json", "predictions.jsonl", "sealed.json", "book.json",
     "scores.parquet", "summaries.parquet", "comparisons.parquet", "experiment.yaml", "raw.gz",
 )  # fmt: skip
 

@@ -6,8 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import DataError
+from harness.profiling.spans import segments
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.store.recordings import read_recordings, read_units, write_recordings
+from harness.store.recordings import (
+    read_recordings,
+    read_segments,
+    read_units,
+    write_recordings,
+)
 
 seconds = st.floats(0, 1e6)
 spans = st.lists(
@@ -74,11 +80,65 @@ class TestRecordings:
         write_recordings(tmp_path, Kept(task(1), units=units))
         assert list(read_units(tmp_path)) == units
 
+    def test_copies_come_back_with_their_reduce(self, tmp_path):
+        """
+        Each map output that a reduce copied, as its spans tell of it.
+        """
+        copies = [
+            Span("visit", "fetcher#1", 1.0, 9.0, None, -1, text="worker1"),
+            Span("connect", "fetcher#1", 1.0, 0.5, None, 0),
+            Span("segment", "fetcher#1", 2.0, 3.0, None, 0, text="m_0", details=(9, 12, 0)),
+            Span("segment", "fetcher#1", 5.0, 1.0, None, 0, text="m_1", details=(7, 12, 1)),
+        ]
+        reduce = task(1, *copies)
+        write_recordings(tmp_path, Kept(task(0), reduce))
+
+        found = list(read_segments(tmp_path))
+
+        assert found == [(reduce.attempt_id, s) for s in segments(reduce)]
+        assert [(s.to, s.sent_bytes, s.connect_s) for _, s in found] == [
+            ("memory", 9, 0.5),
+            ("disk", 7, 0.0),
+        ]
+
+    @pytest.mark.parametrize(
+        ("changes", "what"),
+        [
+            ({"start_s": -1.0}, "no clock"),
+            ({"wall_s": -0.5}, "no clock"),
+            ({"start_s": 1e14}, "no clock"),
+            ({"details": (-1, 5, 0)}, "below 0"),
+            ({"details": (1, -5, 0)}, "below 0"),
+            ({"text": None}, "empty field"),
+        ],
+        ids=str,
+    )
+    def test_copies_that_no_reduce_made_are_refused(self, tmp_path, changes, what):
+        """
+        Times that no clock shows, sizes below nothing and empty fields are told.
+        """
+        copy = Span("segment", "fetcher#1", 2.0, 3.0, None, -1, text="m_0", details=(9, 12, 0))
+        write_recordings(tmp_path, Kept(task(1, copy._replace(**changes))))
+
+        with pytest.raises(DataError, match=what):
+            list(read_segments(tmp_path))
+
+    @pytest.mark.parametrize("units", [UnitTimes("a", 5, (1.0, -0.5)), UnitTimes("a", 0, (1.0,))])
+    def test_units_that_took_no_time_are_refused(self, tmp_path, units):
+        """
+        A duration below nothing, or of no records, is told.
+        """
+        write_recordings(tmp_path, Kept(task(1), units=[units]))
+
+        with pytest.raises(DataError, match="took no time"):
+            list(read_units(tmp_path))
+
     def test_nothing_recorded_is_nothing_read(self, tmp_path):
         """
         Trials without the tracer have no such tables.
         """
         assert list(read_recordings(tmp_path)) == []
+        assert list(read_segments(tmp_path)) == []
 
     @pytest.mark.parametrize(
         "changes", [{"start_s": -1.0}, {"wall_s": float("nan")}, {"cpu_s": 1e300}, {"name": None}]
