@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from harness.profiling.spans import covered, segments
 from harness.records.logs import TaskLog
-from harness.records.spans import Span, TaskSpans
+from harness.records.spans import TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 
 LEAST_GAP_S, GAP_SHARE = 0.05, 0.01
@@ -98,18 +98,9 @@ def uncovered_s(task: TaskSpans, attempt: TaskAttempt) -> float:
 
 
 def _written(task: TaskSpans) -> int:
-    """Bytes of a map's output: of its only spill, or of its merge but for files between passes."""
+    """Bytes of a map's output: of its merge, or of its only spill, which is not merged."""
     merged = sum(s.details[1] for s in task.named("merge") if s.details)
-    between = sum(s.amount for s in task.named("write_file") if _within(task, s, "merge_pass"))
-    only = sum(s.details[1] for s in task.named("spill", "spill_single") if s.details)
-    return merged - between if merged else only
-
-
-def _within(task: TaskSpans, span: Span, name: str) -> bool:
-    place = span.parent
-    while place >= 0 and task.spans[place].name != name:
-        place = task.spans[place].parent
-    return place >= 0
+    return merged or sum(s.details[1] for s in task.named("spill", "spill_single") if s.details)
 
 
 _Count = Callable[[TaskSpans], int]

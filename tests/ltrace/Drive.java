@@ -37,9 +37,11 @@ public final class Drive {
         Recorder.end(file, 0, false);
         Recorder.awaitSize(file);
         Recorder.closedFile(7, 70);
+        Recorder.betweenPasses(true);
+        Recorder.closedFile(5, 50);
+        Recorder.betweenPasses(false);
         Recorder.closedFile(1, 10);
-        Recorder.number(merge, 0, Recorder.recordsWritten());
-        Recorder.number(merge, 1, Recorder.bytesWritten());
+        Recorder.numberFiles(merge);
         Recorder.end(merge, 2, false);
         Recorder.waited(Kind.WAIT_MEMORY, Recorder.now(), Recorder.cpu());
         Recorder.waited(Kind.WAIT_MEMORY, Recorder.now() - 5_000_000, Recorder.cpu());

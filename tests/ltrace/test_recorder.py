@@ -91,7 +91,7 @@ class TestSpans:
             ("main", MAIN, 0, 0, "", ()),
             ("main", VISIT, 1, 0, "worker1:13562", ()),
             ("main", SEGMENT, 0, 100, "attempt_1_0001_m_000002_0", (100, 200, 1, 0, 0)),
-            ("main", MERGE, 0, 2, "", (8, 80, 0, 0, 0)),
+            ("main", MERGE, 0, 2, "", (8, 80, 5, 50, 0)),
             ("main", WRITE_FILE, 0, 70, "", ()),
             ("main", WAIT_MEMORY, 0, 0, "", ()),
             ("main", STALL, 0, 4096, "", ()),

@@ -58,7 +58,7 @@ def map_spans(**changes):
         span("spill", 106.0, 1.0, details=(30, 450, 1, 0, 0)),
         span("sort", 106.0, 0.2, 5, amount=30),
         span("combine", 106.2, 0.2, 5),
-        span("merge", 107.0, 1.0, details=(50, 1000, 0, 0, 0)),
+        span("merge", 107.0, 1.0, details=(45, 900, 5, 100, 0)),
         span("merge_pass", 107.0, 0.5, 8),
         span("write_file", 107.1, 0.4, 9, amount=100),
         span("write_file", 107.6, 0.4, 8, amount=900),

@@ -45,6 +45,16 @@ _NAMES = {
     "writer_close": "close the output",
     "reduce_combine": "combine",
     "reduce_loop": "reduce loop",
+    "configuration": "read the configuration",
+    "get_task": "ask for the task",
+    "configure_task": "configure the task",
+    "local_folders": "find local folders",
+    "job_file": "write job.xml",
+    "file_system": "make a file system",
+    "split": "read the split",
+    "writer_open": "open the output",
+    "shuffle_open": "set up the shuffle",
+    "shut_down": "shut down",
 }
 
 

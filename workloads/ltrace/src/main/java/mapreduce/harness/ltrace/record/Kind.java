@@ -35,7 +35,10 @@ public final class Kind {
 
     public static final int COMBINE = 13;
 
-    /** The map side's merge; amount: spills. */
+    /**
+     * The map side's merge; amount: spills; numbers, as of all merges: records and compressed bytes
+     * written at its end, records and bytes of files between its passes.
+     */
     public static final int MERGE = 14;
 
     /** One file of a merge; amount: its compressed bytes. */
@@ -47,6 +50,34 @@ public final class Kind {
 
     /** Intermediate passes of one merge, up to its last, lazy one; amount: segments. */
     public static final int MERGE_PASS = 19;
+
+    /** Reading the files of a configuration. */
+    public static final int CONFIGURATION = 20;
+
+    public static final int METRICS = 21;
+
+    /** Who runs this task, and what it may. */
+    public static final int LOGIN = 22;
+
+    /** Asking the application master for the task; connects to it. */
+    public static final int GET_TASK = 23;
+
+    /** {@code YarnChild.configureTask}: the three that follow, and the distributed cache. */
+    public static final int CONFIGURE_TASK = 24;
+
+    public static final int LOCAL_FOLDERS = 25;
+
+    /** Writing the task's own job.xml. */
+    public static final int JOB_FILE = 26;
+
+    /** Making a file system; text: its scheme. */
+    public static final int FILE_SYSTEM = 27;
+
+    /** {@code Task.initialize}: the output's format and committer. */
+    public static final int INITIALIZE = 28;
+
+    /** Reading which part of the input is this map's. */
+    public static final int SPLIT = 29;
 
     public static final int SHUFFLE = 30;
 
@@ -78,6 +109,14 @@ public final class Kind {
 
     /** The reducer's loop, with its set-up and clean-up. */
     public static final int REDUCE_LOOP = 44;
+
+    /** Opening the output of a reduce, or of a map without reduces. */
+    public static final int WRITER_OPEN = 45;
+
+    public static final int SHUFFLE_OPEN = 46;
+
+    /** What follows the task in its JVM: connection, metrics and logs are closed. */
+    public static final int SHUT_DOWN = 47;
 
     /** A span of a workload, which names it. */
     public static final int WORKLOAD = 100;

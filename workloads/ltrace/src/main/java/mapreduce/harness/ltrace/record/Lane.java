@@ -17,6 +17,14 @@ final class Lane {
 
     long bytes;
 
+    /** The same of files between the passes of a merge, which are read again and deleted. */
+    long betweenRecords;
+
+    long betweenBytes;
+
+    /** Whether the passes of a merge run that are not its last. */
+    boolean between;
+
     /** Place of a span that waits for the size of its file, or 0. */
     int writing;
 
@@ -47,5 +55,19 @@ final class Lane {
     void forget() {
         records = 0;
         bytes = 0;
+        betweenRecords = 0;
+        betweenBytes = 0;
+        between = false;
+    }
+
+    /** A file is closed. */
+    void closed(long recordsWritten, long compressed) {
+        if (between) {
+            betweenRecords += recordsWritten;
+            betweenBytes += compressed;
+        } else {
+            records += recordsWritten;
+            bytes += compressed;
+        }
     }
 }

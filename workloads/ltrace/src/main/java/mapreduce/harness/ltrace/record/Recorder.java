@@ -19,6 +19,9 @@ public final class Recorder {
 
     private static final SpanFile FILE = open();
 
+    /** The span of the old interface's reduce loop, while it runs. */
+    private static int oldLoop;
+
     private Recorder() {}
 
     private static SpanFile open() {
@@ -137,6 +140,21 @@ public final class Recorder {
         }
     }
 
+    // the loop of the old interface's reduces
+
+    /** Begin the loop, which has no method of its own. */
+    static void beginOldLoop() {
+        oldLoop = begin(Kind.REDUCE_LOOP);
+        RecordLoop.begin();
+    }
+
+    /** The loop is over, of either interface; ends the span of the old one's. */
+    public static void endOldLoop() {
+        RecordLoop.end();
+        end(oldLoop, RecordLoop.read(), false);
+        oldLoop = 0;
+    }
+
     // waits and moments
 
     /** Now, in nanoseconds of this JVM's own clock. */
@@ -182,12 +200,25 @@ public final class Recorder {
     /** This thread has closed an intermediate file. */
     public static void closedFile(long records, long compressed) {
         Lane lane = Lane.mine();
-        lane.records += records;
-        lane.bytes += compressed;
+        lane.closed(records, compressed);
         if (lane.writing != 0) {
             FILE.amount(lane.writing, compressed);
             lane.writing = 0;
         }
+    }
+
+    /** Files that this thread closes from now on lie between the passes of a merge, or no more. */
+    public static void betweenPasses(boolean between) {
+        Lane.mine().between = between;
+    }
+
+    /** Set the numbers of a merge: what was written since {@link #countFiles}. */
+    public static void numberFiles(int slot) {
+        Lane lane = Lane.mine();
+        number(slot, 0, lane.records);
+        number(slot, 1, lane.bytes);
+        number(slot, 2, lane.betweenRecords);
+        number(slot, 3, lane.betweenBytes);
     }
 
     /** Records in the files that this thread has closed since {@link #countFiles}. */

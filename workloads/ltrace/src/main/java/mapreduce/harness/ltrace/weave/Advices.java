@@ -1,5 +1,7 @@
 package mapreduce.harness.ltrace.weave;
 
+import java.lang.reflect.Method;
+import java.net.URI;
 import java.nio.IntBuffer;
 import java.util.List;
 import mapreduce.harness.ltrace.record.RecordLoop;
@@ -57,15 +59,25 @@ final class Advices {
         }
     }
 
-    /** A span that is the loop, too: the old interface of reduces has it in no method of its own. */
-    static final class Loop {
+    /** A call of the application master, if it asks for the task. */
+    static final class GetTask {
         @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            RecordLoop.begin();
-            return Recorder.begin(kind);
+        static int enter(@KindOf int kind, @Argument(1) Method method) {
+            boolean asks = Recorder.SPANS && method.getName().equals("getTask");
+            return asks ? Recorder.begin(kind) : 0;
+        }
+
+        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+        static void exit(@Enter int slot, @Thrown Throwable why) {
+            Recorder.end(slot, 0, why != null);
+        }
+    }
+
+    /** A new file system; text: its scheme. */
+    static final class MakeFileSystem {
+        @OnMethodEnter(suppress = Throwable.class)
+        static int enter(@KindOf int kind, @Argument(0) URI address) {
+            return Recorder.SPANS ? Recorder.beginWithText(kind, address.getScheme()) : 0;
         }
 
         @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
@@ -136,7 +148,7 @@ final class Advices {
         }
     }
 
-    /** The map side's merge; amount: spills; numbers: records and bytes written. */
+    /** The map side's merge; amount: spills. */
     static final class Merge {
         @OnMethodEnter(suppress = Throwable.class)
         static int enter(@KindOf int kind) {
@@ -149,13 +161,12 @@ final class Advices {
 
         @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
         static void exit(@Enter int slot, @FieldValue("numSpills") int spills, @Thrown Throwable why) {
-            Recorder.number(slot, 0, Recorder.recordsWritten());
-            Recorder.number(slot, 1, Recorder.bytesWritten());
+            Recorder.numberFiles(slot);
             Recorder.end(slot, spills, why != null);
         }
     }
 
-    /** A merge of the segments in a list; amount: how many; numbers: records and bytes written. */
+    /** A merge of the segments in a list; amount: how many. */
     static final class ListMerge {
         @OnMethodEnter(suppress = Throwable.class)
         static int enter(
@@ -171,8 +182,7 @@ final class Advices {
         @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
         static void exit(
                 @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            Recorder.number(slot, 0, Recorder.recordsWritten());
-            Recorder.number(slot, 1, Recorder.bytesWritten());
+            Recorder.numberFiles(slot);
             Recorder.end(slot, segments, why != null);
         }
     }
@@ -196,8 +206,7 @@ final class Advices {
         @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
         static void exit(
                 @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            Recorder.number(slot, 0, Recorder.recordsWritten());
-            Recorder.number(slot, 1, Recorder.bytesWritten());
+            Recorder.numberFiles(slot);
             Recorder.end(slot, segments, why != null);
         }
     }
@@ -213,13 +222,17 @@ final class Advices {
                 return 0;
             }
             segments = list.size();
+            Recorder.betweenPasses(true);
             return Recorder.begin(kind);
         }
 
         @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
         static void exit(
                 @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            Recorder.end(slot, segments, why != null);
+            if (Recorder.SPANS) {
+                Recorder.betweenPasses(false);
+                Recorder.end(slot, segments, why != null);
+            }
         }
     }
 
@@ -406,7 +419,7 @@ final class Advices {
             if (!Recorder.SPANS) {
                 return 0;
             }
-            RecordLoop.end();
+            Recorder.endOldLoop();
             return Recorder.begin(kind);
         }
 

@@ -2,6 +2,7 @@ package mapreduce.harness.ltrace.weave;
 
 import static net.bytebuddy.matcher.ElementMatchers.isAbstract;
 import static net.bytebuddy.matcher.ElementMatchers.isBridge;
+import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
 import static net.bytebuddy.matcher.ElementMatchers.not;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
@@ -18,7 +19,7 @@ import net.bytebuddy.pool.TypePool;
  * One place in Hadoop's code.
  *
  * @param owner the class
- * @param method its method
+ * @param method its method, {@code <init>} for its constructor
  * @param arguments how many that one takes, which tells overloads apart
  * @param kind what its span is; 0: it records something else
  * @param advice what is put into the method, or {@code null}: a call in it is replaced
@@ -36,11 +37,13 @@ record Hook(
 
     // Our classes are described, not looked into by reflection: that would load Hadoop's classes.
     private static final String CALLS = "mapreduce.harness.ltrace.record.Calls";
+    private static final String CONSTRUCTOR = "<init>";
 
     /** Which methods of the owner this is about: one, or it is not the Hadoop that we know. */
     ElementMatcher.Junction<MethodDescription> matcher() {
-        return named(method)
-                .and(takesArguments(arguments))
+        ElementMatcher.Junction<MethodDescription> name =
+                method.equals(CONSTRUCTOR) ? isConstructor() : named(method);
+        return name.and(takesArguments(arguments))
                 .and(not(isAbstract()))
                 .and(not(isBridge()));
     }

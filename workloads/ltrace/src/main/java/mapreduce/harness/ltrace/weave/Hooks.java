@@ -8,14 +8,16 @@ import mapreduce.harness.ltrace.record.Kind;
 /** The table of hooks: where in Hadoop 3.5 each phase of a task begins and ends. */
 final class Hooks {
 
-    private static final String MAPRED = "org.apache.hadoop.mapred.";
+    private static final String HADOOP = "org.apache.hadoop.";
+    private static final String MAPRED = HADOOP + "mapred.";
     private static final String BUFFER = MAPRED + "MapTask$MapOutputBuffer";
-    private static final String REDUCE = "org.apache.hadoop.mapreduce.task.reduce.";
+    private static final String REDUCE = HADOOP + "mapreduce.task.reduce.";
     private static final String MERGES = REDUCE + "MergeManagerImpl";
 
     private final List<Hook> table = new ArrayList<>();
 
     private Hooks() {
+        process();
         task();
         map();
         oldMap();
@@ -30,8 +32,28 @@ final class Hooks {
         return Collections.unmodifiableList(new Hooks().table);
     }
 
+    /** What a task's JVM does before and after the task. */
+    private void process() {
+        String child = MAPRED + "YarnChild";
+        span(child, "main", 1, Kind.MAIN);
+        span(child, "configureTask", 4, Kind.CONFIGURE_TASK);
+        span(child, "configureLocalDirs", 2, Kind.LOCAL_FOLDERS);
+        span(child, "writeLocalJobFile", 2, Kind.JOB_FILE);
+        String calls = HADOOP + "ipc.WritableRpcEngine$Invoker";
+        hook(calls, "invoke", 3, Kind.GET_TASK, Advices.GetTask.class);
+        String configuration = HADOOP + "conf.Configuration";
+        hook(configuration, "loadResources", 5, Kind.CONFIGURATION, Advices.Wait.class);
+        span(HADOOP + "security.UserGroupInformation", "createLoginUser", 1, Kind.LOGIN);
+        span(HADOOP + "metrics2.lib.DefaultMetricsSystem", "initialize", 1, Kind.METRICS);
+        span(HADOOP + "metrics2.lib.DefaultMetricsSystem", "shutdown", 0, Kind.SHUT_DOWN);
+        span(HADOOP + "metrics2.source.JvmMetrics", "initSingleton", 2, Kind.METRICS);
+        String files = HADOOP + "fs.FileSystem";
+        hook(files, "createFileSystem", 2, Kind.FILE_SYSTEM, Advices.MakeFileSystem.class);
+        span(MAPRED + "TaskLog", "syncLogsShutdown", 1, Kind.SHUT_DOWN);
+    }
+
     private void task() {
-        span(MAPRED + "YarnChild", "main", 1, Kind.MAIN);
+        span(MAPRED + "Task", "initialize", 4, Kind.INITIALIZE);
         span(MAPRED + "MapTask", "run", 2, Kind.TASK);
         span(MAPRED + "ReduceTask", "run", 2, Kind.TASK);
         hook(MAPRED + "Task", "done", 2, Kind.DONE, Advices.Done.class);
@@ -41,7 +63,9 @@ final class Hooks {
     private void map() {
         span(MAPRED + "MapTask", "runNewMapper", 4, Kind.RUN_MAPPER);
         call(MAPRED + "MapTask", "runNewMapper", 4, "run", "runMapper");
+        span(MAPRED + "MapTask", "getSplitDetails", 2, Kind.SPLIT);
         String reader = MAPRED + "MapTask$NewTrackingRecordReader";
+        call(reader, "<init>", 4, "createRecordReader", "createReader");
         span(reader, "initialize", 2, Kind.READER_OPEN);
         hook(reader, "nextKeyValue", 0, 0, Advices.Read.class);
         span(reader, "close", 0, Kind.READER_CLOSE);
@@ -49,16 +73,19 @@ final class Hooks {
             hook(MAPRED + "MapTask$" + collector, "write", 2, 0, Advices.Call.class);
             span(MAPRED + "MapTask$" + collector, "close", 1, Kind.COLLECTOR_CLOSE);
         }
+        String direct = MAPRED + "MapTask$NewDirectOutputCollector";
+        call(direct, "<init>", 5, "getRecordWriter", "openWriter");
     }
 
     private void oldMap() {
         span(MAPRED + "MapTask", "runOldMapper", 4, Kind.RUN_MAPPER);
         call(MAPRED + "MapTask", "runOldMapper", 4, "run", "runMapRunner");
         String reader = MAPRED + "MapTask$TrackedRecordReader";
+        call(reader, "<init>", 3, "getRecordReader", "openOldReader");
         hook(reader, "next", 2, 0, Advices.Read.class);
         span(reader, "close", 0, Kind.READER_CLOSE);
         hook(MAPRED + "MapTask$OldOutputCollector", "collect", 2, 0, Advices.Call.class);
-        span(MAPRED + "MapTask$DirectMapOutputCollector", "init", 1, Kind.COLLECTOR_OPEN);
+        span(MAPRED + "MapTask$DirectMapOutputCollector", "init", 1, Kind.WRITER_OPEN);
         span(MAPRED + "MapTask$DirectMapOutputCollector", "close", 0, Kind.COLLECTOR_CLOSE);
     }
 
@@ -69,7 +96,7 @@ final class Hooks {
         hook(BUFFER, "spillSingleRecord", 3, Kind.SPILL_SINGLE, Advices.SpillSingle.class);
         hook(BUFFER, "mergeParts", 0, Kind.MERGE, Advices.Merge.class);
         call(BUFFER + "$Buffer", "write", 3, "await", "awaitRoom");
-        hook("org.apache.hadoop.util.QuickSort", "sort", 4, Kind.SORT, Advices.Sort.class);
+        hook(HADOOP + "util.QuickSort", "sort", 4, Kind.SORT, Advices.Sort.class);
         span(MAPRED + "Task$NewCombinerRunner", "combine", 2, Kind.COMBINE);
         span(MAPRED + "Task$OldCombinerRunner", "combine", 2, Kind.COMBINE);
     }
@@ -81,6 +108,7 @@ final class Hooks {
     }
 
     private void shuffle() {
+        span(REDUCE + "Shuffle", "init", 1, Kind.SHUFFLE_OPEN);
         span(REDUCE + "Shuffle", "run", 0, Kind.SHUFFLE);
         String events = REDUCE + "EventFetcher";
         hook(events, "getMapCompletionEvents", 0, Kind.EVENTS, Advices.Events.class);
@@ -99,13 +127,16 @@ final class Hooks {
 
     private void reduce() {
         span(MAPRED + "ReduceTask", "runNewReducer", 7, Kind.RUN_REDUCER);
-        hook(MAPRED + "ReduceTask", "runOldReducer", 7, Kind.RUN_REDUCER, Advices.Loop.class);
+        span(MAPRED + "ReduceTask", "runOldReducer", 7, Kind.RUN_REDUCER);
         call(MAPRED + "ReduceTask", "runNewReducer", 7, "run", "runReducer");
-        String context = "org.apache.hadoop.mapreduce.task.ReduceContextImpl";
+        String context = HADOOP + "mapreduce.task.ReduceContextImpl";
         hook(context, "nextKeyValue", 0, 0, Advices.ReduceRead.class);
         hook(context, "nextKey", 0, 0, Advices.NextGroup.class);
         String values = MAPRED + "ReduceTask$ReduceValuesIterator";
         hook(values, "next", 0, 0, Advices.OldReduceRead.class);
+        String writers = MAPRED + "ReduceTask$";
+        call(writers + "NewTrackingRecordWriter", "<init>", 2, "getRecordWriter", "openWriter");
+        call(writers + "OldTrackingRecordWriter", "<init>", 4, "getRecordWriter", "openOldWriter");
         for (String writer : List.of("NewTrackingRecordWriter", "OldTrackingRecordWriter")) {
             hook(MAPRED + "ReduceTask$" + writer, "write", 2, 0, Advices.Call.class);
             String owner = MAPRED + "ReduceTask$" + writer;
