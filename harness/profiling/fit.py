@@ -11,6 +11,8 @@ from harness.profiling.compression import compression_ratios, ratios_of
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import Ratios, statistics, tasks
 from harness.profiling.inside import inside_statistics
+from harness.profiling.jobs import profiled_jobs
+from harness.profiling.network import network_statistics
 from harness.profiling.observation import Observation
 from harness.profiling.overheads import overheads
 from harness.profiling.phases import PhaseRow, rows
@@ -52,7 +54,8 @@ def fit_profile(
         workload=workload,
         statistics=statistics(t for o, ratios in readable for t in tasks(o, ratios))
         | codecs
-        | inside_statistics(succeeded, speed),
+        | inside_statistics(succeeded, speed)
+        | network_statistics(succeeded, speed),
         costs=fit.costs,
         overheads=around,
         groups=fit.groups,
@@ -60,6 +63,7 @@ def fit_profile(
         ranges=ranges(succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(o.trial.id for o in succeeded)),
+        jobs=profiled_jobs(succeeded, speed),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from harness.records.prediction import JobConfig
 from harness.records.trial import Record
 
 
@@ -70,13 +71,39 @@ class FitDiagnostic(Record):
     median_residual: float
 
 
+class ProfiledJob(Record):
+    """
+    One job of a profiling trial: what it was asked, and its times at reference speed.
+
+    Sizes are stored bytes; slots those that were effective.  *map_task_s* and *reduce_task_s* are
+    the means of its tasks, `None` where it has none.  *map_slowdown_s* is by how much maps took
+    longer once reduces ran than those of the first wave, `None` where nothing tells (no reduce
+    before the last map started).
+    """
+
+    trial: str
+    cell: str
+    input_bytes: int
+    num_splits: int
+    num_nodes: int
+    map_slots: int
+    reduce_slots: int
+    configuration: JobConfig
+    job_s: float
+    map_task_s: float | None = None
+    reduce_task_s: float | None = None
+    map_slowdown_s: float | None = None
+    shuffle_bytes_total: float = 0.0
+
+
 class Profile(Record):
     """
     All that a model is given of a workload.
 
     *overheads* hold `task_overhead_s` and `job_overhead_s` of the scheduler.  *ranges* are the
     smallest and largest value profiled of each axis (`input_bytes` and job properties), so that a
-    scored cell can be marked inside, at the edge of, or outside them.
+    scored cell can be marked inside, at the edge of, or outside them.  *jobs* are the jobs of the
+    profiling trials (none in a profile of an older harness).
     """
 
     schema_version: Literal[1] = 1
@@ -89,4 +116,5 @@ class Profile(Record):
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
     speed: SpeedCorrection | None = None
     trials: tuple[str, ...] = ()
+    jobs: tuple[ProfiledJob, ...] = ()
     warnings: tuple[str, ...] = ()
