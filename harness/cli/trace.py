@@ -95,7 +95,9 @@ def show(
         )
     chosen = _chosen(job, recorded, task)
     if as_json:
-        print_json({"trial": trial_id, "job": job.job_id, "tasks": [_document(t) for t in chosen]})
+        states = {a.attempt_id: a.state for a in job.attempts}
+        tasks = [{**_document(t), "outcome": states.get(t.attempt_id)} for t in chosen]
+        print_json({"trial": trial_id, "job": job.job_id, "tasks": tasks})
         return
     _show(job, recorded, chosen[0], whole=task is None)
 

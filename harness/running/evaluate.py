@@ -262,18 +262,23 @@ class Evaluation:
 def job_inside(
     trace: JobTrace, told: Sequence[MapInside | ReduceInside], recorded: Iterable[TaskSpans]
 ) -> JobInside:
-    """Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory."""
-    attempts = {a.attempt_id: a for a in trace.attempts if a.state == "succeeded"}
+    """
+    Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory.
+
+    Attempts that failed or were killed are drawn, and count in no mean.
+    """
+    every = {a.attempt_id: a for a in trace.attempts}
+    attempts = {name: a for name, a in every.items() if a.state == "succeeded"}
     drawn, recordings = chosen(trace), dict[str, TaskSpans]()
     spans: list[MapInside | ReduceInside] = []
     parts = {}
     for task in recorded:
+        if task.attempt_id in drawn and task.attempt_id in every:
+            recordings[task.attempt_id] = task
         if (attempt := attempts.get(task.attempt_id)) is None:
             continue
         spans.append((map_inside if attempt.kind == "map" else reduce_inside)(task, attempt))
         parts[task.attempt_id] = task_parts(spans[-1], attempt, task)
-        if task.attempt_id in drawn:
-            recordings[task.attempt_id] = task
     logs = [t for t in told if t.attempt_id in attempts]
     for each in logs:
         parts.setdefault(each.attempt_id, task_parts(each, attempts[each.attempt_id]))

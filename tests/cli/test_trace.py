@@ -99,6 +99,7 @@ class TestShow:
 
         told = [(t["attempt_id"], t["sampled"], len(t["spans"])) for t in document["tasks"]]
         assert told == [(name_of("r"), ["output_s"], 1), (name_of("m"), ["output_s"], 1)]
+        assert {t["outcome"] for t in document["tasks"]} == {"succeeded"}
 
     @pytest.mark.parametrize(("name", "opener"), [("job.json", open), ("job.json.gz", gzip.open)])
     def test_writes_what_perfetto_opens(self, tmp_path, trial, name, opener):

@@ -24,6 +24,7 @@ from harness.reports.plots.phases import phase_bars, phase_means
 from harness.reports.plots.scatter import calibrations, predicted_and_measured
 from harness.reports.plots.timeline import assign_lanes, phases, timeline
 from harness.reports.plots.waterfall import waterfalls
+from harness.running.evaluate import job_inside
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +234,34 @@ class TestTimeline:
             "spill: sort", "spill: write", "spill: sort", "spill: write",
         ]  # fmt: skip
         assert "record loop" not in next(f.svg for f in figures if "timeline1-title" in f.svg)
+
+    @pytest.mark.parametrize("state", ["failed", "killed"])
+    def test_a_task_that_was_lost_shows_its_inside_and_its_state(
+        self, whole, traced, recorded, state
+    ):
+        """
+        Its parts as far as they were recorded, then what became of it; no mean counts it.
+        """
+        record, job = whole.timelines[0]
+        (gone,) = [a for a in job.attempts if a.state == "failed"]
+        gone = dataclasses.replace(gone, state=state)
+        others = tuple(a for a in job.attempts if a.attempt_id != gone.attempt_id)
+        job = dataclasses.replace(job, attempts=(*others, gone))
+        early = dataclasses.replace(gone, finish_s=gone.start_s + 0.6 * gone.duration_s)
+        inside = job_inside(job, [], [recorded(early)])
+        data = dataclasses.replace(
+            whole, timelines=[(record, job)], inside={record.trial.id: inside}
+        )
+        with drawing():
+            lanes = timeline(data, 0, record, job)
+            threads = task_tracks(0, job, "wordcount", inside)
+
+        own = re.findall(rf"<title>{gone.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", lanes.svg)
+        assert own[0] == f"{state} attempt after"
+        assert "record loop" in own
+        assert f"url(#timeline0-{state})" in lanes.svg
+        assert f"a map that {'was ' if state == 'killed' else ''}{state}: " in threads.svg
+        assert inside.parts == ()
 
     def test_a_large_job_stays_small(self, whole, traced, known):
         """

@@ -407,6 +407,19 @@ class TestInside:
         assert set(inside.recordings) == {attempt.attempt_id}
         assert all(d.count == 1 for d in inside.differences)
 
+    def test_attempts_that_were_lost_are_drawn_and_count_in_no_mean(self, stored):
+        """
+        A killed attempt's recording is kept to be shown; means are of those that succeeded.
+        """
+        e = evaluation(stored)
+        _, job = e.report_data().timelines[0]
+        first, *rest = job.attempts
+        job = replace(job, attempts=(replace(first, state="killed"), *rest))
+        inside = job_inside(job, [], [recorded(first)])
+
+        assert set(inside.recordings) == {first.attempt_id}
+        assert (inside.parts, list(inside.differences)) == ((), [])
+
     def test_is_nothing_where_nothing_was_traced(self, stored):
         """
         ``trace: off`` asks for no look inside, so no log is read.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from harness.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.records.trace import AttemptState, JobTrace, TaskAttempt, TaskKind
 
 # A job of more attempts than this shows its slots as the history tells, and a few tasks in detail.
 MOST_DETAILED = 150
 # Of a job that takes so many times as long as its tasks, their parts would be too small to be seen.
 _LONGEST_JOB = 30
+_LOST: dict[AttemptState, str] = {"failed": "failed", "killed": "was killed"}
 _KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 
 
@@ -29,6 +30,19 @@ def typical(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
             yield f"the slowest {kind}", ordered[-1]
 
 
+def lost(job: JobTrace) -> Iterator[tuple[str, list[TaskAttempt]]]:
+    """Of each kind the attempts that failed and those that were killed, the earliest first."""
+    for kind in _KINDS:
+        for state, text in _LOST.items():
+            mine = [a for a in job.attempts if (a.kind, a.state) == (kind, state)]
+            if mine:
+                yield f"a {kind} that {text}", sorted(mine, key=_by_start)
+
+
+def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
+    return attempt.start_s, attempt.attempt_id
+
+
 def detailed(job: JobTrace) -> bool:
     """Whether the timeline of *job* has room for the inside of every task, and could show it."""
     if not 0 < len(job.attempts) <= MOST_DETAILED:
@@ -38,7 +52,7 @@ def detailed(job: JobTrace) -> bool:
 
 def chosen(job: JobTrace) -> frozenset[str]:
     """Ids of the attempts whose inside is drawn."""
-    shown = {a.attempt_id for _, a in typical(job)}
     if detailed(job):
-        shown |= {a.attempt_id for a in job.attempts if a.state == "succeeded"}
-    return frozenset(shown)
+        return frozenset(a.attempt_id for a in job.attempts)
+    shown = [a for _, a in typical(job)] + [first for _, (first, *_) in lost(job)]
+    return frozenset(a.attempt_id for a in shown)

@@ -44,7 +44,11 @@ class Track(NamedTuple):
 def tracks(
     attempt: TaskAttempt, told: MapInside | ReduceInside | None, recording: TaskSpans | None
 ) -> list[Track]:
-    """Tracks of *attempt* from its *recording*, else from what its log *told*; else none."""
+    """
+    Tracks of *attempt* from its *recording*, else from what its log *told*; else none.
+
+    Those of an attempt that failed or was killed end with what was recorded last.
+    """
     if recording is not None and recording.spans:
         main = _map_main if attempt.kind == "map" else _reduce_main
         layers = [*_before(attempt, recording), *main(attempt, recording)]
@@ -161,7 +165,8 @@ def _around(
     end = max(s.finish_s for s in task.spans)
     yield Piece(task.spans[0].start_s, work.start_s if work else end, "init")
     if last is not None and not last.open:
-        yield Piece(last.finish_s, max(attempt.finish_s, last.finish_s), "end")
+        seen = attempt.finish_s if attempt.state == "succeeded" else end
+        yield Piece(last.finish_s, max(seen, last.finish_s), "end")
 
 
 def _spans(task: TaskSpans, parts: dict[str, str], thread: str = "") -> Iterator[Piece]:

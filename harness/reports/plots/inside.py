@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.data import JobInside
-from harness.reports.inside import Bar, bars, typical
+from harness.reports.inside import Bar, bars, lost, typical
 from harness.reports.inside.names import DRAWN, PARTS
 from harness.reports.inside.tables import parts_table, tracks_table
 from harness.reports.inside.tracks import Track, thinned, tracks
@@ -33,7 +33,7 @@ class _Shown(NamedTuple):
 def task_tracks(place: int, job: JobTrace, name: str, inside: JobInside) -> Figure | None:
     """What each thread of a typical and of the slowest task did; `None` where nothing tells."""
     shown = [_Shown(why, a, _tracks(a, inside)) for why, a in typical(job)]
-    shown = [s for s in shown if s.found]
+    shown = [s for s in (*shown, *_lost(job, inside)) if s.found]
     if not shown:
         return None
     heights = [0.62 + 0.27 * len(s.found) for s in shown]
@@ -46,6 +46,14 @@ def task_tracks(place: int, job: JobTrace, name: str, inside: JobInside) -> Figu
     seen = {p.part for s in shown for t in s.found for p in t.pieces}
     legend_of_parts(canvas, seen, DRAWN)
     return Figure(canvas.svg(), _tracks_caption(name, shown, inside), tracks_table(name, shown))
+
+
+def _lost(job: JobTrace, inside: JobInside) -> Iterator[_Shown]:
+    """The first of each kind that failed, and that was killed, and was recorded."""
+    for why, attempts in lost(job):
+        first = next((a for a in attempts if a.attempt_id in inside.recordings), None)
+        if first is not None:
+            yield _Shown(why, first, _tracks(first, inside))
 
 
 def _tracks(attempt: TaskAttempt, inside: JobInside) -> list[Track]:

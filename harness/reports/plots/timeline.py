@@ -42,6 +42,7 @@ _MOST_ROWS = 500
 _MOST_DRAWN = 2000
 _MOST_LANES = 100
 _STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
+_LEAST_LOST = 80  # this part of the axis says at least that an attempt failed
 _RESOLUTION_S = 0.05
 Lane = tuple[str, str, int]
 
@@ -84,7 +85,7 @@ def _inside(data: ReportData, record: TrialRecord, job: JobTrace) -> Inside:
     if known is None or not detailed(job):
         return {}
     found = {}
-    for a in job.succeeded("map") + job.succeeded("reduce"):
+    for a in job.attempts:
         name = a.attempt_id
         if main_first := tracks(a, known.told.get(name), known.recordings.get(name)):
             main, *others = main_first
@@ -122,6 +123,12 @@ def _pieces(
     canvas: Canvas, axes: Axes, row: int, a: TaskAttempt, job: JobTrace, *, inside: Inside
 ) -> None:
     main, beside = inside[a.attempt_id]
+    if a.state != "succeeded":
+        main, beside = _until(main, a.finish_s), _until(beside, a.finish_s)
+        begin = min(main[-1].end if main else a.start_s, a.finish_s - job.job_s / _LEAST_LOST)
+        _lost(
+            canvas, axes, row, a, (max(begin, a.start_s) - job.submit_s, a.finish_s - job.submit_s)
+        )
     for pieces, at, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
         for piece in thinned(pieces, job.job_s / _STEPS):
             span = piece.start - job.submit_s, piece.end - job.submit_s
@@ -130,12 +137,24 @@ def _pieces(
             canvas.tip(bar, f"{a.attempt_id} on {a.host}: {DRAWN[piece.part]} {length}")
 
 
+def _until(pieces: Sequence[Piece], end: float) -> list[Piece]:
+    """*pieces* as far as they come before *end*: a task may outlive what its master says of it."""
+    return [Piece(p.start, min(p.end, end), p.part) for p in pieces if p.start < end]
+
+
+def _lost(canvas: Canvas, axes: Axes, row: int, a: TaskAttempt, span: tuple[float, float]) -> None:
+    """What became of an attempt, from the end of what is known of it to its own."""
+    bar = phase_bar(axes, row, *span, a.state)
+    length = seconds(a.duration_s, _RESOLUTION_S)
+    canvas.tip(bar, f"{a.attempt_id} on {a.host}: {PHASE_NAMES[a.state]} after {length}")
+
+
 def _legend(canvas: Canvas, shown: Sequence[TaskAttempt], inside: Inside) -> None:
     if not inside:
         phase_legend(canvas, {name for a in shown for name, _, _ in phases(a)})
         return
     parts = {p.part for main, beside in inside.values() for p in (*main, *beside)}
-    left = [a for a in shown if a.attempt_id not in inside]
+    left = [a for a in shown if a.attempt_id not in inside or a.state != "succeeded"]
     legend_of_parts(canvas, parts, DRAWN, {name for a in left for name, _, _ in phases(a)})
 
 

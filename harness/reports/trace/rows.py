@@ -180,7 +180,8 @@ def _after(task: TaskSpans, attempt: TaskAttempt | None) -> list[Row]:
     end = max((s.finish_s for s in task.spans), default=task.opened_s)
     if attempt is None or attempt.finish_s <= end:
         return []
-    return [_piece("until the end was seen", end, attempt.finish_s)]
+    seen = "the end was seen" if attempt.state == "succeeded" else f"it was seen as {attempt.state}"
+    return [_piece(f"until {seen}", end, attempt.finish_s)]
 
 
 def _piece(name: str, start: float, end: float) -> Row:

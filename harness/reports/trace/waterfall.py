@@ -46,9 +46,7 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
     known = [(attempts[t.attempt_id], t) for t in tasks if t.attempt_id in attempts]
     known.sort(key=lambda pair: -pair[0].duration_s)
     table = [("attempt", "on", "took", "longest parts")]
-    table += [
-        (a.attempt_id, a.host, format_duration(a.duration_s), _longest(t, a)) for a, t in known
-    ]
+    table += [(a.attempt_id, a.host, _took(a), _longest(t, a)) for a, t in known]
     widths = [max(len(one_line(row[i])) for row in table) for i in range(3)]
     lines = [
         "  ".join([*(one_line(c).ljust(w) for c, w in zip(row, widths, strict=False)), row[3]])
@@ -61,8 +59,13 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
 def _title(task: TaskSpans, attempt: TaskAttempt | None) -> str:
     if attempt is None:
         return one_line(task.attempt_id)
-    took = format_duration(attempt.duration_s)
-    return one_line(f"{attempt.attempt_id}: {attempt.kind} on {attempt.host}, {took}")
+    return one_line(f"{attempt.attempt_id}: {attempt.kind} on {attempt.host}, {_took(attempt)}")
+
+
+def _took(attempt: TaskAttempt) -> str:
+    """How long it ran, and what became of it where it did not end well."""
+    state = "" if attempt.state == "succeeded" else f", {attempt.state}"
+    return format_duration(attempt.duration_s) + state
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -100,8 +103,9 @@ def _bar(row: Row, start: float, end: float, room: int) -> str:
             left, right = start + column * step, start + (column + 1) * step
             cover[column] += max(min(finish, right) - max(begin, left), step * 1e-3)
     marks = [_SHADES[min(4, int(4 * c / step + 0.999))] for c in cover]
-    if row.open and marks:
-        marks[-1] = ">"
+    if row.open and row.intervals:
+        end = max(finish for _, finish in row.intervals)
+        marks[min(max(math.ceil((end - start) / step - 1e-6) - 1, 0), room - 1)] = ">"
     return "".join(marks)
 
 

@@ -7,10 +7,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.parsing.ltrace import read_ltrace
 from harness.records.inside import MapInside, ReduceInside, SegmentInside, SpillInside
 from harness.records.trace import TaskAttempt
 from harness.reports.inside import chosen, typical
 from harness.reports.inside.tracks import Piece, paint, thinned, tracks
+from tests.hostile.recorded import recording
 
 LAYERS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 20), st.sampled_from("abc")), max_size=25
@@ -128,6 +130,34 @@ class TestRecorded:
 
         assert [p.part for p in main.pieces] == ["launch", "jvm", "init", "map_loop"]
 
+    def test_a_real_task_that_was_killed(self):
+        """
+        Spills up to the kill; what was under way ends at the last moment that the file tells of.
+        """
+        task = read_ltrace([recording("killed.ltrace.spans")], "ltrace.spans")
+        main_span, last = task.spans[0], max(s.finish_s for s in task.spans)
+        attempt = dataclasses.replace(
+            MAP, state="killed", start_s=main_span.start_s - 1, finish_s=last + 2
+        )
+        main, spills = tracks(attempt, None, task)
+
+        assert (task.state, main_span.open) == ("open", True)
+        assert [p.part for p in main.pieces[:4]] == ["launch", "jvm", "init", "map_loop"]
+        assert {p.part for p in main.pieces[4:]} <= {"map_loop", "blocked"}
+        assert {p.part for p in spills.pieces} == {"spill_sort", "spill_combine", "spill_write"}
+        assert max(p.end for t in (main, spills) for p in t.pieces) == last
+
+    def test_a_failed_task_ends_with_its_recording(self, traced, recorded):
+        """
+        What its master took to hear of the failure is no part of the task.
+        """
+        (attempt, *_) = traced().succeeded("map")
+        task = recorded(attempt)
+        failed = dataclasses.replace(attempt, state="failed", finish_s=attempt.finish_s + 9)
+        main, *_ = tracks(failed, None, task)
+
+        assert main.pieces[-1].end == max(s.finish_s for s in task.spans)
+
 
 class TestTold:
     def test_logs_of_a_map(self):
@@ -181,5 +211,5 @@ class TestChoice:
         """
         Each task of a small one, of a large one those that stand in detail.
         """
-        assert len(chosen(traced(maps=8, reduces=3))) == 11
-        assert len(chosen(traced(maps=200, reduces=3))) == 4
+        assert len(chosen(traced(maps=8, reduces=3))) == 12
+        assert len(chosen(traced(maps=200, reduces=3))) == 5

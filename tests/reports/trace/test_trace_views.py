@@ -1,5 +1,6 @@
 """Waterfalls and Chrome's trace events of recordings made by hand."""
 
+import dataclasses
 import json
 
 from harness.records.spans import RecordLoop, Span, TaskSpans
@@ -103,6 +104,22 @@ class TestWaterfall:
             "recording was given up: no space on the disk",
             "3 spans found no room in the file",
         ]
+
+    def test_a_killed_attempt_says_so_and_how_far_it_came(self):
+        """
+        What was under way is marked where the recording ends, not where the end was seen.
+        """
+        spans = span("main", 100, 5, open=True), span("map_loop", 101, 4, 0, open=True)
+        killed = dataclasses.replace(MAP, state="killed", finish_s=108.0)
+        drawn = render_task(recording(*spans, state="open"), killed, width=110)
+        lines = drawn.splitlines()
+        loop = next(line for line in lines if line.startswith("    map loop"))
+        seen = next(line for line in lines if "until it was seen as killed" in line)
+
+        assert lines[0] == f"{NAME}: map on worker1, 10.0 s, killed"
+        first = next(n for n, c in enumerate(seen) if c in "\u2591\u2592\u2593\u2588")
+        assert first - loop.index(">") in (0, 1)
+        assert "10.0 s, killed" in render_tasks(job(killed), [recording(*spans, state="open")])
 
     def test_text_of_a_workload_stays_in_its_line(self):
         """
