@@ -26,6 +26,17 @@ FLOW = {
     "reduce_bytes_selectivity": 0.96,
     "reduce_records_selectivity": 1.0,
 }
+# What the net of GPU jobs asks of its test job, and rates that are as good as the costs are low.
+TEST_JOB = {
+    "test_input_bytes": 512.0 * MIB, "test_num_maps": 4.0, "gpu_block_bytes": 8.0 * MIB,
+    "load_s": 3.0, "map_s": 4.0, "map_gpu_s": 20.0, "reduce_s": 5.0, "test_map_bytes": 256.0 * MIB,
+    "test_map_output_bytes": 256.0 * MIB, "test_reduce_bytes": 64.0 * MIB,
+    "test_map_spilled_records": 1e6,
+}  # fmt: skip
+RATES = (
+    "disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps", "network_bps",
+    "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps",
+)  # fmt: skip
 costs = st.floats(1e-10, 1e-6)
 pytestmark = pytest.mark.parametrize("name", MODELS)
 
@@ -43,7 +54,11 @@ def profile_of(cost=1e-8, without=()):
     """
     return Profile(
         workload="w",
-        statistics={n: stat(v) for n, v in FLOW.items() if n not in without},
+        statistics={
+            n: stat(v)
+            for n, v in {**FLOW, **TEST_JOB, **dict.fromkeys(RATES, 1 / cost)}.items()
+            if n not in without
+        },
         costs={n: stat(cost) for n in COSTS if n not in without},
         overheads={"task_overhead_s": stat(0.7), "job_overhead_s": stat(5.0)},
     )
@@ -178,5 +193,5 @@ def test_names_every_statistic_that_it_requires(name, question):
             MODELS[name].predict(profile_of(without={missing}), *question)
         assert refused.value.names == (missing,)
 
-    others = {*FLOW, *COSTS} - required
+    others = {*FLOW, *TEST_JOB, *RATES, *COSTS} - required
     assert MODELS[name].predict(profile_of(without=others), *question).job_s > 0

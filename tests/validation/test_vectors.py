@@ -17,6 +17,8 @@ IMPLEMENTED = [
     "mrtuner_ptc_physical",
     "prophet_accuracy_indicator",
     "scheduler",
+    "spn_gc_net",
+    "spn_gc_phases",
     "vet_buckets",
     "vet_jobs",
     "vet_tail",
