@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("harness.cli.trace", "Show what happened inside the tasks of a trial."),
     "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
     "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
+    "papers": ("harness.cli.papers", "Compute the papers' own tables anew; judge their claims."),
     "list": ("harness.cli.list", "List workloads, models, providers, metrics or reports."),
 }
 
