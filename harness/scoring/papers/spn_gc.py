@@ -83,6 +83,12 @@ def equations() -> dict[str, str]:
     return {cells["symbol"]: cells["equations"] for cells in printed("spn_gc_symbols")}
 
 
+@cache
+def spellings() -> dict[str, str]:
+    """Symbol -> how other equations spell it, or what they call it; '' for most."""
+    return {cells["symbol"]: cells["also_printed_as"] for cells in printed("spn_gc_symbols")}
+
+
 def untabled() -> list[str]:
     """Symbols of the equations that neither Table I nor Table II has."""
     tabled = {s.symbol for s in settings()} | {symbol for _, symbol in notations()}
@@ -164,7 +170,8 @@ def _table2() -> PaperTable:
 
 def _symbols() -> PaperTable:
     rows = tuple(
-        (symbol, _numbers(symbol), f"{_KNOWN.get(symbol, '')} ST2".strip()) for symbol in untabled()
+        (symbol, spellings()[symbol], _numbers(symbol), f"{_KNOWN.get(symbol, '')} ST2".strip())
+        for symbol in untabled()
     )
     used = sorted({mark for row in rows for mark in row[-1].split()})
     return PaperTable(
@@ -173,6 +180,7 @@ def _symbols() -> PaperTable:
         title="SPN-GC, equations (5)-(14): symbols that stand in neither table",
         columns=(
             Column("symbol", "symbol"),
+            Column("also_printed_as", "also as"),
             Column("equations", "equations"),
             Column("slip", "slip"),
         ),
