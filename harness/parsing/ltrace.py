@@ -135,8 +135,8 @@ def _slots(chunk: bytes, source: str) -> Iterator[tuple[_Raw, str, tuple[int, ..
     for at in range(0, whole, SLOT):
         kind = int.from_bytes(chunk[at : at + 4], "little", signed=True)
         if kind == _TEXT and held:
-            size = int.from_bytes(chunk[at + 4 : at + 8], "little")
-            held = (held[0], held[1] + _text(chunk[at + 8 : at + 8 + min(size, 40)]), held[2])
+            text = chunk[at + 8 : at + SLOT].rstrip(b"\0")
+            held = (held[0], held[1] + _text(text), held[2])
         elif kind == _NUMBERS and held:
             held = (held[0], held[1], held[2] or _LONGS.unpack_from(chunk, at)[2:])
         elif kind > 0:

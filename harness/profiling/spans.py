@@ -142,7 +142,7 @@ def segments(task: TaskSpans) -> Iterable[SegmentInside]:
         sent, raw, disk = span.details[:3] if len(span.details) > 2 else untold
         yield SegmentInside(
             map_attempt=span.text,
-            host=task.spans[visit].text if visit >= 0 else "",
+            host=_host(task.spans[visit].text) if visit >= 0 else "",
             sent_bytes=sent,
             raw_bytes=raw,
             to="disk" if disk else "memory",
@@ -151,6 +151,11 @@ def segments(task: TaskSpans) -> Iterable[SegmentInside]:
             # A visit connects once, for all that it brings.
             connect_s=connects.pop(visit, 0.0),
         )
+
+
+def _host(address: str) -> str:
+    """Without its port."""
+    return address.rpartition(":")[0] or address
 
 
 def _around(task: TaskSpans, place: int, name: str) -> int:

@@ -1,8 +1,9 @@
 """
 The tracer's self-test: small jobs on a real cluster, whose recordings are held against the truth.
 
-Three jobs: a word count whose combiner runs in several spills, a sort, and one that sleeps for
-known times in each of its phases and loses its first attempt to SIGKILL on the way.
+Five jobs: a word count whose combiner runs in several spills, a sort, one that sleeps for known
+times in each of its phases and loses its first attempt to SIGKILL on the way, one with a record
+that the sort buffer cannot hold, and one that is not traced though its code reports spans.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from harness.running.selftest_checks import (
     Check,
     Observed,
     check_killed,
+    check_large,
     check_output,
     check_sleeps,
+    check_untraced,
     checks,
 )
 from harness.running.talk import Talk
@@ -68,6 +71,7 @@ _SLEEPS = {
     "sleep.records": str(_RECORDS),
     "sleep.read": "20",
     "sleep.map": "50",
+    "sleep.work": "500",
     "sleep.outputs": "1",
     "sleep.bytes": "25000",
     "sleep.keys": "16",
@@ -77,6 +81,17 @@ _SLEEPS = {
     "mapreduce.task.io.sort.mb": "1",
     "mapreduce.job.reduces": "1",
 }
+# A record that the buffer cannot hold, between others that it can.
+_LARGE = {
+    "sleep.records": "3",
+    "sleep.outputs": "20",
+    "sleep.bytes": "25000",
+    "sleep.large": "2000000",
+    "mapreduce.task.io.sort.mb": "1",
+    "mapreduce.job.reduces": "1",
+}
+_SLEEP_JOB = JobCommand(SLEEP, (f"{_OUTPUT}/sleep",))
+_UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "0"}
 
 
 @contextmanager
@@ -113,7 +128,7 @@ def selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
 
 
 def _checked(bench: JobBench, talk: Talk) -> Iterator[Check]:
-    jobs = (_word_count, _sort, _sleep)
+    jobs = (_word_count, _sort, _sleep, _large, _untraced)
     for number, job in enumerate(jobs):
         talk.step(number, len(jobs), None, "")
         yield from job(bench)
@@ -136,11 +151,21 @@ def _sort(bench: JobBench) -> Iterator[Check]:
 
 
 def _sleep(bench: JobBench) -> Iterator[Check]:
-    job = bench.traced("sleep", JobCommand(SLEEP, (f"{_OUTPUT}/sleep",)), _SLEEPS, [JOBS_JAR])
+    job = bench.traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
     yield from checks(job)
     yield from check_sleeps(job)
     yield check_killed(job, _KILLED + 1)
     yield check_output(job, _MAPS * _RECORDS)
+
+
+def _large(bench: JobBench) -> Iterator[Check]:
+    job = bench.traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
+    yield from checks(job)
+    yield check_large(job)
+
+
+def _untraced(bench: JobBench) -> Iterator[Check]:
+    yield check_untraced(bench.observed("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))
 
 
 @dataclass

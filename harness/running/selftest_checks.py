@@ -8,7 +8,7 @@ history, its counters and its logs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.profiling.spans import covered, segments
@@ -19,6 +19,7 @@ from harness.records.trace import JobTrace, TaskAttempt
 LEAST_GAP_S, GAP_SHARE = 0.05, 0.01
 SLEEP_SHARE = 0.02
 _SLEPT = "Sleep$Slept."
+WORK = "pretended work"  # what the job Sleep calls its span
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Observed(NamedTuple):
     logs: Mapping[str, TaskLog]
 
     @property
+    def reduces(self) -> bool:
+        """Whether its maps sort their output, for reduces."""
+        return self.trace.num_reduces > 0
+
+    @property
     def succeeded(self) -> list[TaskAttempt]:
         """Its successful attempts."""
         return [*self.trace.succeeded("map"), *self.trace.succeeded("reduce")]
@@ -50,8 +56,11 @@ def checks(job: Observed) -> Iterator[Check]:
     """Yield the checks that every traced job must pass."""
     yield check_whole(job)
     yield check_cover(job)
+    yield check_parts(job)
     yield from check_counts(job)
-    yield check_spills(job)
+    if job.reduces:
+        yield check_spills(job)
+        yield check_origins(job)
 
 
 def check_whole(job: Observed) -> Check:
@@ -97,6 +106,33 @@ def uncovered_s(task: TaskSpans, attempt: TaskAttempt) -> float:
     return attempt.duration_s - covered(pieces, whole) + overlap
 
 
+_PROCESS = {"main", "configuration", "metrics", "login", "get_task", "configure_task", "shut_down"}
+_PROCESS |= {"local_folders", "job_file", "file_system", "task", "initialize", "done"}
+_MAP = _PROCESS | {"run_mapper", "split", "reader_open", "map_loop", "reader_close"}
+_SORTING = _MAP | {"collector_open", "flush", "merge"}
+_DIRECT = _MAP | {"writer_open", "collector_close", "commit"}
+_REDUCE = _PROCESS | {"shuffle_open", "shuffle", "events", "visit", "connect", "segment"}
+_REDUCE |= {"close_merges", "final_merge", "run_reducer", "writer_open", "reduce_loop"}
+_REDUCE |= {"writer_close", "commit"}
+
+
+def check_parts(job: Observed) -> Check:
+    """Every part that a task of its kind has is there, whatever the interface of its job."""
+    parts = {"map": _SORTING if job.reduces else _DIRECT, "reduce": _REDUCE}
+    lacking = {a.attempt_id: parts[a.kind] - {s.name for s in t.spans} for t, a in _pairs(job)}
+    bad = [f"{', '.join(sorted(lacks))} in {a}" for a, lacks in lacking.items() if lacks]
+    wanted = " and ".join(
+        f"{len(parts[k])} of a {k}" for k in sorted({a.kind for _, a in _pairs(job)})
+    )
+    found = f"{len(lacking) - len(bad)} attempts have all{_of(bad)}"
+    return Check(job.name, "parts", wanted, found, bool(lacking) and not bad)
+
+
+def _sorted(task: TaskSpans) -> int:
+    """Records that were sorted, and those too large for the buffer, which need not be."""
+    return sum(s.amount for s in task.named("sort", "spill_single"))
+
+
 def _written(task: TaskSpans) -> int:
     """Bytes of a map's output: of its merge, or of its only spill, which is not merged."""
     merged = sum(s.details[1] for s in task.named("merge") if s.details)
@@ -108,7 +144,7 @@ _COUNTS: dict[str, list[tuple[str, str, _Count]]] = {
     "map": [
         ("records read", "MAP_INPUT_RECORDS", lambda t: t.loop.records),
         ("collect calls", "MAP_OUTPUT_RECORDS", lambda t: t.loop.outputs),
-        ("records sorted", "MAP_OUTPUT_RECORDS", lambda t: sum(s.amount for s in t.named("sort"))),
+        ("records sorted", "MAP_OUTPUT_RECORDS", _sorted),
         ("bytes of outputs", "MAP_OUTPUT_MATERIALIZED_BYTES", _written),
     ],
     "reduce": [
@@ -122,11 +158,12 @@ _COUNTS: dict[str, list[tuple[str, str, _Count]]] = {
 
 def check_counts(job: Observed) -> Iterator[Check]:
     """Yield one check for each count of spans that Hadoop counts, too; equal in every attempt."""
-    for kind, counts in _COUNTS.items():
+    told = _COUNTS if job.reduces else {"map": _COUNTS["map"][:2]}
+    for kind, counts in told.items():
         pairs = [(t, a) for t, a in _pairs(job) if a.kind == kind]
         for name, counter, count in counts:
-            told = [(a.counters.get(f"TaskCounter.{counter}", 0), count(t), a) for t, a in pairs]
-            yield _equal(job.name, f"{kind}: {name}", f"{counter} ", told)
+            both = [(a.counters.get(f"TaskCounter.{counter}", 0), count(t), a) for t, a in pairs]
+            yield _equal(job.name, f"{kind}: {name}", f"{counter} ", both)
 
 
 def check_spills(job: Observed) -> Check:
@@ -137,6 +174,43 @@ def check_spills(job: Observed) -> Check:
         if a.kind == "map" and a.attempt_id in job.logs
     ]
     return _equal(job.name, "map: spills", "'Finished spill' in logs ", told)
+
+
+def check_origins(job: Observed) -> Check:
+    """Every copied segment names its map and the host that it came from."""
+    hosts = {a.attempt_id: a.host for a in job.trace.succeeded("map")}
+    copied = [s for t, a in _pairs(job) if a.kind == "reduce" for s in segments(t)]
+    bad = [
+        f"{s.map_attempt or 'no map'} of {s.host or 'no host'}"
+        for s in copied
+        if s.map_attempt not in hosts or s.host != hosts[s.map_attempt]
+    ]
+    found = f"{len(copied) - len(bad)}{_of(bad)}"
+    wanted = f"{len(copied)} of {len(hosts)} maps, by host"
+    return Check(job.name, "reduce: origins of segments", wanted, found, bool(copied) and not bad)
+
+
+def check_large(job: Observed) -> Check:
+    """As many spills of one record as lines in the logs that tell of one too large."""
+    told = [
+        (job.logs[a.attempt_id].large_records, len(t.named("spill_single")), a)
+        for t, a in _pairs(job)
+        if a.kind == "map" and a.attempt_id in job.logs
+    ]
+    check = _equal(job.name, "map: spills of one record", "'Record too large' in logs ", told)
+    return replace(check, ok=check.ok and any(found for _, found, _ in told))
+
+
+def check_untraced(job: Observed) -> Check:
+    """A job whose code reports spans runs as well where nothing records them."""
+    found = f"{job.trace.state}, {len(job.tasks)} recordings"
+    return Check(
+        job.name,
+        "reports spans, recorder off",
+        "SUCCEEDED, 0 recordings",
+        found,
+        job.trace.state == "SUCCEEDED" and not job.tasks,
+    )
 
 
 def _equal(job: str, name: str, what: str, told: list[tuple[int, int, TaskAttempt]]) -> Check:
@@ -170,6 +244,7 @@ def check_sleeps(job: Observed) -> Iterator[Check]:
 _SLEEPS: list[tuple[str, str, str, Callable[[TaskSpans], float]]] = [
     ("map", "reader", "READ_NS", lambda t: t.loop.read_s),
     ("map", "map function", "MAP_NS", lambda t: t.loop.function_s + t.loop.spilling_s),
+    ("map", "span of its own", "WORK_NS", lambda t: sum(s.wall_s for s in t.named(WORK))),
     ("map", "combiner", "COMBINE_NS", lambda t: sum(s.wall_s for s in t.named("combine"))),
     ("reduce", "reduce function", "REDUCE_NS", lambda t: t.loop.function_s),
 ]

@@ -27,8 +27,8 @@ def span(kind, start, end, cpu=(0, 0), amount=0):
 
 
 def text(value):
-    """A slot that holds text."""
-    return struct.pack("<ii40s", -1, len(value), value)
+    """A slot that holds text, which ends with it or with the first zero."""
+    return struct.pack("<ii40s", -1, 0, value)
 
 
 def numbers(*values):

@@ -97,7 +97,7 @@ class TestReduce:
         inside = reduce_inside(
             task(
                 span("shuffle", 100, 5),
-                span("visit", 101, 3, thread="fetcher#1", text="worker2"),
+                span("visit", 101, 3, thread="fetcher#1", text="worker2:13562"),
                 span("connect", 101, 0.5, 1, thread="fetcher#1"),
                 span(
                     "segment", 102, 1, 1, thread="fetcher#1", text="m0", details=(10, 30, 0, 0, 0)

@@ -12,20 +12,34 @@ from harness.running.selftest_checks import (
     check_counts,
     check_cover,
     check_killed,
+    check_large,
+    check_origins,
     check_output,
+    check_parts,
     check_sleeps,
     check_spills,
+    check_untraced,
     check_whole,
     checks,
 )
 
 MAP, REDUCE = "attempt_1_0001_m_000000_0", "attempt_1_0001_r_000000_0"
+PROCESS = (
+    "configuration", "metrics", "login", "get_task", "configure_task", "local_folders", "job_file",
+    "file_system", "task", "initialize", "done", "shut_down",
+)  # fmt: skip
+MAP_PARTS = ("run_mapper", "split", "reader_open", "reader_close", "collector_open", "flush")
+REDUCE_PARTS = (
+    "shuffle_open", "shuffle", "events", "connect", "close_merges", "final_merge", "run_reducer",
+    "writer_open", "reduce_loop", "writer_close", "commit",
+)  # fmt: skip
 MAP_COUNTS = {
     "TaskCounter.MAP_INPUT_RECORDS": 7,
     "TaskCounter.MAP_OUTPUT_RECORDS": 70,
     "TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES": 900,
     "Sleep$Slept.READ_NS": 1_000_000_000,
     "Sleep$Slept.MAP_NS": 2_000_000_000,
+    "Sleep$Slept.WORK_NS": 700_000_000,
     "Sleep$Slept.COMBINE_NS": 500_000_000,
 }
 REDUCE_COUNTS = {
@@ -62,6 +76,8 @@ def map_spans(**changes):
         span("merge_pass", 107.0, 0.5, 8),
         span("write_file", 107.1, 0.4, 9, amount=100),
         span("write_file", 107.6, 0.4, 8, amount=900),
+        span("pretended work", 102.0, 0.7, 1),
+        *(span(name, 100.0, 0.0) for name in (*PROCESS, *MAP_PARTS)),
     )
     whole = TaskSpans(MAP, "closed", 100.0, 99.5, 0.004, 0, 5, loop(7, 70, 1.0, 1.5, 0.5), spans)
     return replace(whole, **changes)
@@ -71,8 +87,9 @@ def reduce_spans(**changes):
     """A reduce of one segment."""
     spans = (
         span("main", 110.0, 9.0, -1),
-        span("visit", 111.0, 1.0, -1, "fetcher#1", text="worker1"),
+        span("visit", 111.0, 1.0, -1, "fetcher#1", text="w:13562"),
         span("segment", 111.0, 1.0, 1, "fetcher#1", text=MAP, details=(900, 1000, 0)),
+        *(span(name, 110.0, 0.0) for name in (*PROCESS, *REDUCE_PARTS)),
     )
     whole = TaskSpans(REDUCE, "closed", 110.0, 109.5, 0.0, 0, 5, loop(60, 6, 1.0, 3.0), spans)
     return replace(whole, **changes)
@@ -285,3 +302,65 @@ def test_the_job_of_a_killed_attempt(state, records, ok):
     It is done, and has read all there was.
     """
     assert check_output(job(state=state, MAP_INPUT_RECORDS=records), 200).ok is ok
+
+
+def without(task, name):
+    """A task that lacks the spans of one name."""
+    return replace(task, spans=tuple(s for s in task.spans if s.name != name))
+
+
+def test_a_part_that_no_hook_has_seen():
+    """
+    A part without a span is named, with its attempt.
+    """
+    check = check_parts(job((without(map_spans(), "get_task"), reduce_spans())))
+
+    assert (check.ok, check.found) == (False, f"1 attempts have all; wrong: get_task in {MAP}")
+
+
+def test_a_segment_without_its_map():
+    """
+    What a segment came from is no map of the job's, or another host than that map ran on.
+    """
+    anonymous = tuple(s._replace(text="") for s in reduce_spans().spans)
+    check = check_origins(job((map_spans(), reduce_spans(spans=anonymous))))
+
+    assert (check.ok, check.found) == (False, "0; wrong: no map of no host")
+
+
+def test_a_record_too_large():
+    """
+    Its spill has a span of its own, as many as the log tells of; none at all proves nothing.
+    """
+    extra = (*map_spans().spans, span("spill_single", 108.0, 0.1, amount=1))
+    large = job((map_spans(spans=extra), reduce_spans()))
+    told = large._replace(logs={MAP: replace(large.logs[MAP], large_records=1)})
+
+    assert [check_large(j).ok for j in (told, large, job())] == [True, False, False]
+
+
+def test_an_untraced_job():
+    """
+    It succeeds, and nothing is recorded.
+    """
+    untraced = job(())
+
+    assert [check_untraced(j).ok for j in (untraced, job())] == [True, False]
+
+
+def test_a_job_without_reduces():
+    """
+    Nothing is sorted, spilled or copied; outputs are opened, closed and committed.
+    """
+    direct = ("writer_open", "collector_close", "commit")
+    spans = (*map_spans().spans, *(span(name, 100.0, 0.0) for name in direct))
+    whole = job((map_spans(spans=spans),), (attempt(MAP, "map", 99.0, MAP_COUNTS),))
+    only = whole._replace(trace=replace(whole.trace, num_reduces=0))
+
+    assert [(check.name, check.ok) for check in checks(only)] == [
+        ("recordings", True),
+        ("main thread covers each attempt", True),
+        ("parts", True),
+        ("map: records read", True),
+        ("map: collect calls", True),
+    ]

@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import mapreduce.harness.ltrace.record.Trace;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.conf.Configured;
 import org.apache.hadoop.fs.Path;
@@ -33,17 +34,24 @@ import org.apache.hadoop.util.ToolRunner;
  * <p>Properties, durations in milliseconds with fractions: {@code sleep.maps}, {@code sleep.records} of each map,
  * {@code sleep.read} per record read, {@code sleep.map} per call of the map function, {@code sleep.outputs} records
  * of {@code sleep.bytes} bytes emitted by each call under {@code sleep.keys} keys, {@code sleep.combine} and
- * {@code sleep.reduce} per call. What was really slept stands in the counters of {@link Slept}. The first attempt of
- * the first map kills itself in its record number {@code sleep.kill}, counted from 0.
+ * {@code sleep.reduce} per call. In its first record each map sleeps {@code sleep.work} within a span of its own, and
+ * emits a record of {@code sleep.large} bytes. What was really slept stands in the counters of {@link Slept}. The first
+ * attempt of the first map kills itself in its record number {@code sleep.kill}, counted from 0, or runs out of memory
+ * in number {@code sleep.hoard}.
  */
 public final class Sleep extends Configured implements Tool {
   /** Nanoseconds slept in each phase, measured where it was slept. */
   public enum Slept {
     READ_NS,
     MAP_NS,
+    /** Slept in the span {@link #WORK}; a part of {@link #MAP_NS}. */
+    WORK_NS,
     COMBINE_NS,
     REDUCE_NS
   }
+
+  /** Name of the span that a map reports. */
+  static final String WORK = "pretended work";
 
   public static void main(String[] arguments) throws Exception {
     System.exit(ToolRunner.run(new Sleep(), arguments));
@@ -74,9 +82,9 @@ public final class Sleep extends Configured implements Tool {
   private static final class Pause {
     private final long millis;
     private final int nanos;
-    private final Counter slept;
+    private final Counter[] slept;
 
-    Pause(Configuration conf, String property, Counter slept) {
+    Pause(Configuration conf, String property, Counter... slept) {
       double asked = conf.getDouble(property, 0);
       this.millis = (long) asked;
       this.nanos = (int) ((asked - millis) * 1e6);
@@ -89,7 +97,10 @@ public final class Sleep extends Configured implements Tool {
       }
       long began = System.nanoTime();
       Thread.sleep(millis, nanos);
-      slept.increment(System.nanoTime() - began);
+      long took = System.nanoTime() - began;
+      for (Counter counter : slept) {
+        counter.increment(took);
+      }
     }
   }
 
@@ -177,9 +188,12 @@ public final class Sleep extends Configured implements Tool {
     private final IntWritable key = new IntWritable();
     private BytesWritable value;
     private Pause pause;
+    private Pause work;
     private int outputs;
     private int keys;
+    private int large;
     private int kill;
+    private int hoard;
 
     @Override
     protected void setup(Context context) {
@@ -190,7 +204,11 @@ public final class Sleep extends Configured implements Tool {
       TaskAttemptID me = context.getTaskAttemptID();
       boolean first = me.getId() == 0 && me.getTaskID().getId() == 0;
       kill = first ? conf.getInt("sleep.kill", -1) : -1;
-      pause = new Pause(conf, "sleep.map", context.getCounter(Slept.MAP_NS));
+      hoard = first ? conf.getInt("sleep.hoard", -1) : -1;
+      large = conf.getInt("sleep.large", 0);
+      Counter slept = context.getCounter(Slept.MAP_NS);
+      pause = new Pause(conf, "sleep.map", slept);
+      work = new Pause(conf, "sleep.work", slept, context.getCounter(Slept.WORK_NS));
     }
 
     @Override
@@ -200,9 +218,35 @@ public final class Sleep extends Configured implements Tool {
       if (number.get() == kill) {
         new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start().waitFor();
       }
+      if (number.get() == hoard) {
+        hoard();
+      }
+      if (number.get() == 0) {
+        first(context);
+      }
       for (int i = 0; i < outputs; i++) {
         key.set((number.get() * outputs + i) % keys);
         context.write(key, value);
+      }
+    }
+
+    private void first(Context context) throws IOException, InterruptedException {
+      long span = Trace.begin(WORK);
+      try {
+        work.take();
+      } finally {
+        Trace.end(span, large);
+      }
+      if (large > 0) {
+        key.set(0);
+        context.write(key, new BytesWritable(new byte[large]));
+      }
+    }
+
+    private static void hoard() {
+      List<byte[]> hoarded = new ArrayList<>();
+      for (; ; ) {
+        hoarded.add(new byte[1 << 20]);
       }
     }
   }
