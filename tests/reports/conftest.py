@@ -6,6 +6,7 @@ import dataclasses
 
 from random import Random
 from statistics import correlation, fmean, linear_regression, stdev
+from unittest.mock import patch
 
 import pytest
 
@@ -31,6 +32,7 @@ from harness.records.trial import (
     WorkloadSpec,
     trial_id,
 )
+from harness.reports import html
 from harness.reports.data import ReportData
 from harness.running.evaluate import job_inside
 from harness.scoring.decomposition import decompose
@@ -579,6 +581,19 @@ def build(repeat=3, **changes):
 def whole():
     """The whole made-up run."""
     return build()
+
+
+@pytest.fixture(scope="session")
+def rendered(whole):
+    """The HTML report of the whole run and every figure in it, drawn once for all tests."""
+    sections = []
+
+    def kept(section):
+        return lambda data: sections.append(section(data)) or sections[-1]
+
+    with patch.object(html, "_SECTIONS", tuple(map(kept, html._SECTIONS))):
+        text = html.render_html(whole)
+    return text, [figure for s in sections for figure in (*s.panels, *s.figures)]
 
 
 @pytest.fixture
