@@ -6,8 +6,8 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
@@ -21,7 +21,6 @@ from harness.parsing.container_log import spills_of
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
-from harness.profiling.inside import MAP, REDUCE, compare
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import Experiment
@@ -30,14 +29,13 @@ from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
-from harness.records.spans import TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import JobTrace
 from harness.records.trial import Cell, Trial, TrialRecord
 from harness.reports import REPORTS
-from harness.reports.data import Difference, JobInside, ReportData
-from harness.reports.inside import chosen, task_parts
+from harness.reports.data import JobInside, ReportData
 from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
+from harness.running.job_inside import job_inside
 from harness.running.probe import rate
 from harness.scoring import score
 from harness.scoring.measured import measured
@@ -257,49 +255,6 @@ class Evaluation:
         times = {r.trial.id: self._trace(r).job_s for r in same}
         middle = median(times.values())
         return min(same, key=lambda r: abs(times[r.trial.id] - middle))
-
-
-def job_inside(
-    trace: JobTrace, told: Sequence[MapInside | ReduceInside], recorded: Iterable[TaskSpans]
-) -> JobInside:
-    """
-    Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory.
-
-    Attempts that failed or were killed are drawn, and count in no mean.
-    """
-    every = {a.attempt_id: a for a in trace.attempts}
-    attempts = {name: a for name, a in every.items() if a.state == "succeeded"}
-    drawn, recordings = chosen(trace), dict[str, TaskSpans]()
-    spans: list[MapInside | ReduceInside] = []
-    parts = {}
-    for task in recorded:
-        if task.attempt_id in drawn and task.attempt_id in every:
-            recordings[task.attempt_id] = task
-        if (attempt := attempts.get(task.attempt_id)) is None:
-            continue
-        spans.append((map_inside if attempt.kind == "map" else reduce_inside)(task, attempt))
-        parts[task.attempt_id] = task_parts(spans[-1], attempt, task)
-    logs = [t for t in told if t.attempt_id in attempts]
-    for each in logs:
-        parts.setdefault(each.attempt_id, task_parts(each, attempts[each.attempt_id]))
-    return JobInside(
-        parts=tuple(parts.values()),
-        recordings=recordings,
-        told={t.attempt_id: t for t in logs if t.attempt_id in drawn},
-        differences=_differences(spans, logs, attempts),
-    )
-
-
-def _differences(
-    spans: Sequence[MapInside | ReduceInside],
-    logs: Sequence[MapInside | ReduceInside],
-    attempts: Mapping[str, TaskAttempt],
-) -> list[Difference]:
-    counters = {name: attempt.counters for name, attempt in attempts.items()}
-    return [
-        Difference(name, (MAP.get(name) or REDUCE[name]).text, *astuple(found))
-        for name, found in compare(spans, logs, counters).items()
-    ]
 
 
 def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:

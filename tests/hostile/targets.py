@@ -46,7 +46,8 @@ from harness.reports.inside import bars
 from harness.reports.inside.tables import parts_table
 from harness.reports.inside.tracks import thinned, tracks
 from harness.reports.trace import chrome_events, render_task, render_tasks
-from harness.running.evaluate import Evaluation, job_inside, question
+from harness.running.evaluate import Evaluation, question
+from harness.running.job_inside import job_inside
 from harness.running.machine import disturbed
 from harness.running.plan import make_plan, plan_json, refuse
 from harness.running.probe import rate

@@ -34,7 +34,7 @@ from harness.records.trial import (
 )
 from harness.reports import html
 from harness.reports.data import ReportData
-from harness.running.evaluate import job_inside
+from harness.running.job_inside import job_inside
 from harness.scoring.decomposition import decompose
 
 MIB = 2**20

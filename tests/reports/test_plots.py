@@ -22,7 +22,7 @@ from harness.reports.plots.inside import task_tracks, time_bars
 from harness.reports.plots.machine import relative_rates, speed_over_time
 from harness.reports.plots.phases import phase_means
 from harness.reports.plots.timeline import assign_lanes, phases, timeline
-from harness.running.evaluate import job_inside
+from harness.running.job_inside import job_inside
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,12 @@ from harness.reports.data import JobInside
 from harness.running.evaluate import (
     REPORT_FILES,
     Evaluation,
-    job_inside,
     place,
     predict_cell,
     question,
 )
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
+from harness.running.job_inside import job_inside
 from harness.running.session import make_trace
 from harness.store import Run, Store
 from tests.running.fakes import DATA, VERSIONS, terasort
