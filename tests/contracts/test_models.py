@@ -15,7 +15,7 @@ from harness.errors import MissingStatistic
 from harness.models import MODELS
 from harness.models.whatif import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, Statistic
+from harness.records.profile import Profile, ProfiledJob, Statistic
 
 MIB = 2**20
 FLOW = {
@@ -37,6 +37,10 @@ RATES = (
     "disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps", "network_bps",
     "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps",
 )  # fmt: skip
+# What a byte costs between tasks.
+COPY = ("copy_s_per_byte",)
+# What a record or a byte costs in the map function and in its spills.
+SPILLS = ("map_s_per_record", "sort_s_per_record", "spill_write_s_per_byte")
 costs = st.floats(1e-10, 1e-6)
 pytestmark = pytest.mark.parametrize("name", MODELS)
 
@@ -56,12 +60,29 @@ def profile_of(cost=1e-8, without=()):
         workload="w",
         statistics={
             n: stat(v)
-            for n, v in {**FLOW, **TEST_JOB, **dict.fromkeys(RATES, 1 / cost)}.items()
+            for n, v in {
+                **FLOW,
+                **TEST_JOB,
+                **dict.fromkeys(RATES, 1 / cost),
+                **dict.fromkeys((*SPILLS, *COPY), cost),
+            }.items()
             if n not in without
         },
         costs={n: stat(cost) for n in COSTS if n not in without},
         overheads={"task_overhead_s": stat(0.7), "job_overhead_s": stat(5.0)},
+        jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],
     )
+
+
+def job_of(cost, splits):
+    """
+    A profiled job on four slots that took time for its input alone.
+    """
+    return ProfiledJob(
+        trial=f"t{splits}", cell=f"c{splits}", input_bytes=splits * 16 * MIB, num_splits=splits,
+        num_nodes=2, map_slots=4, reduce_slots=4, configuration=JobConfig(),
+        job_s=cost * splits / min(splits, 4) * 16 * MIB, map_task_s=cost * 16 * MIB,
+    )  # fmt: skip
 
 
 @st.composite
@@ -193,5 +214,5 @@ def test_names_every_statistic_that_it_requires(name, question):
             MODELS[name].predict(profile_of(without={missing}), *question)
         assert refused.value.names == (missing,)
 
-    others = {*FLOW, *TEST_JOB, *RATES, *COSTS} - required
+    others = {*FLOW, *TEST_JOB, *RATES, *SPILLS, *COSTS, *COPY, "jobs"} - required
     assert MODELS[name].predict(profile_of(without=others), *question).job_s > 0

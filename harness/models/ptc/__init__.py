@@ -11,6 +11,7 @@ run.  Specification, errata (R01 to R17) and worked examples in ``docs/models/mr
     `equations`     (1) to (4)   producer, transporter, consumer, job
     `per_wave`      -            what differs from wave to wave, or does not
     `physical`      section 4    the times of a wave from tasks, bytes and rates
+    `estimation`    section 4    those from a profile, with What-If's tasks and bytes
     `model`         -            the model behind the harness's contract
 
 Two methods: ``wave`` follows the window of the first reduce wave from wave to wave, ``closed`` is
@@ -39,8 +40,8 @@ the paper's closed form, which spreads the copying threads' load over waves that
 
 Departures from the paper.  The copy that the specification rests on has lost all operators, and
 all from section 5.1 on.  Corrected and checked with the five examples of Figure 4: R01 to R04, R06,
-R07.  Ours, for lack of text: section 4 (times from cluster and profile), map-only jobs, late starts
-of the reduces (section 7) and what follows from them for the closed form, all in `model`.
+R07.  Ours, for lack of text: section 4 (times from cluster and profile, in `estimation`), map-only
+jobs, late starts of the reduces (section 7) and what follows from them for the closed form.
 """
 
 from harness.models.ptc.equations import ptc

@@ -1,0 +1,49 @@
+"""
+Profiled jobs, clusters and inputs for the models that read `Profile.jobs`.
+"""
+
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile, ProfiledJob, Statistic
+
+MIB = 2**20
+
+
+def stat(value, **more):
+    """
+    A statistic of which only the value matters.
+    """
+    return Statistic(value=value, count=1, spread=0.0, source="test", **more)
+
+
+def job(job_s=60.0, *, mib=64, splits=4, slots=2, trial="t", cell="c", config=None, **more):
+    """
+    One profiled job of *mib* MiB.
+    """
+    return ProfiledJob(
+        **{
+            "trial": trial, "cell": cell, "input_bytes": mib * MIB, "num_splits": splits,
+            "num_nodes": 2, "map_slots": slots, "reduce_slots": slots,
+            "configuration": JobConfig(**(config or {})), "job_s": job_s, **more,
+        }
+    )  # fmt: skip
+
+
+def profile(*jobs, **more):
+    """
+    A profile that knows these jobs.
+    """
+    return Profile(workload="wordcount", jobs=jobs, **more)
+
+
+def question(*, mib=128, splits=8, slots=2, **config):
+    """
+    What a cell asks.
+    """
+    cluster = Cluster(
+        num_nodes=2, map_slots_per_node=slots, reduce_slots_per_node=slots,
+        map_slots=slots, reduce_slots=slots,
+    )  # fmt: skip
+    size = JobInput(
+        input_bytes=mib * MIB, num_files=splits, num_splits=splits, split_bytes=mib * MIB / splits
+    )
+    return JobConfig(**config), cluster, size

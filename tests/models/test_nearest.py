@@ -1,0 +1,190 @@
+"""
+Tests for the nearest profiled job as a model.
+"""
+
+import math
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import MissingStatistic, ModelError
+from harness.models.nearest import NUMERIC, SWITCHES, ZERO_FACTOR, Nearest, distance
+from tests.models.profiled import job, profile, question
+
+NEAREST = Nearest()
+sizes = st.integers(1, 2000)
+
+
+def predict(*jobs, **asked):
+    """
+    Answer from these jobs.
+    """
+    return NEAREST.predict(profile(*jobs), *question(**asked))
+
+
+def chosen(*jobs, **asked):
+    """
+    Cell that was scaled.
+    """
+    return predict(*jobs, **asked).warnings[0].removeprefix("scaled from cell ")
+
+
+class TestScaling:
+    def test_whole_job_by_the_input_per_slot(self):
+        """
+        64 MiB on 2 slots took 60 s: 192 MiB on 3 slots are twice as much for each.
+        """
+        assert predict(job(60.0), mib=192, slots=3).job_s == pytest.approx(120)
+
+    def test_slots_that_a_job_cannot_use_do_not_count(self):
+        """
+        A job of one split is as long on eight slots.
+        """
+        got = predict(job(60.0, mib=16, splits=1, slots=8), mib=64, splits=4, slots=2)
+
+        assert got.job_s == pytest.approx(120)
+
+    def test_repeats_count_by_their_median(self):
+        """
+        One slow repeat of the cell changes nothing.
+        """
+        repeats = [job(s, trial=f"t{s}") for s in (60.0, 61.0, 500.0)]
+
+        assert predict(*repeats, mib=64, splits=4).job_s == 61.0
+
+    def test_tasks_by_their_own_input(self):
+        """
+        Splits of half the size, and six times the data for each reduce.
+        """
+        known = job(mib=64, splits=2, map_task_s=10.0, reduce_task_s=8.0, config={"num_reduces": 4})
+
+        got = predict(known, mib=192, splits=12, num_reduces=2)
+
+        assert got.map_task_s == pytest.approx(10 * 16 / 32)
+        assert got.reduce_task_s == pytest.approx(8 * 96 / 16)
+
+    def test_tasks_that_nothing_tells_are_not_said(self):
+        """
+        A map-only job has no reduces, asked or profiled.
+        """
+        without = job(map_task_s=10.0, config={"num_reduces": 0})
+        having = job(reduce_task_s=8.0)
+
+        assert predict(without, num_reduces=3).reduce_task_s is None
+        assert predict(having, num_reduces=0).reduce_task_s is None
+        assert predict(having).map_task_s is None
+
+    @given(sizes, sizes, st.integers(1, 9), st.floats(0.1, 1e4))
+    def test_of_one_cell_is_proportional(self, mib, more, slots, job_s):
+        """
+        With one cell there is one choice: time grows as the input, whatever its unit.
+        """
+        small, large = (
+            predict(job(job_s), mib=m, splits=10, slots=slots).job_s for m in (mib, mib + more)
+        )
+
+        assert large / small == pytest.approx((mib + more) / mib)
+
+
+class TestChoice:
+    def test_by_log_distance(self):
+        """
+        100 MiB are nearer to 190 than to 50: a factor of 1.9 is less than one of 2.
+        """
+        jobs = [job(cell="small", mib=50), job(cell="large", mib=190)]
+
+        assert chosen(*jobs, mib=100) == "large"
+
+    def test_properties_count_as_the_input_does(self):
+        """
+        Four times the reduces are further than three times the data.
+        """
+        jobs = [
+            job(cell="data", mib=300, config={"num_reduces": 2}),
+            job(cell="reduces", mib=100, config={"num_reduces": 8}),
+        ]
+
+        assert chosen(*jobs, mib=100, num_reduces=2) == "data"
+
+    def test_slots_then_switches_then_the_name_decide_ties(self):
+        """
+        Cells at the same distance.
+        """
+        wide, packed = job(cell="a", slots=8), job(cell="b", config={"map_output_compressed": True})
+        second, first = job(cell="d"), job(cell="c")
+
+        assert chosen(wide, packed, mib=64) == "b"
+        assert chosen(packed, second, mib=64) == "d"
+        assert chosen(second, first, mib=64) == "c"
+
+    def test_a_zero_is_far_but_not_infinitely(self):
+        """
+        No reduces beside some count as a factor of a thousand.
+        """
+        asked, _, size = question(mib=64, num_reduces=3)
+
+        far = distance(job(config={"num_reduces": 0}), asked, size)
+
+        assert far == pytest.approx(math.log(ZERO_FACTOR))
+        assert distance(job(config={"num_reduces": 3}), asked, size) == 0
+
+    @given(st.permutations(range(6)), sizes)
+    def test_order_of_the_jobs_does_not_matter(self, order, mib):
+        """
+        The same profile in another order.
+        """
+        jobs = [job(10.0 * k, mib=8 * 2**k, cell=f"c{k}", trial=f"t{k}") for k in range(6)]
+
+        assert predict(*(jobs[k] for k in order), mib=mib) == predict(*jobs, mib=mib)
+
+    def test_every_field_of_a_configuration_has_its_part(self):
+        """
+        Numbers are distances, switches decide ties; nothing else is there.
+        """
+        config, *_ = question()
+
+        assert set(NUMERIC) | set(SWITCHES) == set(config.model_dump())
+        assert all(isinstance(getattr(config, n), bool) for n in SWITCHES)
+        assert all(isinstance(getattr(config, n), int | float) for n in NUMERIC)
+
+
+class TestRefuses:
+    def test_a_profile_without_jobs(self):
+        """
+        What an older harness profiled.
+        """
+        with pytest.raises(MissingStatistic) as refused:
+            predict()
+
+        assert refused.value.names == ("jobs",)
+
+    @pytest.mark.parametrize(
+        ("asked", "name"),
+        [({"mib": 0}, "input_bytes"), ({"mib": -1}, "input_bytes")],
+    )
+    def test_no_input(self, asked, name):
+        """
+        Nothing to scale.
+        """
+        with pytest.raises(ModelError, match=name):
+            predict(job(), **asked)
+
+    def test_no_splits(self):
+        """
+        Zero tasks have no size.
+        """
+        config, cluster, size = question()
+        with pytest.raises(ModelError, match="num_splits = 0"):
+            NEAREST.predict(
+                profile(job()), config, cluster, size.model_copy(update={"num_splits": 0})
+            )
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+    def test_a_time_that_is_none(self, bad):
+        """
+        A profile may have been damaged.
+        """
+        with pytest.raises(ModelError, match="job_s"):
+            predict(job(bad))
