@@ -4,6 +4,7 @@ from harness.models.base import Model
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
 from harness.models.ptc.model import PTC
+from harness.models.prophet.model import Prophet
 from harness.models.spn_gc.model import SpnGc
 from harness.models.whatif.model import WhatIf
 
@@ -12,6 +13,7 @@ MODELS: dict[str, Model] = {
     for model in (
         WhatIf("whatif", "paper", "Herodotou's 94 equations (CS-2011-05), as published"),
         WhatIf("whatif-mr2", "mr2", "the same equations with the mechanisms of Hadoop 3"),
+        Prophet(),
         PTC("ptc-wave", "wave", "MRTuner's producer-transporter-consumer, from wave to wave"),
         PTC("ptc-closed", "closed", "MRTuner's producer-transporter-consumer, closed form"),
         SpnGc("spn-gc", "paper", "a stochastic Petri net for jobs on GPUs, as published"),
