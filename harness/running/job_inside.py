@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 
-from harness.profiling.inside import MAP, REDUCE, compare
+from harness.profiling.inside import compare
+from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.inside import MapInside, ReduceInside
 from harness.records.spans import TaskSpans

@@ -6,7 +6,8 @@ import pytest
 
 from harness.models import MODELS
 from harness.profiling import fit_profile
-from harness.profiling.inside import MAP, REDUCE, Comparison, compare, inside_statistics
+from harness.profiling.inside import Comparison, compare, inside_statistics
+from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
 from harness.records.profile import SpeedCorrection
