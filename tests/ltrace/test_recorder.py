@@ -11,6 +11,7 @@ import time
 import pytest
 
 from harness.clusters import home as homes
+from harness.parsing.ltrace import read_ltrace
 from tests.ltrace.spanfile import read_spans, read_units
 
 LIMIT_S = 120
@@ -96,6 +97,19 @@ class TestSpans:
             ("main", WAIT_MEMORY, 0, 0, "", ()),
             ("main", STALL, 0, 4096, "", ()),
             ("Gerät", WORK, 0, 64, "host to device", ()),
+        ]
+
+    def test_read_by_the_product(self, drive, tmp_path):
+        """
+        The reader of recordings finds the same texts, and a workload's span by its name.
+        """
+        drive("spans")
+        found = read_ltrace([(tmp_path / "ltrace.spans").read_bytes()], "ltrace.spans")
+
+        assert [(s.name, s.text, s.details) for s in found.spans if s.text] == [
+            ("visit", "worker1:13562", ()),
+            ("segment", "attempt_1_0001_m_000002_0", (100, 200, 1, 0, 0)),
+            ("host to device", "host to device", ()),
         ]
 
     def test_times(self, drive):
