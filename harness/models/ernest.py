@@ -22,7 +22,8 @@ features, so cells that differ in these alone have one answer.
 Departures from the paper: its experiment design is the user's here (`predict.profile_on`).  A
 feature that the jobs do not show apart from those before it (one number of slots makes the last two
 constants) is left out, and a warning says so: what was not varied is not extrapolated.  Jobs with
-one ratio of input to machines are refused, for they cannot tell fixed time from work.
+one ratio of input to machines are refused, for they cannot tell fixed time from work; one split on
+one slot and two splits on two slots are such.
 
     needs   `Profile.jobs` of two input sizes or more, better five to seven
     gives   job time and its four terms; no tasks, no phases of tasks
@@ -46,8 +47,8 @@ FEATURES = ("1", "scale/machines", "log(machines)", "machines")
 COEFFICIENTS = ("fixed_s", "s_per_byte", "s_per_log_machine", "s_per_machine")
 TERMS = ("fixed_s", "parallel_s", "log_machines_s", "machines_s")
 
-# Of a column of length 1: with less than this outside the columns before it, it is their sum.
-_SAME = 1e-6
+# Of a column of length 1: with less than this outside the columns before it, noise decides on it.
+_SAME = 0.01
 _ROUNDING = 1e-12
 
 
@@ -74,9 +75,9 @@ class Ernest:
             input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits), machines
         )
         design = np.array([_features_of(job) for job in profile.jobs])
-        demand_two_sizes(design, len(profile.jobs))
-        times = np.array([real("job_s", job.job_s, where=self.name) for job in profile.jobs])
         shown = shown_features(design)
+        demand_work(shown, design)
+        times = np.array([real("job_s", job.job_s, where=self.name) for job in profile.jobs])
         found = fit(design[:, shown], times)
         coefficients = dict(zip(shown, found, strict=True))
         terms = [coefficients.get(k, 0.0) * asked[k] for k in range(len(FEATURES))]
@@ -100,7 +101,7 @@ def features(bytes_per_machine: float, machines: int) -> list[float]:
 
 
 def shown_features(design: np.ndarray) -> list[int]:
-    """Columns of *design*, each unless it is a combination of those kept before it (or zero)."""
+    """Columns of *design*, but zeros and those that nearly are sums of the ones kept before."""
     kept: list[int] = []
     basis = np.zeros((len(design), 0))
     for k in range(design.shape[1]):
@@ -133,16 +134,16 @@ def residual(told: np.ndarray, times: np.ndarray) -> float:
     return float(np.sqrt(np.mean((told - times) ** 2)))
 
 
-def demand_two_sizes(design: np.ndarray, jobs: int) -> None:
-    """``ModelError`` where all jobs have the same input per machine."""
-    per_machine = design[:, FEATURES.index("scale/machines")]
-    sizes = len(np.unique(per_machine))
-    if sizes < 2:
+def demand_work(shown: Sequence[int], design: np.ndarray) -> None:
+    """``ModelError`` where the jobs do not tell work from fixed time: one input for each slot."""
+    work = FEATURES.index("scale/machines")
+    if work not in shown:
+        low, high = design[:, work].min() / 2**20, design[:, work].max() / 2**20
         raise ModelError(
-            f"ernest needs job times at two ratios of input to slots, and the {jobs} profiled"
-            f" jobs have {sizes}",
+            "ernest needs job times at two ratios of input to slots, and the"
+            f" {len(design)} profiled jobs have {low:.4g} to {high:.4g} MiB for each slot in use",
             where="profile",
-            fix="profile several input sizes (predict.profile_on)",
+            fix="profile inputs that give the slots more or less (predict.profile_on)",
         )
 
 

@@ -199,14 +199,17 @@ class TestRefuses:
             [job()],
             [job(trial="a"), job(70.0, trial="b")],
             [job(mib=32, splits=1), job(mib=64, splits=2)],
+            [job(mib=32, splits=1), job(mib=64, splits=2, input_bytes=64 * MIB - 100)],
         ],
-        ids=["one job", "repeats of one", "as many slots as splits"],
+        ids=["one job", "repeats of one", "as many slots as splits", "nearly so"],
     )
     def test_too_few_sizes(self, jobs):
         """
         One ratio of input to slots cannot tell work from fixed time; the error says what lacks.
         """
-        with pytest.raises(ModelError, match=r"two ratios of input to slots, and .* have 1"):
+        with pytest.raises(
+            ModelError, match=r"two ratios .* profiled jobs have (16|32) to (16|32)"
+        ):
             predict(profile(*jobs))
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
