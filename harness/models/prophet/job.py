@@ -28,7 +28,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Tasks, and where they run; *start_s* is what a reduce needs before it copies."""
+    """Tasks, and where they run; *reduce_startup_s* passes before a reduce copies."""
 
     map_task_s: float
     num_maps: int
@@ -39,7 +39,7 @@ class Plan:
     slowstart: float
     task_overhead_s: float = 0.0
     job_overhead_s: float = 0.0
-    start_s: float = 0.0
+    reduce_startup_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _reduces(plan: Plan, free: list[float], gate_s: float, reducer: Reducer) -> 
     placed = []
     for _ in range(plan.num_reduces):
         start = max(free[0], gate_s)
-        begin = start + plan.task_overhead_s + plan.start_s
+        begin = start + plan.task_overhead_s + plan.reduce_startup_s
         outcome, after, after_s = reducer.reduce(begin)
         shuffle_end = begin + outcome.shuffle_s
         end = shuffle_end + after_s
@@ -165,7 +165,7 @@ def _reduces(plan: Plan, free: list[float], gate_s: float, reducer: Reducer) -> 
 def _check(plan: Plan, pool: str) -> None:
     if pool not in POOLS:
         raise refusal("pool", pool, "separate or shared", WHERE)
-    for name in ("map_task_s", "task_overhead_s", "job_overhead_s", "start_s"):
+    for name in ("map_task_s", "task_overhead_s", "job_overhead_s", "reduce_startup_s"):
         real(name, getattr(plan, name), where=WHERE)
     real("reduce_slowstart", plan.slowstart, where=WHERE, high=1)
     for name in ("num_maps", "num_reduces"):

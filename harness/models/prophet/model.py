@@ -96,7 +96,7 @@ def _with_reduces(view: View, cluster: Cluster, size: JobInput) -> Prediction:
     reduces = times["separate"].reduces
     startup = view.value("map_startup_s")
     phases = {"startup_s": startup, **{n: answer[n] for n in _MAP_PHASES},
-              "reduce_startup_s": plan.start_s, **_reduce_phases(reduces)}  # fmt: skip
+              "reduce_startup_s": plan.reduce_startup_s, **_reduce_phases(reduces)}  # fmt: skip
     flow = {n: v for n, v in {**answer, **_reduce_flow(reduces)}.items() if n not in _NO_DATAFLOW}
     return _prediction(times, plan, phases, _measurable(answer, phases), flow=flow,
                        warnings=[*answer["warnings"], *view.notes()])  # fmt: skip
@@ -139,7 +139,7 @@ def _plan(view: View, cluster: Cluster, size: JobInput, map_task_s: float) -> Pl
         map_slots=cluster.map_slots,
         reduce_slots=cluster.reduce_slots,
         slowstart=view.config.reduce_slowstart,
-        start_s=view.value("reduce_startup_s"),
+        reduce_startup_s=view.value("reduce_startup_s"),
         **view.overheads(),
     )
 

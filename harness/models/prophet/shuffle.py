@@ -72,11 +72,9 @@ class _Copiers:
 
     def __init__(self, groups: Sequence[Group], setting: Setting) -> None:
         ordered = sorted(groups, key=attrgetter("finish_s"))
-        self.segments = [g.segment for g in ordered]
-        self.finish_s, self.counts = [g.finish_s for g in ordered], [g.count for g in ordered]
-        kinds = {id(segment): segment for segment in self.segments}
+        kinds = {id(g.segment): g.segment for g in ordered}
         copy_s = {key: setting.copy_s(segment) for key, segment in kinds.items()}
-        self.costs = [copy_s[key] for key in map(id, self.segments)]
+        self.rows = [(g.segment, copy_s[id(g.segment)], g.count, g.finish_s) for g in ordered]
         self.heads, self.following = _chains([g.host for g in ordered])
         self.returned: list[int] = []
         number = min(setting.parallel_copies, len(self.heads))
@@ -100,9 +98,8 @@ class _Copiers:
                 place = heads.pop()
             else:
                 break
-            self.place[t], self.segment[t] = place, self.segments[place]
-            self.cost[t], self.left[t] = self.costs[place], self.counts[place]
-            self.ready[t] = self.finish_s[place]
+            self.place[t] = place
+            self.segment[t], self.cost[t], self.left[t], self.ready[t] = self.rows[place]
             given += 1
         self.idle = list(idle[given:])
         self.busy += given - len(done)
@@ -110,12 +107,14 @@ class _Copiers:
 
 def _chains(hosts: Sequence[str]) -> tuple[list[int], list[int]]:
     """First place of each host, the smallest last; and for each place the next of its host."""
-    following, first = [_NONE] * len(hosts), dict[str, int]()
-    for place in range(len(hosts) - 1, -1, -1):
-        host = hosts[place]
-        if host in first:
-            following[place] = first[host]
-        first[host] = place
+    places = range(len(hosts) - 1, -1, -1)
+    first = dict(zip(reversed(hosts), places, strict=True))
+    following = [_NONE] * len(hosts)
+    if len(first) < len(hosts):
+        seen: dict[str, int] = {}
+        for place, host in zip(places, reversed(hosts), strict=True):
+            following[place] = seen.get(host, _NONE)
+            seen[host] = place
     return sorted(first.values(), reverse=True), following
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from harness.errors import MissingStatistic
+from harness.models.checks import real
 from harness.models.prophet.setting import ShuffleCosts
 from harness.models.whatif.inputs import Statistics
 from harness.records.prediction import JobConfig
@@ -80,7 +81,7 @@ class View:
     def shuffle_costs(self) -> dict[str, float]:
         """Section 5's costs; what a measured copy took to unpack is not counted again."""
         costs = {f.name: self.value(f.name) for f in fields(ShuffleCosts) if self.find(f.name)}
-        copy_s = self.value(COPY)
+        copy_s = real(COPY, self.value(COPY), where="prophet statistics")
         if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
             copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
         return costs | {"network_s_per_byte": max(0.0, copy_s)}

@@ -1,0 +1,282 @@
+"""
+Tests for Prophet behind the models' contract.
+"""
+
+import pytest
+
+from harness.errors import MissingStatistic, ModelError
+from harness.models import MODELS
+from harness.models.prophet import map_and_spill
+from harness.models.whatif import COSTS
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile, Statistic
+
+MIB = 2**20
+STATISTICS = {
+    "input_record_bytes": 100.0,
+    "map_records_selectivity": 1.0,
+    "map_bytes_selectivity": 1.0,
+    "map_s_per_record": 4e-6,
+    "map_while_spilling_s_per_record": 5e-6,
+    "sort_s_per_record": 1e-6,
+    "spill_write_s_per_byte": 1e-8,
+    "copy_s_per_byte": 2e-8,
+}
+CODED = {
+    "spill_write_s_per_byte_compressed": 3e-8,
+    "spill_bytes_selectivity_compressed": 0.4,
+    "map_output_compression_ratio": 0.4,
+}
+
+
+def stat(value, **nodes):
+    """
+    A statistic of which only values matter, the mean's and those of *nodes*.
+    """
+    return Statistic(value=value, count=1, spread=0.0, source="test", nodes=nodes)
+
+
+def profile(*, without=(), overheads=None, **more):
+    """
+    A traced profile; every cost 1e-8, *more* statistics, but those *without*.
+    """
+    told = {**STATISTICS, **more}
+    known = {n: v if isinstance(v, Statistic) else stat(v) for n, v in told.items()}
+    return Profile(
+        workload="terasort",
+        statistics={n: s for n, s in known.items() if n not in without},
+        costs={name: stat(1e-8) for name in COSTS if name not in without},
+        overheads={n: stat(v) for n, v in (overheads or {}).items()},
+    )
+
+
+def predict(given=None, *, maps=20, split=16, reduce_slots=8, **config):
+    """
+    Prediction for a job of *maps* maps of 16 MiB with a buffer of 4 MiB on four nodes.
+    """
+    size = JobInput(input_bytes=maps * split * MIB, num_files=1, num_splits=maps,
+                    split_bytes=split * MIB)  # fmt: skip
+    on = Cluster(num_nodes=4, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=8,
+                 reduce_slots=reduce_slots)  # fmt: skip
+    setting = JobConfig(**{"num_reduces": 4, "sort_buffer_mb": 4, **config})
+    return MODELS["prophet"].predict(given or profile(), setting, on, size)
+
+
+class TestTimes:
+    def test_map_phases_are_the_task(self):
+        """
+        What overlaps is counted once: phases of a map add up to its time.
+        """
+        p = predict(profile(map_startup_s=2.0))
+        of_map = ("startup_s", "map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
+
+        assert p.dataflow["overlap_s"] > 0
+        assert p.map_task_s == pytest.approx(sum(p.phases[n] for n in of_map))
+
+    def test_history_sees_all_of_both_tasks(self):
+        """
+        Measurable phases are the tasks cut elsewhere.
+        """
+        p = predict(profile(map_startup_s=2.0, reduce_startup_s=1.5))
+
+        assert p.map_task_s == pytest.approx(
+            p.measurable["map_main_s"] + p.measurable["map_tail_s"]
+        )
+        assert p.reduce_task_s == pytest.approx(
+            sum(p.measurable[n] for n in ("shuffle_s", "sort_s", "reduce_rest_s"))
+        )
+
+    def test_separate_pools_are_scored(self):
+        """
+        The job time is section 6.1's; both pools stand among the estimates.
+        """
+        p = predict()
+
+        assert p.job_s == p.estimates["scheduler_separate_s"]
+        assert p.estimates.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
+
+    def test_slow_start_hides_copying(self):
+        """
+        Reduces that begin with the first maps end no later.
+        """
+        early, late = (predict(reduce_slowstart=s) for s in (0.0, 1.0))
+
+        assert early.job_s <= late.job_s
+        assert early.phases["shuffle_s"] > late.phases["shuffle_s"]
+
+    def test_overheads_are_in_the_job_and_in_no_task(self):
+        """
+        Container launch and submission lengthen the job.
+        """
+        slow = predict(profile(overheads={"task_overhead_s": 2.0, "job_overhead_s": 10.0}))
+        fast = predict()
+
+        assert slow.job_s >= fast.job_s + 10.0 + 3 * 2.0
+        assert slow.map_task_s == fast.map_task_s
+        assert len([w for w in fast.warnings if "overhead" in w]) == 2
+        assert not [w for w in slow.warnings if "overhead" in w]
+
+    def test_timeline_holds_every_task(self):
+        """
+        20 maps and 4 reduces; the last one ends with the job.
+        """
+        p = predict()
+        kinds = [span.kind for span in p.timeline]
+
+        assert (kinds.count("map"), kinds.count("reduce")) == (20, 4)
+        assert max(s.end_s for s in p.timeline) == p.job_s
+
+    def test_other_splits_and_buffers_scale_records(self):
+        """
+        Twice the split has twice the records, and a buffer for all of them spills once.
+        """
+        small, large = predict(), predict(split=32)
+        once = predict(sort_buffer_mb=100)
+
+        assert large.dataflow["map_out_records"] == 2 * small.dataflow["map_out_records"]
+        assert (once.dataflow["num_spills"], once.dataflow["overlap_s"]) == (1, 0.0)
+
+
+class TestMachines:
+    def test_lists_hold_one_value_of_each(self):
+        """
+        Means over machines, not over tasks.
+        """
+        given = profile(
+            map_records_selectivity=stat(1.0, w1=1.0, w2=1.0),
+            map_bytes_selectivity=stat(1.0, w1=1.0, w2=1.0),
+            map_s_per_record=stat(4e-6, w1=3e-6, w2=9e-6),
+            map_while_spilling_s_per_record=stat(5e-6, w1=5e-6),
+            sort_s_per_record=stat(1e-6, w1=1e-6, w2=3e-6),
+            spill_write_s_per_byte=stat(1e-8, w1=1e-8, w2=1e-8),
+        )
+        expected = map_and_spill(
+            {
+                "map_in_records": 16 * MIB / 100, "map_in_bytes": 16 * MIB, "sort_buffer_mb": 4,
+                "map_records_selectivity": [1, 1], "map_bytes_selectivity": [1, 1],
+                "map_s_per_record": [3e-6, 9e-6],
+                # No map of w2 was beside a spill.
+                "map_while_spilling_s_per_record": [5e-6, 9e-6],
+                "sort_s_per_record": [1e-6, 3e-6], "spill_write_s_per_byte": [1e-8, 1e-8],
+            }
+        )  # fmt: skip
+
+        got = predict(given).phases
+        assert got["spill_s"] == pytest.approx(expected["spill_s"])
+        assert got["map_while_not_spilling_s"] == pytest.approx(
+            expected["map_while_not_spilling_s"]
+        )
+
+
+class TestWhatIsThere:
+    @pytest.mark.parametrize("missing", sorted(MODELS["prophet"].required))
+    def test_names_what_the_profile_lacks(self, missing):
+        """
+        A statistic that the equations rest on is never taken as 0 in silence.
+        """
+        with pytest.raises(MissingStatistic, match=missing) as refused:
+            predict(profile(without=[missing]))
+
+        assert refused.value.names == (missing,)
+
+    def test_logs_tell_whole_spills(self):
+        """
+        Without their parts, spills cost what they took per record, and the answer says so.
+        """
+        logs = profile(without=["sort_s_per_record", "spill_write_s_per_byte"],
+                       spill_s_per_record=2e-6)  # fmt: skip
+        spans = profile(sort_s_per_record=2e-6, spill_write_s_per_byte=0.0)
+
+        assert predict(logs).job_s == predict(spans).job_s
+        assert any("spill_s_per_record stands for all" in w for w in predict(logs).warnings)
+
+    def test_unknown_cost_beside_spills_is_that_without(self):
+        """
+        The specification's default, with a warning.
+        """
+        given = profile(without=["map_while_spilling_s_per_record"])
+
+        assert predict(given).job_s == predict(profile(map_while_spilling_s_per_record=4e-6)).job_s
+        assert any("map_while_spilling_s_per_record" in w for w in predict(given).warnings)
+
+    def test_combiner_needs_its_statistics(self):
+        """
+        A job that combines asks for what combining costs and leaves.
+        """
+        with pytest.raises(MissingStatistic) as refused:
+            predict(use_combiner=True)
+
+        assert refused.value.names == (
+            "combine_records_selectivity", "combine_s_per_record", "spill_bytes_selectivity",
+        )  # fmt: skip
+
+    def test_compressed_cells_take_compressed_statistics(self):
+        """
+        Plain and compressed are kept apart, and one is no substitute for the other.
+        """
+        with pytest.raises(MissingStatistic) as refused:
+            predict(map_output_compressed=True)
+        assert refused.value.names == (
+            "map_output_compression_ratio", "spill_bytes_selectivity_compressed",
+            "spill_write_s_per_byte_compressed",
+        )  # fmt: skip
+
+        p = predict(profile(**CODED), map_output_compressed=True)
+        assert p.dataflow["spill_bytes_selectivity"] == 0.4
+        assert p.dataflow["map_final_bytes"] == pytest.approx(16 * MIB * 0.4)
+
+    def test_copies_of_compressed_bytes_hold_their_unpacking(self):
+        """
+        What was measured with the codec is not paid twice.
+        """
+        measured = profile(**CODED, copy_s_per_byte_compressed=3e-8)
+        derived = profile(**CODED)  # 2e-8 a byte, and 1e-8 to unpack it
+
+        one, other = (predict(g, map_output_compressed=True) for g in (measured, derived))
+        assert one.phases["shuffle_s"] == pytest.approx(other.phases["shuffle_s"])
+
+    def test_map_only_jobs_need_the_map_function_alone(self):
+        """
+        Without reduces nothing is sorted, spilled or copied: What-If's (90).
+        """
+        bare = profile(without=MODELS["prophet"].required - {"input_record_bytes"})
+        p = predict(bare, num_reduces=0)
+
+        assert (p.reduce_task_s, p.reduce_waves) == (None, 0)
+        assert p.map_task_s == pytest.approx(
+            16 * MIB * 1e-8 + 16 * MIB / 100 * 1e-8 + 16 * MIB * 1e-8
+        )
+        with pytest.raises(MissingStatistic, match="map_cpu_s_per_record"):
+            predict(profile(without=["map_cpu_s_per_record"]), num_reduces=0)
+
+    def test_a_job_without_map_output_copies_nothing(self):
+        """
+        No records, no spills, no groups.
+        """
+        p = predict(profile(map_records_selectivity=0.0, map_bytes_selectivity=0.0))
+
+        assert (p.dataflow["num_spills"], p.phases["shuffle_s"]) == (0, 0.0)
+
+    def test_refuses_a_cluster_without_reduce_slots(self):
+        """
+        Reduces that can run nowhere never end.
+        """
+        with pytest.raises(ModelError, match="reduce_slots"):
+            predict(reduce_slots=0)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("sort_s_per_record", float("nan")),
+            ("copy_s_per_byte", -1.0),
+            ("copy_s_per_byte", float("nan")),
+            ("reduce_startup_s", -1.0),
+            ("map_startup_s", -1.0),
+        ],
+    )
+    def test_refuses_statistics_that_are_none(self, field, value):
+        """
+        What is no number or no cost has its name in the error.
+        """
+        with pytest.raises(ModelError, match=field):
+            predict(profile(**{field: value}))
