@@ -64,10 +64,10 @@ class View:
         coded = name in _CODED - {COPY} and self.config.map_output_compressed
         return name + COMPRESSED if coded else name
 
-    def value(self, name: str, default: float = 0.0) -> float:
-        """Value alone."""
+    def value(self, name: str) -> float:
+        """Value alone, 0 where it is not known; ``ModelError`` for one that is no time."""
         found = self.find(name)
-        return default if found is None else found.value
+        return 0.0 if found is None else real(name, found.value, where="prophet statistics")
 
     def statistics(self) -> dict[str, float]:
         """What-If's statistics."""
@@ -81,7 +81,7 @@ class View:
     def shuffle_costs(self) -> dict[str, float]:
         """Section 5's costs; what a measured copy took to unpack is not counted again."""
         costs = {f.name: self.value(f.name) for f in fields(ShuffleCosts) if self.find(f.name)}
-        copy_s = real(COPY, self.value(COPY), where="prophet statistics")
+        copy_s = self.value(COPY)
         if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
             copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
         return costs | {"network_s_per_byte": max(0.0, copy_s)}
