@@ -167,7 +167,8 @@ class TestTables:
 
     @pytest.mark.parametrize(
         ("name", "unit"),
-        [("shuffle_bytes_per_s_compressed", "MiB/s"), ("map_startup_s", "s"),
+        [("shuffle_bytes_per_s_compressed", "MiB/s"), ("network_bps", "MiB/s"),
+         ("map_startup_s", "s"),
          ("spill_s_per_record_compressed", "µs/record"), ("map_overlap_share", "")],
     )  # fmt: skip
     def test_every_statistic_has_its_unit(self, name, unit):
