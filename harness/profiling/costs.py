@@ -1,6 +1,8 @@
 """
 Costs from phases: one robust non-negative fit over all phases of all tasks.
 
+Tasks that were recorded bring the parts of the equations instead of the history's five phases.
+
 A phase's residuals count relative to its median time.  Costs that no row shows are absent.  Costs
 that the rows cannot tell apart (`harness.stats.collinear`) are given as a group with their sum;
 inside it they divide by typical ratios and are marked *assumed*.
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.profiling.phases import PHASES, PhaseRow
+from harness.profiling.phases import KINDS, PHASES, PhaseRow
 from harness.profiling.typical import SOURCE, TYPICAL
 from harness.records.profile import CostGroup, FitDiagnostic, Statistic
 from harness.stats.collinear import groups, proportional, ties
@@ -24,6 +26,9 @@ from harness.stats.robust import RobustFit, nnls_robust
 
 # Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.
 _SHORTEST_S = 0.05
+# Spans know nanoseconds; a part of a few milliseconds still holds some work per record.
+_SHORTEST_PART_S = 0.001
+_PARTS = frozenset(part for _, parts in KINDS for part in parts)
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,10 @@ def _shown(rows: Sequence[PhaseRow]) -> list[str]:
 
 
 def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
+    shortest = {row.phase: _SHORTEST_PART_S if row.phase in _PARTS else _SHORTEST_S for row in rows}
     scale = {
-        phase: max(statistics.median(r.seconds for r in rows if r.phase == phase), _SHORTEST_S)
-        for phase in {row.phase for row in rows}
+        phase: max(statistics.median(r.seconds for r in rows if r.phase == phase), least)
+        for phase, least in shortest.items()
     }
     return np.array([1 / scale[row.phase] for row in rows])
 
@@ -137,10 +143,7 @@ def _group(
 ) -> CostGroup:
     """Seconds of the group in the mean map task and the mean reduce task."""
     mean = np.zeros(len(names))
-    for phase in PHASES:
-        of_phase = [k for k, row in enumerate(rows) if row.phase == phase]
-        if of_phase:
-            mean[list(group)] += design[np.ix_(of_phase, group)].mean(axis=0)
+    mean[list(group)] = _mean_tasks(rows, design[:, list(group)])
     members = tuple(names[k] for k in group)
     total, error = float(mean @ fit.coefficients), fit.error(mean)
     return CostGroup(
@@ -150,6 +153,31 @@ def _group(
         note=f"seconds in {_phases_of(rows, members)} of a mean map and a mean reduce task;"
         f" divided by {SOURCE}",
     )
+
+
+def _mean_tasks(rows: Sequence[PhaseRow], design: np.ndarray) -> np.ndarray:
+    """
+    Coefficients of the mean map and the mean reduce task together.
+
+    A task has a row of each phase of the history, or of those parts that its recording has.
+    """
+    mean = np.zeros(design.shape[1])
+    for phases, parts in KINDS:
+        told = _rows_of(rows, phases)
+        recorded = _rows_of(rows, parts)
+        by_history = max(map(len, told), default=0)
+        by_recording = max(map(len, recorded), default=0)
+        for of_phase in told:
+            mean += design[of_phase].mean(axis=0) * by_history / (by_history + by_recording)
+        for of_part in recorded:
+            mean += design[of_part].sum(axis=0) / (by_history + by_recording)
+    return mean
+
+
+def _rows_of(rows: Sequence[PhaseRow], phases: Sequence[str]) -> list[list[int]]:
+    """Places of the rows of each phase that has any."""
+    places = ([k for k, row in enumerate(rows) if row.phase == phase] for phase in phases)
+    return [found for found in places if found]
 
 
 def _diagnostics(

@@ -104,7 +104,7 @@ def _readable(
 def _without_waiting(found: Sequence[PhaseRow], warnings: list[str]) -> list[PhaseRow]:
     """Leave out shuffles that waited for maps, for waiting is no cost, as long as others remain."""
     kept = [row for row in found if not row.waited]
-    if len(kept) < len(found) and not any(row.phase == "shuffle_s" for row in kept):
+    if len(kept) < len(found) and not any(row.phase in {"shuffle_s", "copy_s"} for row in kept):
         warnings.append(
             "every shuffle began before the last map's end: its costs hold what was not hidden;"
             " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models.merge import simulate_merge
-from harness.models.whatif import COSTS, evaluate, measurable, phase_terms
+from harness.models.whatif import (
+    COSTS,
+    MAP_PARTS,
+    REDUCE_PARTS,
+    evaluate,
+    measurable,
+    part_terms,
+    phase_terms,
+)
 from harness.models.whatif.reduce_task import merge_to_factor
 from harness.models.whatif.shuffle import merge_on_disk
 
@@ -148,6 +156,25 @@ class TestLaws:
         for phase, seconds in phases.items():
             total = math.fsum(terms[phase][cost] * some[cost] for cost in COSTS)
             assert total == pytest.approx(seconds, rel=1e-9, abs=1e-12), phase
+
+    @given(questions(), costs, st.booleans())
+    def test_parts_add_up_to_the_tasks(self, job, some, map_only):
+        """
+        The parts of a recording, each its terms times the costs, are the two tasks.
+        """
+        if map_only:
+            job["config"]["num_reduces"] = 0
+        told = evaluate(**job, costs=some, rules="mr2")
+
+        seconds = {
+            part: math.fsum(of_part[cost] * some[cost] for cost in COSTS)
+            for part, of_part in part_terms(**job).items()
+        }
+
+        for parts, task in ((MAP_PARTS, "map_task_s"), (REDUCE_PARTS, "reduce_task_s")):
+            total = math.fsum(seconds.pop(part) for part in parts if part in seconds)
+            assert total == pytest.approx(told.get(task, 0.0), rel=1e-9, abs=1e-12), task
+        assert not seconds
 
     @given(questions(), rules)
     def test_every_quantity_is_a_finite_natural_amount(self, job, rule):

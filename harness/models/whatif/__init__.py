@@ -67,6 +67,21 @@ evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (
 """
 
 from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.phases import COSTS, measurable, phase_terms
+from harness.models.whatif.phases import (
+    COSTS,
+    MAP_PARTS,
+    REDUCE_PARTS,
+    measurable,
+    part_terms,
+    phase_terms,
+)
 
-__all__ = ["COSTS", "evaluate", "measurable", "phase_terms"]
+__all__ = [
+    "COSTS",
+    "MAP_PARTS",
+    "REDUCE_PARTS",
+    "evaluate",
+    "measurable",
+    "part_terms",
+    "phase_terms",
+]

@@ -1,0 +1,277 @@
+"""Costs from recorded tasks: each part of the equations by itself."""
+
+import gzip
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.models.whatif import MAP_PARTS, REDUCE_PARTS
+from harness.parsing.ltrace import read_ltrace
+from harness.profiling import fit_profile
+from harness.profiling.fine import timed_tasks
+from harness.profiling.spans import map_inside, reduce_inside
+from harness.records.trace import TaskAttempt
+from tests.profiling.jobs import COSTS, grid, observation
+from tests.profiling.recordings import recorded, recorded_grid
+
+# Collecting is one time for both.
+TOGETHER = {"partition_cpu_s_per_record", "serde_cpu_s_per_record"}
+APART = [name for name in COSTS if name not in TOGETHER]
+HISTORY = {"map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s"}
+FACTORS = st.fixed_dictionaries({name: st.floats(0.3, 3) for name in COSTS})
+RECORDINGS = Path(__file__).parent.parent / "hostile" / "data"
+
+
+def values(profile, names=APART):
+    """Costs as plain numbers, those that the profile has."""
+    return {n: profile.costs[n].value for n in names if n in profile.costs}
+
+
+def near(costs, names=APART):
+    """The same, as exactly as noiseless rows give them."""
+    return {n: pytest.approx(costs[n], rel=1e-6) for n in names}
+
+
+def phases(*jobs):
+    """Phases that the costs were fitted to."""
+    return {f.phase for f in fit_profile("w", jobs).fit}
+
+
+def changed(job, kind, **fields):
+    """The job with other *fields* in the recordings of a kind of task."""
+    inside = tuple(replace(t, **fields) if f"_{kind}_" in t.attempt_id else t for t in job.inside)
+    return replace(job, inside=inside)
+
+
+class TestKnownCosts:
+    """Profiles of recorded jobs whose costs are known."""
+
+    @settings(max_examples=4)
+    @given(FACTORS)
+    def test_every_cost_but_those_of_collecting_comes_back(self, factors):
+        """
+        Reading, mapping, writing and reducing are told apart, which the history cannot do.
+        """
+        true = {name: COSTS[name] * factor for name, factor in factors.items()}
+
+        profile = fit_profile("w", [*recorded_grid(costs=true), recorded(combine=True, costs=true)])
+
+        assert values(profile) == near(true)
+
+    def test_collecting_is_divided_by_typical_ratios(self):
+        """
+        Partitioning and serialisation have one time between them, whose sum is right; no other cost
+        is assumed.
+        """
+        profile = fit_profile("w", [*recorded_grid(), recorded(combine=True)])
+
+        assert [set(group.names) for group in profile.groups] == [TOGETHER]
+        assert not any(profile.costs[name].assumed for name in APART)
+        found = [profile.costs[name].value for name in sorted(TOGETHER)]
+        assert sum(found) == pytest.approx(sum(COSTS[n] for n in TOGETHER))
+        assert all(profile.costs[name].assumed for name in TOGETHER)
+
+    def test_one_recorded_cell(self):
+        """
+        One cell, of which the history tells only sums, gives most costs when it was recorded.
+        """
+        alone = ["hdfs_read_s_per_byte", "map_cpu_s_per_record", "sort_cpu_s_per_record",
+                 "local_write_s_per_byte", "network_s_per_byte", "hdfs_write_s_per_byte",
+                 "setup_cpu_s", "cleanup_cpu_s"]  # fmt: skip
+
+        profile = fit_profile("w", [recorded(), recorded(repetition=1)])
+
+        assert values(profile, alone) == near(COSTS, alone)
+
+    def test_map_only_jobs(self):
+        """
+        Without reduces the output of the map function is written as the job's.
+        """
+        jobs = [recorded(r, 2, reduces=0) for r in (50_000, 150_000)]
+        for job in jobs:
+            for attempt in job.trace.attempts:
+                attempt.counters["FileOutputFormatCounter.BYTES_WRITTEN"] = attempt.counters[
+                    "TaskCounter.MAP_OUTPUT_BYTES"
+                ]
+
+        profile = fit_profile("w", jobs)
+
+        names = ["hdfs_read_s_per_byte", "hdfs_write_s_per_byte", "map_cpu_s_per_record",
+                 "setup_cpu_s", "cleanup_cpu_s"]  # fmt: skip
+        assert values(profile, COSTS) == near(COSTS, names)
+        assert profile.groups == ()
+
+    def test_source_names_the_part(self):
+        """
+        A cost says what it was fitted to.
+        """
+        profile = fit_profile("w", [recorded()])
+
+        assert profile.costs["hdfs_read_s_per_byte"].source.startswith("fit of map_read_s")
+
+
+class TestMixture:
+    """Recorded tasks beside others."""
+
+    def test_costs_of_both(self):
+        """
+        Jobs with recordings, jobs without, and jobs of which the maps alone have some: one fit.
+        """
+        jobs = [*grid()[::3], *recorded_grid()[1::3], *recorded_grid(kinds=("map",))[::3]]
+
+        profile = fit_profile("w", jobs)
+
+        names = [n for n in APART if not n.startswith("combine")]
+        assert values(profile) == near(COSTS, names)
+        assert {f.phase for f in profile.fit} >= {*HISTORY, "map_read_s", "copy_s"}
+
+    def test_sum_of_a_group_counts_each_task_once(self):
+        """
+        The seconds of a group in a mean task do not depend on who told of the tasks.
+        """
+        told, recordings = observation(), recorded()
+
+        sums = [
+            next(g.sum_s for g in fit_profile("w", jobs).groups if set(g.names) >= TOGETHER)
+            for jobs in ([recordings], [recordings, recorded(repetition=1)])
+        ]
+        mixed = fit_profile("w", [told, recordings])
+        collected = next(g for g in mixed.groups if set(g.names) >= TOGETHER)
+
+        pairs = 600_000 * sum(COSTS[n] for n in TOGETHER)
+        assert sums == [pytest.approx(pairs), pytest.approx(pairs)]
+        assert set(collected.names) == TOGETHER
+        assert collected.sum_s == pytest.approx(pairs)
+
+    def test_untraced_jobs_are_as_before(self):
+        """
+        Without recordings, and with logs alone, costs come from the history's phases.
+        """
+        job = recorded()
+
+        assert phases(observation()) == HISTORY
+        assert phases(changed(changed(job, "m", source="logs"), "r", source="logs")) == HISTORY
+
+
+class TestAbsentParts:
+    """Recordings that do not have it all."""
+
+    @pytest.mark.parametrize(
+        "lacks",
+        [{"start_up_s": None}, {"read_s": None}, {"merge_s": None}, {"spills": ()},
+         {"records": 199_999}],
+    )  # fmt: skip
+    def test_map_falls_back(self, lacks):
+        """
+        A map that lacks a part, or whose records are not those of its counters, has two phases.
+        """
+        found = phases(changed(recorded(), "m", **lacks))
+
+        assert found & {*HISTORY, *MAP_PARTS} == {"map_main_s", "map_tail_s"}
+        assert "copy_s" in found
+
+    @pytest.mark.parametrize(
+        "lacks",
+        [{"start_up_s": None}, {"function_s": None}, {"segments": ()}, {"records": 7}],
+    )
+    def test_reduce_falls_back(self, lacks):
+        """
+        So does a reduce with its three.
+        """
+        found = phases(changed(recorded(), "r", **lacks))
+
+        assert found & {*HISTORY, *REDUCE_PARTS} == {"shuffle_s", "sort_s", "reduce_rest_s"}
+        assert "map_read_s" in found
+
+    def test_merges_that_the_recording_does_not_have(self):
+        """
+        Merges that the model expects and nobody saw do not make merging cheap.
+        """
+        jobs = [changed(job, "r", merges=()) for job in recorded_grid()]
+
+        found = fit_profile("w", jobs)
+
+        assert not {"inmem_merge_s", "ondisk_merge_s", "reduce_merge_s"} & {
+            f.phase for f in found.fit
+        }
+        assert values(found, ["local_write_s_per_byte"]) == near(COSTS, ["local_write_s_per_byte"])
+
+    def test_collecting_is_no_more_than_the_function(self):
+        """
+        The estimate from samples can exceed what it is a part of; nothing gets negative.
+        """
+        profile = fit_profile("w", [changed(recorded(), "m", collect_s=1e3)])
+
+        assert profile.costs["map_cpu_s_per_record"].value == pytest.approx(0, abs=1e-12)
+        assert not any("backwards" in warning for warning in profile.warnings)
+
+    def test_waiting_for_maps_does_not_hide_the_network(self):
+        """
+        Reduces that began before the last map's end have a cost of copying when recorded.
+        """
+        profile = fit_profile("w", recorded_grid(slowstart_wait=5.0))
+
+        assert values(profile, ["network_s_per_byte"]) == near(COSTS, ["network_s_per_byte"])
+        assert not any("slowstart" in warning for warning in profile.warnings)
+
+
+class TestReal:
+    """What the tracer wrote in real tasks (``tests/hostile/data/README.md``)."""
+
+    def timed(self, name, kind, counters):
+        """Seconds of the parts of a real task, by its recording alone."""
+        task = read_ltrace([gzip.decompress((RECORDINGS / name).read_bytes())], name)
+        begin = task.process_start_s
+        finish = max(span.finish_s for span in task.spans) + 0.01
+        attempt = TaskAttempt(
+            task.attempt_id, "task_1", kind, "succeeded", begin, finish, "w1", counters=counters
+        )
+        told = (map_inside if kind == "map" else reduce_inside)(task, attempt)
+        job = observation(maps=counters.get("TaskCounter.SHUFFLED_MAPS", 1))
+        job = replace(job, trace=replace(job.trace, attempts=(attempt,)), inside=(told,))
+        return told, attempt, timed_tasks(job)[task.attempt_id]
+
+    def test_map(self):
+        """
+        All that the main thread did is in one part or was waiting.
+        """
+        task = read_ltrace(
+            [gzip.decompress((RECORDINGS / "map.ltrace.spans.gz").read_bytes())], "map"
+        )
+        counters = {
+            "TaskCounter.MAP_INPUT_RECORDS": task.loop.records,
+            "TaskCounter.MAP_OUTPUT_RECORDS": task.loop.outputs,
+        }
+
+        told, attempt, found = self.timed("map.ltrace.spans.gz", "map", counters)
+
+        behind = sum(s.duration_s for s in told.spills if not s.last)
+        assert set(found.seconds) == {*MAP_PARTS} - {"map_write_s"}
+        assert all(seconds > 0 for seconds in found.seconds.values())
+        assert sum(found.seconds.values()) - behind + told.blocked_s == pytest.approx(
+            attempt.duration_s
+        )
+
+    def test_reduce(self):
+        """
+        Three merges in memory, and copying that is a small part of the shuffle.
+        """
+        task = read_ltrace(
+            [gzip.decompress((RECORDINGS / "reduce.ltrace.spans.gz").read_bytes())], "reduce"
+        )
+        counters = {
+            "TaskCounter.REDUCE_INPUT_RECORDS": task.loop.records,
+            "TaskCounter.SHUFFLED_MAPS": 6,
+        }
+
+        told, _, found = self.timed("reduce.ltrace.spans.gz", "reduce", counters)
+
+        assert set(found.seconds) == {*REDUCE_PARTS} - {"ondisk_merge_s"}
+        assert all(seconds > 0 for seconds in found.seconds.values())
+        assert found.seconds["copy_s"] < told.shuffle_s - told.waited_s
+        assert found.sent_bytes == sum(s.sent_bytes for s in told.segments)
