@@ -166,3 +166,32 @@ class VetCurve:
     place: tuple[int, ...]
     observed_s: tuple[float, ...]
     ideal_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobVet:
+    """Vet of the job of one trial, and a curve of the typical task of each kind."""
+
+    trial: str
+    cell: str
+    repetition: int
+    report: VetReport
+    curves: tuple[VetCurve, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatsTest:
+    """Whether the vets of tasks of two repeats of a cell may have one distribution."""
+
+    cell: str
+    kind: TaskKind
+    repetitions: tuple[int, int]
+    ks: KsTest
+
+
+@dataclass(frozen=True, slots=True)
+class VetBook:
+    """Vet of all jobs of a run whose tasks have times of units, and their repeats compared."""
+
+    jobs: tuple[JobVet, ...] = ()
+    repeats: tuple[RepeatsTest, ...] = ()

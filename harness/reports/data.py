@@ -18,6 +18,7 @@ from harness.records.score import Measurement, Score, ScoreBook, Speed, Summary
 from harness.records.spans import TaskSpans
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, TrialRecord
+from harness.records.vet import VetBook
 from harness.reports.inside.parts import TaskParts
 
 
@@ -63,7 +64,8 @@ class ReportData:
     and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).
     *order* lists trial ids as they ran; without it the trials' starts decide.  *evidence* maps a
     trial's id to the place of its logs, as the reader would type it.  *inside* maps the trial of a
-    timeline to what is known of the inside of its tasks.
+    timeline to what is known of the inside of its tasks.  *vet* is the overhead of the jobs whose
+    tasks have times of units.
     """
 
     experiment: Experiment
@@ -79,6 +81,7 @@ class ReportData:
     order: Sequence[str] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
     inside: Mapping[str, JobInside] = field(default_factory=dict)
+    vet: VetBook = field(default_factory=VetBook)
 
 
 def label(data: ReportData, cell: str) -> str:

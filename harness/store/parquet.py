@@ -96,6 +96,14 @@ def read_table(
 
     What is wrong with the file is `DataError`, at once or where it is met; *fix* says what to do.
     """
+    for part in read_columns(path, columns, fix, most_rows):
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*part, strict=True))
+
+
+def read_columns(
+    path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW, most_rows: int = MOST_ROWS
+) -> Iterator[list[list[Any]]]:
+    """`read_table` for tables of millions of rows: the values of each column, part after part."""
     pa, _ = _pyarrow()
 
     data = pa.py_buffer(read_file(path, fix, most_bytes=_MOST_BYTES))
@@ -109,7 +117,7 @@ def read_table(
             if size > most_rows * _MOST_TEXT_OF_ROW:
                 raise ValueError(f"its texts have {size} characters, more than any run")
             _check_values(values, columns)
-            yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+            yield values
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         what = str(error)[:300]
         raise DataError(f"{path.name} is not a table: {what}", where=str(path), fix=fix) from error

@@ -25,7 +25,7 @@ from harness.profiling.spans import segments
 from harness.records.inside import SegmentInside
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store.files import validated
-from harness.store.parquet import FROM_RAW, read_table, write_table
+from harness.store.parquet import FROM_RAW, read_columns, read_table, write_table
 
 # A map has some ten spans, and one for each combine of each spill; a reduce some for each segment.
 MOST_SPANS = 5_000_000
@@ -126,12 +126,29 @@ def read_units(folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
     path = folder / "units.parquet"
     if path.exists():
-        for attempt, rows in groupby(read_table(path, _UNITS, most_rows=MOST_UNITS), _attempt):
-            mine = list(rows)
-            seconds = tuple(row["seconds"] for row in mine)
-            if not mine[0]["unit_records"] or None in seconds or min(seconds) < 0:
+        for name, size, seconds in _joined(read_columns(path, _UNITS, most_rows=MOST_UNITS)):
+            if not size or size < 1 or None in seconds or min(seconds) < 0:
                 raise DataError("a unit that took no time", where=str(path), fix=FROM_RAW)
-            yield UnitTimes(attempt, mine[0]["unit_records"], seconds)
+            yield UnitTimes(str(name), size, tuple(seconds))
+
+
+def _joined(parts: Iterable[list[list[Any]]]) -> Iterator[tuple[str | None, int | None, list[Any]]]:
+    """Attempt, records of its units and all their seconds, also where these are in many parts."""
+    name: str | None = None
+    size: int | None = None
+    seconds: list[Any] = []
+    for names, sizes, _, times in parts:
+        start = 0
+        for each, rows in groupby(names):
+            if each != name:
+                if seconds:
+                    yield name, size, seconds
+                name, size, seconds = each, sizes[start], []
+            end = start + sum(1 for _ in rows)
+            seconds += times[start:end]
+            start = end
+    if seconds:
+        yield name, size, seconds
 
 
 def read_segments(folder: Path) -> Iterator[tuple[str, SegmentInside]]:

@@ -1,5 +1,7 @@
 """Recordings of tasks as tables, and back."""
 
+import functools
+
 import pytest
 
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from harness.errors import DataError
 from harness.profiling.spans import segments
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.store import recordings
 from harness.store.recordings import (
     read_recordings,
     read_segments,
@@ -78,6 +81,17 @@ class TestRecordings:
 
         units = [UnitTimes("a", 5, (1.0, 0.5)), UnitTimes("b", 5, (2.0,))]
         write_recordings(tmp_path, Kept(task(1), units=units))
+        assert list(read_units(tmp_path)) == units
+
+    def test_units_of_one_attempt_in_many_parts_are_one(self, tmp_path, monkeypatch):
+        """
+        A table of millions of rows is written and read in parts, which no attempt minds.
+        """
+        units = [UnitTimes("a", 5, (1.0, 0.5, 0.25)), UnitTimes("b", 2, (2.0,) * 5)]
+        in_parts = functools.partial(recordings.write_table, at_once=2)
+        monkeypatch.setattr(recordings, "write_table", in_parts)
+        write_recordings(tmp_path, Kept(task(1), units=units))
+
         assert list(read_units(tmp_path)) == units
 
     def test_copies_come_back_with_their_reduce(self, tmp_path):

@@ -97,7 +97,7 @@ def _centred(ordered: Times) -> Times:
 
     The smallest is taken off first, which for times close to each other is exact.
     """
-    y = ordered - ordered[0]
+    y: Times = ordered - ordered[0]
     _, exponent = math.frexp(y[-1])
     y *= math.ldexp(1.0, min(-exponent, 1000))
     if y[-1] > 0:
