@@ -98,7 +98,7 @@ def _with_reduces(view: View, cluster: Cluster, size: JobInput) -> Prediction:
     phases = {"startup_s": startup, **{n: answer[n] for n in _MAP_PHASES},
               "reduce_startup_s": plan.reduce_startup_s, **_reduce_phases(reduces)}  # fmt: skip
     flow = {n: v for n, v in {**answer, **_reduce_flow(reduces)}.items() if n not in _NO_DATAFLOW}
-    return _prediction(times, plan, phases, _measurable(answer, phases), flow=flow,
+    return _prediction(times, plan, phases, _measurable(answer, phases, reduces), flow=flow,
                        warnings=[*answer["warnings"], *view.notes()])  # fmt: skip
 
 
@@ -186,15 +186,23 @@ def _reduce_flow(reduces: Sequence[Reduce]) -> dict[str, Any]:
     return {"num_disk_files": len(shuffle["disk_files"]), **shuffle, **first.after}
 
 
-def _measurable(answer: Mapping[str, Any], phases: Mapping[str, float]) -> dict[str, float]:
-    """Phases as a job history shows them; the flush waits for a spill that is still running."""
+def _measurable(
+    answer: Mapping[str, Any], phases: Mapping[str, float], reduces: Sequence[Reduce]
+) -> dict[str, float]:
+    """
+    Phases as a job history shows them.
+
+    A map function ends for it before the flush, which waits for a spill that is still running; a
+    shuffle ends with the last copy, and merges that are still running are part of the sort.
+    """
     waiting = waiting_for_spill_s(answer)
     tail = answer["last_spill_s"] + waiting
+    copying = fmean(r.outcome.copy_clock_s for r in reduces)
     return {
         "map_main_s": phases["startup_s"] + max(0.0, answer["map_and_spill_s"] - tail),
         "map_tail_s": tail + answer["map_merge_s"],
-        "shuffle_s": phases["reduce_startup_s"] + phases["shuffle_s"],
-        "sort_s": phases["reduce_merge_s"],
+        "shuffle_s": phases["reduce_startup_s"] + copying,
+        "sort_s": phases["shuffle_s"] - copying + phases["reduce_merge_s"],
         "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }
 

@@ -86,6 +86,15 @@ class TestTimes:
             sum(p.measurable[n] for n in ("shuffle_s", "sort_s", "reduce_rest_s"))
         )
 
+    def test_history_counts_running_merges_as_sort(self):
+        """
+        Its shuffle ends with the last copy; the merger in memory goes on behind it.
+        """
+        p = predict(maps=40, split=128, num_reduces=1, reduce_slowstart=1.0)
+
+        assert p.dataflow["memory_merge_clock_s"] > p.dataflow["copy_clock_s"] > 0
+        assert p.measurable["shuffle_s"] == pytest.approx(p.dataflow["copy_clock_s"])
+
     def test_separate_pools_are_scored(self):
         """
         The job time is section 6.1's; both pools stand among the estimates.
