@@ -62,8 +62,8 @@ def timed_tasks(observation: Observation) -> dict[str, Timed]:
     """
     Tasks that succeeded and were recorded from begin to end, by the ids of their attempts.
 
-    A recording that lacks a part, or has not all records or segments of the task's counters, is
-    none.
+    A recording is none that lacks a part, has not all records or segments of the task's counters,
+    or whose parts take longer than the task: so do those of a mapper with several threads.
     """
     done = {a.attempt_id: a for a in observation.trace.attempts if a.state == "succeeded"}
     found = {}
@@ -71,7 +71,7 @@ def timed_tasks(observation: Observation) -> dict[str, Timed]:
         attempt = done.get(task.attempt_id)
         if task.source == "spans" and attempt is not None:
             timed = _timed(task, attempt, observation)
-            if timed is not None:
+            if timed is not None and min(timed.seconds.values()) >= 0:
                 found[task.attempt_id] = timed
     return found
 

@@ -164,11 +164,12 @@ class TestAbsentParts:
     @pytest.mark.parametrize(
         "lacks",
         [{"start_up_s": None}, {"read_s": None}, {"merge_s": None}, {"spills": ()},
-         {"records": 199_999}],
+         {"records": 199_999}, {"alone_s": 1e3}, {"start_up_s": -0.1}],
     )  # fmt: skip
     def test_map_falls_back(self, lacks):
         """
-        A map that lacks a part, or whose records are not those of its counters, has two phases.
+        A map that lacks a part, whose records are not those of its counters, or whose times do not
+        fit into it, has two phases.
         """
         found = phases(changed(recorded(), "m", **lacks))
 
