@@ -94,8 +94,11 @@ MAP: dict[str, TaskStatistic[MapInside]] = {
     "sort_s_per_record": TaskStatistic(
         "sorting in spills / their records", _spills(lambda s: s.sort_s, lambda s: s.records)
     ),
+    # The combiner writes as it goes, so its time holds the codec's.
     "combine_s_per_record": TaskStatistic(
-        "combining in spills / their records", _spills(lambda s: s.combine_s, lambda s: s.records)
+        "combining in spills / their records",
+        _spills(lambda s: s.combine_s, lambda s: s.records),
+        codec="map_output",
     ),
     "spill_write_s_per_byte": TaskStatistic(
         "writing of spills / bytes of their files",

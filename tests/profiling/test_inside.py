@@ -171,8 +171,8 @@ class TestStatistics:
         assert found["map_s_per_record"] == pytest.approx(12 / 800)
         both = {n for n in found if f"{n}_compressed" in found}
         assert both == {
-            "map_while_spilling_s_per_record", "spill_write_s_per_byte", "spill_s_per_record",
-            "spill_bytes_selectivity", "map_merge_s_per_byte",
+            "map_while_spilling_s_per_record", "combine_s_per_record", "spill_write_s_per_byte",
+            "spill_s_per_record", "spill_bytes_selectivity", "map_merge_s_per_byte",
         }  # fmt: skip
         only = values(packed)
         assert "spill_bytes_selectivity" not in only
