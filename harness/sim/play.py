@@ -10,7 +10,6 @@ after an exponential delay of the sum of all rates, and is each transition's wit
 from __future__ import annotations
 
 import heapq
-import math
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from harness.errors import ModelError
 from harness.sim.petri import WHERE, Marking, Net
 
 MOST_FIRINGS = 1_000_000
+_BLOCK = 4096  # runs in step: their markings stay in a core's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,51 +133,72 @@ def simulate(
     A step costs one look at every transition of every run that goes on: for small nets and many
     runs.  ``ModelError`` as from `play`.
     """
-    takes, change, chance = _matrices(net)
+    parts = [
+        _in_step(net, min(_BLOCK, replications - begin), rng, most_firings)
+        for begin in range(0, replications, _BLOCK)
+    ]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _in_step(
+    net: Net, replications: int, rng: np.random.Generator, most_firings: int
+) -> NDArray[np.float64]:
+    change = _changes(net)
     marking = np.tile(np.array(net.marking(), dtype=np.int64)[:, None], (1, replications))
     alive, end = np.arange(replications), np.zeros(replications)
     for _ in range(most_firings):
-        able = np.array([(marking[p] >= w).all(axis=0) for p, w in takes])
-        shares, rate = _shares(able, chance)
-        going = rate > 0
+        upto, at_once = _shares(net, marking)
+        going = upto[-1] > 0
         if not going.all():
-            alive, marking, shares, rate = (
-                alive[going], marking[:, going], shares[:, going], rate[going],
+            alive, marking, upto, at_once = (
+                alive[going], marking[:, going], upto[:, going], at_once[going],
             )  # fmt: skip
         if not len(alive):
             return end
-        end[alive] += np.where(np.isinf(rate), 0.0, rng.standard_exponential(len(alive)) / rate)
-        upto = np.cumsum(shares, axis=0)
+        waits = rng.standard_exponential(len(alive)) / upto[-1]
+        end[alive] += np.where(at_once, 0.0, waits)
         chosen = (upto <= rng.random(len(alive)) * upto[-1]).sum(axis=0)
-        marking = marking + change[:, chosen]
+        marking += change[:, chosen]
     raise _endless(most_firings)
 
 
-def _matrices(
-    net: Net,
-) -> tuple[
-    list[tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[np.int64], NDArray[np.float64]
-]:
-    """Places and weights that each transition takes, its change of the marking, its chances."""
-    takes = []
+def _changes(net: Net) -> NDArray[np.int64]:
+    """What each transition (column) adds to each place (row)."""
     change = np.zeros((len(net.places), len(net.transitions)), dtype=np.int64)
     for t, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
-        places, weights = np.array(inputs, dtype=np.int64).T
-        takes.append((places, weights[:, None]))
         for p, w in inputs:
             change[p, t] -= w
         for p, w in outputs:
             change[p, t] += w
-    # Weight of immediate transitions, rate of exponential ones: one of the two is 0.
-    chance = [(t.weight, 0.0) if t.immediate else (0.0, 1 / t.mean) for t in net.transitions]
-    return takes, change, np.array(chance).T
+    return change
 
 
-def _shares(
-    able: NDArray[np.bool_], chance: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Chance of each transition in each run, and the run's rate: infinite where it is at once."""
-    weights, rates = (c[:, None] * able for c in chance)
-    at_once = weights.any(axis=0)
-    shares = np.where(at_once, weights, rates)
-    return shares, np.where(at_once, math.inf, rates.sum(axis=0))
+def _shares(net: Net, marking: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """
+    Rates of the transitions of each run, added up; weights, where an immediate one is enabled.
+
+    The second array tells where: there the firing takes no time.
+    """
+    at_once = np.zeros(marking.shape[1], dtype=bool)
+    for t, node in enumerate(net.transitions):
+        if node.immediate:
+            at_once |= _able(net, t, marking)
+    upto = np.empty((len(net.transitions), marking.shape[1]))
+    total = np.zeros(marking.shape[1])
+    for t, node in enumerate(net.transitions):
+        able = _able(net, t, marking)
+        if node.immediate:
+            total += able * node.weight
+        else:
+            total += (able & ~at_once) / node.mean
+        upto[t] = total
+    return upto, at_once
+
+
+def _able(net: Net, transition: int, marking: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """In which runs it is enabled, were there no immediate ones."""
+    (first, weight), *others = net.inputs[transition]
+    able: NDArray[np.bool_] = marking[first] >= weight
+    for p, w in others:
+        able &= marking[p] >= w
+    return able

@@ -1,0 +1,63 @@
+"""
+Tests for `harness net`.
+"""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from click.testing import CliRunner
+
+from harness.cli.entry import main
+from harness.cli.net import command
+
+
+def run(*words):
+    """
+    What the command does with these words.
+    """
+    return CliRunner().invoke(command, words)
+
+
+@pytest.mark.parametrize("variant", ["shared_read", "shared_shuffle"])
+@pytest.mark.parametrize(
+    ("form", "node", "number"),
+    [("svg", "circle", 24), ("pnml", "place", 23), ("pipe", "place", 23)],
+)
+def test_prints_the_papers_net(form, node, number, variant):
+    """
+    Three maps and two reduces, as in the paper's Figure 4: 23 places, one of them with a token.
+    """
+    done = run("--format", form, "--variant", variant)
+
+    elements = ET.fromstring(done.stdout).iter()
+    assert (done.exit_code, sum(e.tag.endswith(node) for e in elements)) == (0, number)
+
+
+def test_takes_means_by_phase():
+    """
+    A phase of no time is immediate, one of 4 s has a rate of 0.25.
+    """
+    done = run("--format", "pipe", "--mean", "t4_gpu_s", "4", "--mean", "t2_read_s", "0")
+    nodes = {t.get("id"): t for t in ET.fromstring(done.stdout).iter("transition")}
+
+    assert [nodes[n].findtext("rate/value") for n in ("gpu_1", "gpu_3")] == ["0.25", "0.25"]
+    assert [nodes[n].findtext("timed/value") for n in ("read", "load")] == ["false", "true"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--mean", "t4", "1"], "there is no phase 't4'"),
+        (["--mean", "t4_gpu_s", "-1"], "invalid value for '--mean'"),
+        (["--maps", "0"], "invalid value for '--maps'"),
+        (["--maps", "50"], "are too many for a picture"),
+        (["--maps", "99999999", "--format", "pnml"], "is too large to list"),
+    ],
+)
+def test_says_what_is_wrong(words, complaint, capsys):
+    """
+    Status 2, and a line that names it.
+    """
+    assert main(["net", *words]) == 2
+    assert complaint in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""The page on the net of SPN-GC: its pictures and its table are those of the code."""
+
+import json
+import re
+
+from pathlib import Path
+
+import pytest
+
+from harness.models.spn_gc.net import timed_net
+from harness.models.spn_gc.phases import PHASES, spn_phases
+from harness.sim.draw import draw_svg
+from harness.sim.phasetype import maximum
+
+PROJECT = Path(__file__).parents[2]
+PAGE = PROJECT / "docs" / "models" / "spn-gc-net.md"
+
+
+def worked_example():
+    """
+    Phases 3 to 7 of `small_one_reduce`, the paper's rules.
+    """
+    vectors = PROJECT / "tests" / "validation" / "vectors" / "spn_gc_phases.json"
+    case = json.loads(vectors.read_text())["cases"][0]
+    phases = spn_phases(case["input"], "paper")
+    return [phases[name] for name in PHASES[2:7]]
+
+
+def test_table_is_computed():
+    """
+    Every factor: the expected maximum over the mean of one task, two decimals.
+    """
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d. |]+) \|$", PAGE.read_text(), re.MULTILINE)
+    shapes = ([1.0], [1.0] * 2, [1.0] * 5, worked_example())
+
+    expected = [
+        f"{maximum([(s, int(n.replace(',', '')))]).mean / sum(s):.2f}"
+        for n, _ in rows
+        for s in shapes
+    ]
+
+    assert len(rows) == 7
+    assert [cell for _, row in rows for cell in row.split(" | ")] == expected
+
+
+@pytest.mark.parametrize(
+    ("variant", "picture"),
+    [("shared_read", "spn-net.svg"), ("shared_shuffle", "spn-net-shared-shuffle.svg")],
+)
+def test_pictures_are_what_the_command_draws(variant, picture):
+    """
+    Drawn again, they are the same to the byte.
+    """
+    net = timed_net(dict.fromkeys(PHASES, 1.0), 3, 2, variant)
+    drawn = draw_svg(net, f"SPN-GC, {variant}: 3 maps, 2 reduces")
+
+    assert (PROJECT / "docs" / "pictures" / picture).read_text() == drawn

@@ -1,0 +1,256 @@
+"""
+Tests for `harness.models.spn_gc.estimates`: drawn job times, and what they should be.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import ModelError
+from harness.models.scheduler import schedule
+from harness.models.spn_gc.estimates import (
+    _makespan,
+    expected_net_time,
+    simulate_net,
+    time_cost_ratio,
+)
+from harness.models.spn_gc.net import VARIANTS
+from harness.models.spn_gc.phases import PHASES
+from tests.models.spn_gc.given import SMALL, means
+
+VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+METHOD = pytest.mark.parametrize("method", ["maxima", "tasks"])
+delays = st.lists(st.one_of(st.just(0.0), st.floats(0.01, 100.0)), min_size=9, max_size=9)
+
+
+@VARIANT
+@METHOD
+class TestSimulation:
+    @settings(max_examples=15, deadline=None)
+    @given(values=delays, m=st.integers(1, 60), r=st.integers(0, 10))
+    def test_agrees_with_the_expectation(self, variant, method, values, m, r):
+        """
+        Within 4 standard errors of 2000 replications, and as wide.
+        """
+        found = simulate_net(means(*values), m, r, variant=variant, method=method, seed=3)
+        exact = expected_net_time(means(*values), m, r, variant)
+
+        error = exact["std_s"] / math.sqrt(2000)
+        assert abs(found["simulated_s"] - exact["expected_s"]) <= 4 * error + 1e-9
+        assert found["standard_error_s"] == pytest.approx(error, rel=0.25, abs=1e-9)
+
+    def test_has_the_distribution_of_the_obvious_form(self, variant, method):
+        """
+        Quantiles of 10^5 job times, beside those from plain loops over all delays.
+        """
+        found = simulate_net(
+            SMALL, 7, 3, replications=100_000, seed=5, variant=variant, method=method
+        )
+        plain = np.array(
+            [obvious_time(7, 3, variant, np.random.default_rng(i)) for i in range(2000)]
+        )
+
+        error = plain.std() / math.sqrt(2000)
+        assert found["simulated_s"] == pytest.approx(plain.mean(), abs=5 * error)
+        for name, share in (
+            ("quantile_05_s", 0.05),
+            ("quantile_50_s", 0.5),
+            ("quantile_95_s", 0.95),
+        ):
+            # The share of plain times below the quantile: a binomial, whose 5 sigma this is.
+            below = (plain <= found[name]).mean()
+            assert below == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 2000))
+
+    def test_seed_decides_all(self, variant, method):
+        """
+        The same seed, the same times; another one, others; nobody else's numbers are used.
+        """
+        before = np.random.get_state()[2]  # noqa: NPY002 - the state that libraries share
+        one, again, other = (
+            simulate_net(SMALL, 5, 2, seed=s, variant=variant, method=method) for s in (1, 1, 2)
+        )
+
+        assert one == again
+        assert one["simulated_s"] != other["simulated_s"]
+        assert np.random.get_state()[2] == before  # noqa: NPY002
+
+    @settings(max_examples=10)
+    @given(factor=st.floats(1e-3, 1e3))
+    def test_units_cancel(self, variant, method, factor):
+        """
+        Phases scaled by k scale every answer by k.
+        """
+        scaled = {name: value * factor for name, value in SMALL.items()}
+        one, other = (
+            simulate_net(p, 9, 4, variant=variant, method=method) for p in (SMALL, scaled)
+        )
+
+        assert list(other.values()) == pytest.approx([v * factor for v in one.values()], rel=1e-10)
+
+
+def obvious_time(m, r, variant, rng):
+    """
+    One job time as the specification's formula has it, delay by delay.
+    """
+    drawn = {name: [rng.exponential(SMALL[name]) for _ in range(max(m, r))] for name in PHASES}
+    x1, x2, x3, x4, x5, x6, x7, x8, x9 = (drawn[name] for name in PHASES)
+    reduces = max(x8[i] + x9[i] for i in range(r))
+    if variant == "shared_read":
+        maps = max(x3[j] + x4[j] + x5[j] + x6[j] + x7[j] for j in range(m))
+        return x1[0] + x2[0] + maps + reduces
+    return x1[0] + max(x2[j] + x3[j] + x4[j] + x5[j] + x6[j] for j in range(m)) + x7[0] + reduces
+
+
+class TestOrder:
+    @settings(max_examples=25)
+    @given(delays, st.integers(1, 500), st.integers(1, 50), st.integers(0, 8), st.floats(1, 9))
+    def test_more_work_takes_no_less_time(self, values, m, r, which, factor):
+        """
+        With the same seed, draw by draw: a slower phase, more maps, more reduces.
+        """
+        slower = [v * factor if i == which else v for i, v in enumerate(values)]
+        base, *more = (
+            simulate_net(means(*v), maps, reduces)["simulated_s"]
+            for v, maps, reduces in (
+                (values, m, r), (slower, m, r), (values, 2 * m, r), (values, m, r + 1),
+            )
+        )  # fmt: skip
+
+        assert min(more) >= base * (1 - 1e-8)
+
+    def test_inflation_of_equal_delays(self):
+        """
+        16 maps of one exponential phase of T take T (1 + 1/2 + ... + 1/16) = 3.38 T.
+        """
+        found = expected_net_time(means(0, 0, 1.0), 16, 0)["expected_s"]
+
+        assert found == pytest.approx(3.380728993228993)
+
+
+class TestSlots:
+    @settings(max_examples=25)
+    @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 99))
+    def test_makespan_is_the_schedulers(self, tasks, slots, seed):
+        """
+        Drawn once, the durations take what the unified scheduler says, to the last bit but few.
+        """
+        row = np.array([[1.0, 2.0, 0.5]])
+        ends = _makespan(row, tasks, min(slots, tasks), 3, np.random.default_rng(seed))
+
+        total = np.zeros((3, tasks))
+        rng = np.random.default_rng(seed)
+        for mean in row[0]:
+            total += rng.standard_exponential((3, tasks)) * mean
+        plain = [
+            schedule(durations.tolist(), 0, 0.0, 0.0, slots, 1, 0.0)["job_s"] for durations in total
+        ]
+        assert ends.tolist() == pytest.approx(plain, rel=1e-12)
+
+    def test_as_many_slots_as_tasks_are_the_papers_net(self):
+        """
+        Slots that nobody waits for change nothing.
+        """
+        free = simulate_net(SMALL, 20, 4)
+
+        assert simulate_net(SMALL, 20, 4, map_slots=20, reduce_slots=9) == free
+
+    def test_one_slot_adds_everything_up(self):
+        """
+        Then nothing is parallel, and no maximum is left: the sum of all means.
+        """
+        found = simulate_net(SMALL, 20, 4, map_slots=1, reduce_slots=1, seed=1)
+        maps = 20 * sum(SMALL[p] for p in PHASES[2:7])
+        reduces = 4 * sum(SMALL[p] for p in PHASES[7:])
+        spread = math.sqrt(sum(20 * SMALL[p] ** 2 for p in PHASES[2:7]))
+
+        assert found["map_stage_s"] == pytest.approx(maps, abs=4 * spread / math.sqrt(2000))
+        assert found["reduce_stage_s"] == pytest.approx(reduces, rel=0.05)
+
+    def test_fewer_slots_take_longer(self):
+        """
+        The same delays on 2, 4, 8 and 16 slots.
+        """
+        found = [
+            simulate_net(SMALL, 32, 2, map_slots=s, replications=200)["map_stage_s"]
+            for s in (16, 8, 4, 2)
+        ]
+
+        assert found == sorted(found)
+
+
+class TestTasksThatDiffer:
+    def test_equal_lists_are_one_number(self):
+        """
+        A mean per map, all the same: as one for all, in the exact form to the last digits.
+        """
+        listed = SMALL | {"t3_to_gpu_s": [SMALL["t3_to_gpu_s"]] * 8}
+
+        one, other = (expected_net_time(p, 8, 2) for p in (SMALL, listed))
+        assert other == pytest.approx(one, rel=1e-12)
+        assert simulate_net(listed, 8, 2) == simulate_net(SMALL, 8, 2, method="tasks")
+
+    def test_simulation_agrees_with_the_product_of_distributions(self):
+        """
+        Two slow maps among six, one slow reduce of two.
+        """
+        mixed = SMALL | {"t4_gpu_s": [1.0, 1.0, 30.0, 1.0, 1.0, 30.0], "t9_reduce_s": [5.0, 50.0]}
+        found = simulate_net(mixed, 6, 2, replications=20_000)
+        exact = expected_net_time(mixed, 6, 2)
+
+        error = 4 * exact["std_s"] / math.sqrt(20_000)
+        assert found["simulated_s"] == pytest.approx(exact["expected_s"], abs=error)
+
+    def test_refuses_a_list_of_another_length(self):
+        """
+        The error says how many means there should be.
+        """
+        with pytest.raises(ModelError, match=r"t4_gpu_s = \[1.0, 2.0\] is not a list of 3 means"):
+            simulate_net(SMALL | {"t4_gpu_s": [1.0, 2.0]}, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"replications": 0}, "replications = 0"),
+        ({"replications": 1.5}, "replications = 1.5"),
+        ({"seed": -1}, "seed = -1"),
+        ({"variant": "x"}, "variant = 'x'"),
+        ({"method": "x"}, "method = 'x' is not maxima or tasks"),
+        ({"method": "maxima", "map_slots": 2}, "method = 'maxima' is not tasks, as"),
+        ({"map_slots": 0}, "map_slots = 0"),
+        ({"reduce_slots": math.nan}, "reduce_slots = nan"),
+        ({"num_maps": 0}, "num_maps = 0"),
+        ({"num_reduces": -1}, "num_reduces = -1"),
+        ({"phases": SMALL | {"t4_gpu_s": math.nan}}, "t4_gpu_s = nan"),
+        ({"phases": SMALL | {"t4_gpu_s": -1.0}}, "t4_gpu_s = -1.0"),
+        ({"phases": {"t1_load_s": 1.0}}, "t2_read_s is missing"),
+        ({"num_maps": 10**8, "method": "tasks"}, "too many to draw"),
+    ],
+)
+def test_bad_input_is_refused_by_name(change, complaint):
+    """
+    Numbers, means and words that are none.
+    """
+    usual = {"phases": SMALL, "num_maps": 4, "num_reduces": 2}
+    with pytest.raises(ModelError, match=complaint):
+        simulate_net(**usual | change)
+
+
+def test_one_replication_has_no_error():
+    """
+    Of one number nothing is known but itself.
+    """
+    assert simulate_net(SMALL, 4, 2, replications=1)["standard_error_s"] == 0.0
+
+
+def test_time_cost_ratio_is_in_percent():
+    """
+    Section 4.3; a job of no time has none.
+    """
+    assert time_cost_ratio(0.7, 100.0) == pytest.approx(0.7)
+    with pytest.raises(ModelError, match="job_seconds = 0"):
+        time_cost_ratio(1.0, 0.0)

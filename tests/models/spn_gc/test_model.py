@@ -1,0 +1,187 @@
+"""
+Tests for SPN-GC behind the models' contract (what all models keep to: tests/contracts).
+"""
+
+import pytest
+
+from harness.errors import MissingStatistic, ModelError
+from harness.models import MODELS
+from harness.models.spn_gc.phases import PHASES, spn_phases
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile, Statistic
+from tests.models.spn_gc.given import MIB, parameters
+
+OF_CELL = {"input_bytes", "split_bytes", "num_reduces", "num_datanodes"}
+GIVEN = {n: v for n, v in parameters().items() if n not in OF_CELL} | {"test_num_maps": 4.0}
+GPU = {"map_gpu_s", "gpu_block_bytes", "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps"}
+
+
+def profile(*, without=(), **changes):
+    """
+    What a test job on GPUs tells.
+    """
+    values = {n: v for n, v in {**GIVEN, **changes}.items() if n not in without}
+    stat = {
+        n: Statistic(value=float(v), count=1, spread=0.0, source="test") for n, v in values.items()
+    }
+    return Profile(workload="kmeans", statistics=stat)
+
+
+def predict(name="spn-gc", given=None, *, maps=16, slots=64, reduce_slots=64, **config):
+    """
+    Prediction for a job of *maps* splits of 64 MiB on four nodes.
+    """
+    size = JobInput(input_bytes=maps * 64 * MIB, num_files=1, num_splits=maps, split_bytes=64 * MIB)
+    on = Cluster(
+        num_nodes=4, map_slots_per_node=16, reduce_slots_per_node=16,
+        map_slots=slots, reduce_slots=reduce_slots,
+    )  # fmt: skip
+    return MODELS[name].predict(
+        given or profile(), JobConfig(**{"num_reduces": 2, **config}), on, size
+    )
+
+
+@pytest.mark.parametrize(("name", "rules"), [("spn-gc", "paper"), ("spn-gc-mr2", "mr2")])
+class TestBothRules:
+    def test_phases_are_those_of_the_equations(self, name, rules):
+        """
+        Statistics of the profile, the job's configuration, the cell's input and cluster.
+        """
+        config = JobConfig(num_reduces=2).model_dump()
+        expected = spn_phases(parameters(**{n: config[n] for n in (
+            "sort_buffer_mb", "sort_spill_percent", "sort_record_percent", "merge_factor",
+            "reduce_heap_bytes", "shuffle_buffer_percent", "shuffle_merge_percent",
+        )}), rules)  # fmt: skip
+        found = predict(name)
+
+        assert found.phases == {p: expected[p] for p in PHASES}
+        assert found.estimates["sum_of_means_s"] == expected["sum_of_means_s"]
+
+    def test_scores_the_simulated_time(self, name, rules):
+        """
+        Within 4 standard errors of the exact expectation, in both variants.
+        """
+        found = predict(name)
+
+        error = 4 * found.dataflow["std_s"] / 2000**0.5
+        assert found.job_s == found.estimates["simulated_s"]
+        for variant in ("", "shared_shuffle_"):
+            drawn, exact = (found.estimates[f"{variant}{e}_s"] for e in ("simulated", "expected"))
+            assert drawn == pytest.approx(exact, abs=error)
+
+    def test_names_what_a_job_without_gpus_lacks(self, name, rules):
+        """
+        All that is missing, at once.
+        """
+        with pytest.raises(MissingStatistic) as refused:
+            predict(name, profile(without=GPU))
+
+        assert set(refused.value.names) == GPU
+
+    def test_slots_lengthen_the_scheduler_alone(self, name, rules):
+        """
+        The paper's net has none; with slots for all the scheduler's job is the net's.
+        """
+        many, few = predict(name), predict(name, slots=4, reduce_slots=1)
+
+        assert many.job_s == few.job_s
+        assert {many.estimates[f"scheduler_{p}_s"] for p in ("separate", "shared")} == {many.job_s}
+        assert (
+            few.estimates["scheduler_separate_s"] > few.estimates["scheduler_shared_s"] > few.job_s
+        )
+
+    def test_map_only_job(self, name, rules):
+        """
+        Needs nothing of reduces, and says nothing of them.
+        """
+        bare = profile(without=["reduce_s", "test_map_output_bytes", "test_reduce_bytes"])
+        found = predict(name, bare, num_reduces=0, reduce_slots=0)
+
+        assert set(found.phases) == set(PHASES[:6])
+        assert (found.reduce_task_s, set(found.measurable)) == (None, {"map_main_s", "map_tail_s"})
+        assert found.job_s > found.map_task_s
+
+    def test_map_function_scales_with_the_split(self, name, rules):
+        """
+        A test job of splits half as long had half the function per split.
+        """
+        half = profile(test_num_maps=8.0, map_s=3.0)
+
+        assert predict(name, half).phases == pytest.approx(predict(name).phases)
+
+    def test_refuses_a_cluster_without_reduce_slots(self, name, rules):
+        """
+        Reduces that can run nowhere never end.
+        """
+        with pytest.raises(ModelError, match="reduce_slots = 0"):
+            predict(name, reduce_slots=0)
+
+    @pytest.mark.parametrize("field", ["disk_read_bps", "map_s", "test_num_maps"])
+    def test_refuses_a_statistic_that_is_no_number(self, name, rules, field):
+        """
+        By its name.
+        """
+        with pytest.raises(ModelError, match=rf"{field} = nan|map_s = nan"):
+            predict(name, profile(**{field: float("nan")}))
+
+
+class TestPrediction:
+    def test_reduce_on_the_device_needs_its_time(self):
+        """
+        Under mr2 rules; the paper takes the map's.
+        """
+        given = profile(reduce_uses_gpu=1, without=["reduce_gpu_s"])
+
+        assert (
+            predict("spn-gc", given).phases["t9_reduce_s"] > predict("spn-gc").phases["t9_reduce_s"]
+        )
+        with pytest.raises(MissingStatistic, match="reduce_gpu_s"):
+            predict("spn-gc-mr2", given)
+
+    def test_says_what_it_took_for_granted(self):
+        """
+        Each default that nobody measured, and a split that makes other maps.
+        """
+        found = predict(given=profile(without=["replication"]))
+
+        assert "no replication: taken as 3" in found.warnings
+        assert [w for w in found.warnings if w.startswith("no ")] == list(found.warnings)
+
+    def test_measurable_phases_are_the_tasks(self):
+        """
+        What a history shows of a map and a reduce adds up to their times.
+        """
+        found = predict()
+        map_s, reduce_s = (
+            sum(found.measurable[p] for p in names)
+            for names in (("map_main_s", "map_tail_s"), ("shuffle_s", "sort_s", "reduce_rest_s"))
+        )
+
+        assert (map_s, reduce_s) == pytest.approx((found.map_task_s, found.reduce_task_s))
+        assert map_s + reduce_s + found.phases["t1_load_s"] == pytest.approx(
+            found.estimates["sum_of_means_s"]
+        )
+
+    def test_timeline_uses_the_slots(self):
+        """
+        16 maps on four slots are four waves of mean length, then the reduces.
+        """
+        found = predict(slots=4, reduce_slots=1)
+        maps, reduces = (
+            [s for s in found.timeline if s.kind == kind] for kind in ("map", "reduce")
+        )
+
+        assert (len(maps), len(reduces)) == (16, 2)
+        assert maps[0].start_s == found.phases["t1_load_s"]
+        assert maps[-1].end_s == pytest.approx(3.0 + 4 * found.map_task_s)
+        assert reduces[-1].end_s == pytest.approx(maps[-1].end_s + 2 * found.reduce_task_s)
+
+    def test_workload_is_the_seed(self):
+        """
+        Another workload meets other random numbers; the same one the same.
+        """
+        other = profile().model_copy(update={"workload": "video"})
+
+        assert predict() == predict()
+        assert predict(given=other).job_s != predict().job_s
+        assert predict(given=other).estimates["expected_s"] == predict().estimates["expected_s"]
