@@ -65,12 +65,12 @@ _OUTPUT = "/harness/selftest"
 _SPILLING = {"mapreduce.task.io.sort.mb": "1", "mapreduce.job.reduces": "2"}
 _ROWS = 20_000
 # The sleeps are long beside what a cold JVM takes for all else in the same phase: some 50 ms.
-_MAPS, _RECORDS, _KILLED = 2, 80, 30
+_MAPS, _RECORDS, _KILLED = 2, 60, 30
 _SLEEPS = {
     "sleep.maps": str(_MAPS),
     "sleep.records": str(_RECORDS),
-    "sleep.read": "20",
-    "sleep.map": "50",
+    "sleep.read": "30",
+    "sleep.map": "80",
     "sleep.work": "500",
     "sleep.outputs": "1",
     "sleep.bytes": "25000",
