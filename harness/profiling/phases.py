@@ -70,22 +70,30 @@ def _all_rows(observation: Observation, ratios: Ratios, warnings: list[str]) -> 
     for task in maps:
         mine = _Terms(observation, [task], warnings)
         if (told := timed.get(task.attempt.attempt_id)) is not None:
-            yield from _fine(told, mine.parts)
+            yield from _fine(told, mine.parts, warnings)
         else:
             yield from _paired(_map_times(task.attempt), mine.phases)
     maps_end = max((t.attempt.finish_s for t in maps), default=trace.submit_s)
     for attempt in trace.succeeded("reduce") if trace.num_reduces else ():
         if (told := timed.get(attempt.attempt_id)) is not None:
-            yield from _fine(told, mean.parts)
+            yield from _fine(told, mean.parts, warnings)
         else:
             times = _reduce_times(attempt, maps_end)
             yield from _paired(times, mean.phases, waited=attempt.start_s < maps_end)
 
 
-def _fine(timed: Timed, terms: Terms | None) -> Iterator[PhaseRow]:
-    """Rows of a recorded task."""
-    for part, (seconds, mine) in fine_rows(timed, terms).items() if terms is not None else ():
+def _fine(timed: Timed, terms: Terms | None, warnings: list[str]) -> Iterator[PhaseRow]:
+    """Rows of a recorded task; *warnings* names the parts that took time and have no equation."""
+    if terms is None:
+        return
+    found = fine_rows(timed, terms)
+    for part, (seconds, mine) in found.items():
         yield PhaseRow(part, seconds, mine)
+    warnings += [
+        f"some tasks have a {part} where the model has none: left out"
+        for part, seconds in timed.seconds.items()
+        if part not in found and seconds > 0
+    ]
 
 
 def _paired(

@@ -202,6 +202,21 @@ class TestAbsentParts:
         }
         assert values(found, ["local_write_s_per_byte"]) == near(COSTS, ["local_write_s_per_byte"])
 
+    def test_merge_that_the_model_does_not_have(self):
+        """
+        Where the model has one spill and the task had two, the merge is left out with a warning.
+        """
+        job = recorded(sort_mb=200)
+        first = replace(job.inside[0].spills[0], last=False, records=0, sort_s=0.0)
+
+        spills = (first, *job.inside[0].spills)
+        profile = fit_profile("w", [changed(job, "m", spills=spills, merge_s=0.01)])
+
+        assert "map_merge_s" not in {f.phase for f in profile.fit}
+        assert "some tasks have a map_merge_s where the model has none: left out" in (
+            profile.warnings
+        )
+
     def test_collecting_is_no_more_than_the_function(self):
         """
         The estimate from samples can exceed what it is a part of; nothing gets negative.
