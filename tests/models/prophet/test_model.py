@@ -266,6 +266,25 @@ class TestWhatIsThere:
 
         assert (p.dataflow["num_spills"], p.phases["shuffle_s"]) == (0, 0.0)
 
+    def test_records_without_bytes_are_counted(self):
+        """
+        They take 16 bytes of metadata each in the buffer, and no time on the network.
+        """
+        p = predict(profile(map_bytes_selectivity=0.0))
+
+        assert p.dataflow["records_per_spill"] == 4 * MIB * 0.8 // 16
+        assert p.dataflow["map_final_bytes"] == 0.0
+        assert p.dataflow["reduce_in_records"] == pytest.approx(20 * 16 * MIB / 100 / 4)
+
+    def test_a_job_without_maps_runs_its_reduces(self):
+        """
+        Nothing to copy, nothing to wait for.
+        """
+        p = predict(maps=0)
+
+        assert (p.map_waves, p.reduce_waves, p.job_s) == (0, 1, 0.0)
+        assert [s.kind for s in p.timeline] == ["reduce"] * 4
+
     def test_refuses_a_cluster_without_reduce_slots(self):
         """
         Reduces that can run nowhere never end.
