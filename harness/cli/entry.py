@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("harness.cli.score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.report", "Write the report of a run."),
     "trace": ("harness.cli.trace", "Show what happened inside the tasks of a trial."),
+    "vet": ("harness.cli.vet", "Measure the overhead of finished tasks."),
     "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
     "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
     "papers": ("harness.cli.papers", "Compute the papers' own tables anew; judge their claims."),

@@ -41,6 +41,7 @@ from harness.reports.score_tables import (
     score_table,
 )
 from harness.reports.tables import Table
+from harness.reports.vet import repeats_table, vet_figures, vet_table, vet_texts
 from harness.reports.wording import clean, floor_percent, percent, typographic
 
 if TYPE_CHECKING:
@@ -268,6 +269,17 @@ _INSIDE = (
 )
 
 
+def _vet(data: ReportData) -> Section:
+    return Section(
+        id="vet",
+        title="Overhead of finished tasks (vet)",
+        missing="No times of records were recorded: that takes 'trace: units' in the experiment.",
+        lead=vet_texts(data),
+        figures=vet_figures(data),
+        tables=_present([vet_table(data), repeats_table(data)]),
+    )
+
+
 def _profile(data: ReportData) -> Section:
     parts = [Part(name, p.warnings, profile_tables(p)) for name, p in data.profiles.items()]
     return Section(
@@ -338,6 +350,7 @@ _SECTIONS: tuple[Callable[[ReportData], Section], ...] = (
     _phases,
     _timeline,
     _inside,
+    _vet,
     _profile,
     _method,
     _failed,

@@ -13,6 +13,7 @@ from harness.reports.answer import answer
 from harness.reports.data import JobInside, ReportData, failed, in_order, insides, label
 from harness.reports.inside import bars
 from harness.reports.overhead import overheads
+from harness.reports.vet import vet_document
 
 SCHEMA_VERSION = 1
 
@@ -56,6 +57,7 @@ def _document(data: ReportData) -> dict[str, Any]:
             _inside(record, inside)
             for (record, _), (_, inside) in zip(data.timelines, insides(data), strict=True)
         ],
+        "vet": vet_document(data),
         "tracer_overhead": [o.model_dump(mode="json") for o in overheads(data)],
         "failed_trials": [_failed(data, r.trial.id) for r in failed(data)],
         "trials": [_trial(data, n, r) for n, r in enumerate(in_order(data), start=1)],

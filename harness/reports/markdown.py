@@ -30,6 +30,7 @@ from harness.reports.score_tables import (
     score_table,
 )
 from harness.reports.tables import Table
+from harness.reports.vet import repeats_table, vet_table, vet_texts
 from harness.reports.wording import one_line
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
@@ -47,6 +48,7 @@ def render_markdown(data: ReportData) -> str:
         *_section("Errors per cell", *_cell_tables(data)),
         *_section("Phases", *_phase_tables(data)),
         *_section("Where the time of a job went", *_inside(data)),
+        *_vet(data),
         *_profiles(data),
         *_method(data),
         *_section("Failed trials", failed_table(data)),
@@ -79,6 +81,11 @@ def _inside(data: ReportData) -> Iterator[Table | None]:
         if found := bars(inside.parts):
             yield parts_table(name, found)
         yield differences_table(name, inside.differences)
+
+
+def _vet(data: ReportData) -> list[str]:
+    found = _section("Overhead of finished tasks (vet)", vet_table(data), repeats_table(data))
+    return [*found[:1], *map(escape, vet_texts(data)), *found[1:]]
 
 
 def _section(title: str, *tables: Table | None) -> list[str]:

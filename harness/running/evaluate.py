@@ -6,8 +6,8 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
@@ -31,12 +31,14 @@ from harness.records.profile import Profile
 from harness.records.score import Measurement, Range, ScoreBook
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, Trial, TrialRecord
+from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobInside, ReportData
 from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
 from harness.running.probe import rate
+from harness.running.vet import job_vet, vet_book
 from harness.scoring import score
 from harness.scoring.measured import measured
 from harness.store import Run
@@ -115,7 +117,7 @@ class Evaluation:
 
     def report(self) -> list[Path]:
         """Write the report in every format; the first path is the one to open."""
-        data = self.report_data()
+        data = replace(self.report_data(), vet=self.vet(self.done.values()))
         return [self.run.write_report(n, REPORTS[k].render(data)) for k, n in REPORT_FILES.items()]
 
     def report_data(self) -> ReportData:
@@ -140,6 +142,14 @@ class Evaluation:
                 i: str((self.run.trial_dir(i) / "raw").relative_to(self.run.path)) for i in records
             },
         )
+
+    def vet(self, records: Iterable[TrialRecord]) -> VetBook:
+        """Overhead of the jobs of *records* whose tasks have times of units."""
+        found = (
+            job_vet(self.run, record, self._trace(record), question(record.trial.cell)[0])
+            for record in records
+        )
+        return vet_book(job for job in found if job is not None)
 
     def inside(self, record: TrialRecord, trace: JobTrace) -> JobInside:
         """What is known of the inside of one job's tasks, with the recordings that are drawn."""

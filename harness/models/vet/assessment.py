@@ -105,7 +105,7 @@ def _add(kind: _Kind, task: TaskUnits, config: JobConfig) -> None:
     if task.spill_s is not None and task.task_s > 0:
         kind.spill_shares.append(task.spill_s / task.task_s)
     if task.records is not None and len(y):
-        kind.short_units += task.records % kind.unit_records != 0
+        kind.short_units += len(y) * kind.unit_records > task.records
 
 
 def _flagged(task: VetTask, *, multi_spill: bool) -> VetTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from typing import Any
 
 from harness.records.vet import JobVet, RepeatsTest, VetKind
@@ -32,7 +33,10 @@ def job_document(job: JobVet) -> dict[str, Any]:
 
 
 def _kind(kind: VetKind) -> dict[str, Any]:
-    return {**asdict(kind), "buckets": {str(b): asdict(v) for b, v in kind.buckets.items()}}
+    # JSON has no word for infinite, which the index of equal units is.
+    alpha = kind.alpha if kind.alpha is not None and isfinite(kind.alpha) else None
+    buckets = {str(b): asdict(v) for b, v in kind.buckets.items()}
+    return {**asdict(kind), "alpha": alpha, "buckets": buckets}
 
 
 def _repeats(each: RepeatsTest) -> dict[str, Any]:

@@ -1,0 +1,210 @@
+"""
+Tests for `harness.reports.vet`: the vet of jobs in every format.
+"""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from harness.models.vet import assess, ks_two_sample
+from harness.models.vet.curve import curve
+from harness.records.prediction import JobConfig
+from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
+from harness.reports import REPORTS
+from harness.reports.data import label
+from harness.reports.plots.canvas import drawing
+from harness.reports.vet import repeats_table, vet_document, vet_figures, vet_table, vet_texts
+from harness.reports.vet.figures import MOST_FIGURES
+
+TWICE = {
+    "TaskCounter.MAP_OUTPUT_BYTES": 10**6, "TaskCounter.MAP_OUTPUT_RECORDS": 10**4,
+    "TaskCounter.SPILLED_RECORDS": 2 * 10**4,
+}  # fmt: skip
+
+
+def tasks(repetition, tail, kind="map"):
+    """
+    Two tasks with a tail of so many times the usual unit.
+    """
+    for number in range(2):
+        random = np.random.default_rng([repetition, number, kind == "map"])
+        units = np.concatenate([
+            random.lognormal(-9, 0.1, 1200), 1e-4 * tail * (1 + random.pareto(1.3, 30))
+        ])  # fmt: skip
+        name = f"attempt_1_{kind[0]}_{number:06d}_0"
+        yield TaskUnits(name, kind, 5, units, 3.0 + number, spill_s=0.9, counters=TWICE)
+
+
+def job(cell, repetition=0, tail=50.0):
+    """
+    The vet of one job.
+    """
+    every = [*tasks(repetition, tail), *tasks(repetition, tail, "reduce")]
+    curves = tuple(curve(t, JobConfig()) for t in (every[0], every[2]))
+    return JobVet(f"t{repetition}", cell, repetition, assess(every, JobConfig()), curves)
+
+
+@pytest.fixture
+def measured(whole):
+    """
+    The whole run with the vet of two repeats of its first cell.
+    """
+    cell = next(iter(whole.cells))
+    jobs = (job(cell, 1), job(cell, 0))
+    values = [j.report.kinds[0].job.vet_tasks for j in jobs]
+    repeats = (RepeatsTest(cell, "map", (0, 1), ks_two_sample(*values)),)
+    return dataclasses.replace(whole, vet=VetBook(jobs, repeats))
+
+
+class TestTables:
+    def test_a_row_for_each_job_and_kind(self, measured):
+        """
+        In the order of repeats; numbers of the record, flags in words.
+        """
+        rows = [[v.text for v in row] for row in vet_table(measured).rows]
+        maps = measured.vet.jobs[1].report.kinds[0]
+
+        assert [row[1:4] for row in rows] == [
+            ["0", "read-map", "2"], ["0", "reduce-write", "2"],
+            ["1", "read-map", "2"], ["1", "reduce-write", "2"],
+        ]  # fmt: skip
+        assert rows[0][0] == label(measured, measured.vet.jobs[0].cell)
+        assert rows[0][4] == f"{maps.job.vet_job:.2f}"
+        assert rows[0][7] == f"{maps.buckets[100].vet_job:.2f}"
+        assert "several spills: 2" in rows[0][-1]
+        assert "several spills" not in rows[1][-1]
+
+    def test_repeats_are_told_apart_by_p(self, measured):
+        """
+        D and p of each pair; what deserves a look is marked.
+        """
+        (row,) = repeats_table(measured).rows
+        other = dataclasses.replace(measured.vet.repeats[0], ks=ks_two_sample([1] * 9, [2] * 9))
+        apart = dataclasses.replace(measured, vet=VetBook((), (other,)))
+
+        assert [v.text for v in row[1:3]] == ["read-map", "0 and 1"]
+        assert row[4].tone == ""
+        assert repeats_table(apart).rows[0][4].tone == "mark"
+
+    def test_nothing_without_units(self, whole):
+        """
+        No table, no sentence, no figure.
+        """
+        assert (vet_table(whole), repeats_table(whole)) == (None, None)
+        assert (vet_texts(whole), vet_figures(whole)) == ([], [])
+
+
+class TestTexts:
+    def test_say_when_the_measure_does_not_apply(self, measured):
+        """
+        Several spills, long spills, the size of a unit.
+        """
+        text = " ".join(vet_texts(measured))
+
+        assert "A unit is 5 records" in text
+        assert "4 of 4 map tasks spilled more than once" in text
+        assert "Spills ran for up to 26 % of the time of a map task" in text
+
+    def test_hint_where_overhead_speaks_for_fewer_tasks(self, whole):
+        """
+        Section 5.5 of the paper: vet above the tasks at once on a node.
+        """
+        cell = next(iter(whole.cells))
+        slow = job(cell)
+        kind = slow.report.kinds[0]
+        high = dataclasses.replace(kind.job, vet_tasks=(9.0, 9.0))
+        report = dataclasses.replace(slow.report, kinds=(dataclasses.replace(kind, job=high),))
+        crowded = dataclasses.replace(
+            whole, vet=VetBook((dataclasses.replace(slow, report=report),))
+        )
+
+        assert "speaks for fewer at once" in vet_texts(crowded)[-1]
+        assert label(whole, cell) in vet_texts(crowded)[-1]
+
+
+class TestFigures:
+    def test_a_figure_for_each_job_up_to_a_page(self, whole):
+        """
+        First repeats first; each with both kinds, its change points, and some of its points.
+        """
+        cells = list(whole.cells)[:9]
+        jobs = tuple(job(cell, n) for n in range(2) for cell in reversed(cells))
+
+        with drawing():
+            found = vet_figures(dataclasses.replace(whole, vet=VetBook(jobs)))
+
+        assert len(found) == MOST_FIGURES < len(jobs)
+        assert "repeat 0" in found[8].caption
+        assert "repeat 1" in found[9].caption
+        assert found[0].svg.count("change point") == 1
+        assert ["read-map: vet" in found[0].svg, "reduce-write: vet" in found[0].svg] == [True] * 2
+        assert {row[0].text for row in found[0].data.rows} == {
+            "attempt_1_m_000000_0", "attempt_1_r_000000_0",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("units", [[1e-5 * n for n in range(1, 90)], [0.0] * 60 + [1.0] * 9])
+    def test_draws_what_has_no_tail(self, whole, units):
+        """
+        A straight line needs no logarithm, and units of no time have none.
+        """
+        task = TaskUnits("attempt_1_m_000000_0", "map", 5, units, 3.0)
+        drawn = JobVet("t", "c", 0, assess([task], JobConfig()), (curve(task, JobConfig()),))
+
+        with drawing():
+            (figure,) = vet_figures(dataclasses.replace(whole, vet=VetBook((drawn,))))
+
+        assert "the shortest first" in figure.svg
+
+
+class TestFormats:
+    def test_html_has_the_section(self, whole):
+        """
+        With its tables and a figure.
+        """
+        from harness.reports.html import _vet
+
+        cell = next(iter(whole.cells))
+        with drawing():
+            section = _vet(dataclasses.replace(whole, vet=VetBook((job(cell),))))
+
+        assert (len(section.figures), len(section.tables)) == (1, 1)
+        assert not section.empty
+
+    def test_markdown_has_tables_and_sentences(self, measured):
+        """
+        The section with what there is to know before its table.
+        """
+        text = REPORTS["markdown"].render(measured)
+
+        section = text.partition("## Overhead of finished tasks")[2].partition("\n## ")[0]
+        assert section.index("Vet is what the records") < section.index("| read-map")
+        assert "Kolmogorov-Smirnov" in section.replace("\\", "")
+
+    def test_json_holds_every_task(self, measured):
+        """
+        All that was measured, and nothing that JSON cannot say.
+        """
+        document = json.loads(REPORTS["json"].render(measured))["vet"]
+
+        kind = measured.vet.jobs[1].report.kinds[0]
+        assert document["jobs"][0]["kinds"][0]["job"]["vet_tasks"] == list(kind.job.vet_tasks)
+        assert document["jobs"][0]["kinds"][0]["typical_task"]["vet"] == kind.job.vet_tasks[0]
+        assert document["repeats"][0]["ks"]["p_value"] == measured.vet.repeats[0].ks.p_value
+
+    def test_json_of_an_infinite_index_is_null(self, measured):
+        """
+        Equal units have no tail.
+        """
+        (first, *_) = measured.vet.jobs
+        kind = dataclasses.replace(first.report.kinds[0], alpha=math.inf)
+        report = dataclasses.replace(first.report, kinds=(kind,))
+        data = dataclasses.replace(
+            measured, vet=VetBook((dataclasses.replace(first, report=report),))
+        )
+
+        assert json.loads(json.dumps(vet_document(data), allow_nan=False))["jobs"][0]["kinds"][0][
+            "alpha"
+        ] is None  # fmt: skip
