@@ -61,7 +61,7 @@ def read_pipe(text):
 
 
 class TestPnml:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(forward_nets())
     def test_holds_the_whole_net(self, drawn):
         """
@@ -80,7 +80,7 @@ class TestPnml:
             [*drawn.input_arcs, *drawn.output_arcs],
         )
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(forward_nets())
     def test_pipe_holds_rates(self, drawn):
         """
@@ -108,7 +108,7 @@ class TestPnml:
 
 
 class TestPicture:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(forward_nets())
     def test_shows_every_node_and_arc(self, drawn):
         """
@@ -126,7 +126,7 @@ class TestPicture:
         assert len(lines) == len(drawn.input_arcs) + len(drawn.output_arcs)
         assert names >= {*drawn.places, *(t.name for t in drawn.transitions)}
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(forward_nets())
     def test_arcs_lead_to_the_right_and_nodes_lie_apart(self, drawn):
         """

@@ -57,7 +57,7 @@ class TestMaximum:
         assert found.mean == pytest.approx(3 * (1 / k).sum(), rel=1e-13)
         assert found.std == pytest.approx(3 * math.sqrt((1 / k**2).sum()), rel=1e-12)
 
-    @settings(max_examples=50)
+    @settings(max_examples=20)
     @given(delays)
     def test_of_one(self, means):
         """
@@ -81,7 +81,7 @@ class TestMaximum:
 
         assert found == pytest.approx(obvious_mean(means, number), rel=1e-7)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(delays, st.integers(2, 10_000))
     def test_equal_groups_are_one_group(self, means, number):
         """
@@ -91,7 +91,7 @@ class TestMaximum:
 
         assert maximum(parted).mean == pytest.approx(maximum([(means, number)]).mean, rel=1e-12)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(delays, st.integers(1, 1000), st.floats(1e-6, 1e6))
     def test_units_cancel(self, means, number, factor):
         """
@@ -102,7 +102,7 @@ class TestMaximum:
         assert other.mean == pytest.approx(one.mean * factor, rel=1e-12)
         assert other.std == pytest.approx(one.std * factor, rel=1e-9)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(delays, st.integers(1, 10_000), st.integers(1, 10_000))
     def test_more_delays_end_later(self, means, number, more):
         """
@@ -149,7 +149,7 @@ class TestQuantiles:
         found = [reached(means, float(t)) for t in times]
         assert found == pytest.approx(np.exp(-minus_log_u).tolist(), rel=1e-8)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(delays, st.integers(1, 100_000))
     def test_mean_of_draws_is_the_expectation(self, means, number):
         """
@@ -162,7 +162,7 @@ class TestQuantiles:
         assert drawn.mean() == pytest.approx(exact.mean, rel=1e-3)
         assert drawn.std() == pytest.approx(exact.std, rel=1e-2)
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(delays, st.integers(1, 1000), st.integers(0, 4), st.floats(1.0, 10.0))
     def test_never_fall_with_a_mean(self, means, number, which, factor):
         """

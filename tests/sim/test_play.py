@@ -125,7 +125,7 @@ class TestExactTime:
 
 
 class TestSimulation:
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(forward_nets(), st.integers(0, 2**32))
     def test_agrees_with_the_exact_expectation(self, drawn, seed):
         """

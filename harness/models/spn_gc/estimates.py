@@ -16,6 +16,7 @@ to the slot that is free first, in order.
 
 from __future__ import annotations
 
+import heapq
 import math
 
 from collections import Counter
@@ -34,8 +35,9 @@ from harness.sim.phasetype import Quantiles, maximum
 
 REPLICATIONS = 2000  # of the paper
 METHODS = ("maxima", "tasks")
-MOST_DRAWS = 2_000_000_000
-_BLOCK = 1 << 17  # delays drawn at once: what fits into a core's cache
+MOST_DRAWS = 1_000_000_000
+_BLOCK = 1 << 15  # delays drawn at once: what fits into a core's cache
+_FEW_RUNS, _MANY_SLOTS = 16, 256  # beyond these a heap is faster
 
 # Variant -> phases that are once per job, per map, per reduce.
 SHARED = {"shared_read": PHASES[:2], "shared_shuffle": (PHASES[0], PHASES[6])}
@@ -216,22 +218,36 @@ def _durations(means: Floats, shape: tuple[int, int], rng: np.random.Generator) 
 def _makespan(
     means: Floats, tasks: int, slots: int, number: int, rng: np.random.Generator
 ) -> Floats:
-    """
-    End of the last of *tasks* that go, in order, to the slot that is free first.
-
-    All replications take a step together; those that are drawn at once share the cache.
-    """
+    """End of the last of *tasks* that go, in order, to the slot that is free first."""
     ends = np.empty(number)
-    step = max(1, _BLOCK // max(tasks, slots))
+    step = max(1, _BLOCK // tasks)
+    last = _ends_in_step if step >= _FEW_RUNS and slots <= _MANY_SLOTS else _ends_one_by_one
     for begin in range(0, number, step):
         part = ends[begin : begin + step]
-        durations = _durations(means, (len(part), tasks), rng).T.copy()
-        free = durations[:slots].copy()  # the first wave: task i on slot i
-        runs = np.arange(len(part))
-        for duration in durations[slots:]:
-            first = free.argmin(axis=0)
-            free[first, runs] += duration
-        part[:] = free.max(axis=0)
+        part[:] = last(_durations(means, (len(part), tasks), rng), slots)
+    return ends
+
+
+def _ends_in_step(durations: Floats, slots: int) -> Floats:
+    """One task of all runs (rows) at a time: for many runs on few slots."""
+    columns = durations.T.copy()
+    free = columns[:slots].copy()  # the first wave: task i on slot i
+    runs = np.arange(len(durations))
+    for duration in columns[slots:]:
+        free[free.argmin(axis=0), runs] += duration
+    ends: Floats = free.max(axis=0)
+    return ends
+
+
+def _ends_one_by_one(durations: Floats, slots: int) -> Floats:
+    """The same with a heap of the times at which slots are free."""
+    ends = np.empty(len(durations))
+    for run, row in enumerate(durations.tolist()):
+        free = row[:slots]
+        heapq.heapify(free)
+        for duration in row[slots:]:
+            heapq.heapreplace(free, free[0] + duration)
+        ends[run] = max(free)
     return ends
 
 

@@ -4,6 +4,8 @@ Tests for `harness.models.spn_gc.estimates`: drawn job times, and what they shou
 
 import math
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,8 @@ from hypothesis import strategies as st
 from harness.errors import ModelError
 from harness.models.scheduler import schedule
 from harness.models.spn_gc.estimates import (
+    _ends_in_step,
+    _ends_one_by_one,
     _makespan,
     expected_net_time,
     simulate_net,
@@ -50,9 +54,7 @@ class TestSimulation:
         found = simulate_net(
             SMALL, 7, 3, replications=100_000, seed=5, variant=variant, method=method
         )
-        plain = np.array(
-            [obvious_time(7, 3, variant, np.random.default_rng(i)) for i in range(2000)]
-        )
+        plain = obvious_times(7, 3, variant, 2000)
 
         error = plain.std() / math.sqrt(2000)
         assert found["simulated_s"] == pytest.approx(plain.mean(), abs=5 * error)
@@ -92,6 +94,15 @@ class TestSimulation:
         assert list(other.values()) == pytest.approx([v * factor for v in one.values()], rel=1e-10)
 
 
+@cache
+def obvious_times(m, r, variant, number):
+    """
+    So many of them.
+    """
+    rng = np.random.default_rng(17)
+    return np.array([obvious_time(m, r, variant, rng) for _ in range(number)])
+
+
 def obvious_time(m, r, variant, rng):
     """
     One job time as the specification's formula has it, delay by delay.
@@ -106,7 +117,7 @@ def obvious_time(m, r, variant, rng):
 
 
 class TestOrder:
-    @settings(max_examples=25)
+    @settings(max_examples=12)
     @given(delays, st.integers(1, 500), st.integers(1, 50), st.integers(0, 8), st.floats(1, 9))
     def test_more_work_takes_no_less_time(self, values, m, r, which, factor):
         """
@@ -132,23 +143,29 @@ class TestOrder:
 
 
 class TestSlots:
+    @pytest.mark.parametrize("form", [_ends_in_step, _ends_one_by_one])
     @settings(max_examples=25)
-    @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 99))
-    def test_makespan_is_the_schedulers(self, tasks, slots, seed):
+    @given(tasks=st.integers(1, 12), slots=st.integers(1, 6), seed=st.integers(0, 99))
+    def test_makespan_is_the_schedulers(self, form, tasks, slots, seed):
         """
-        Drawn once, the durations take what the unified scheduler says, to the last bit but few.
+        Both forms take what the unified scheduler says of the same durations.
         """
-        row = np.array([[1.0, 2.0, 0.5]])
-        ends = _makespan(row, tasks, min(slots, tasks), 3, np.random.default_rng(seed))
+        durations = np.random.default_rng(seed).exponential(size=(3, tasks))
 
-        total = np.zeros((3, tasks))
-        rng = np.random.default_rng(seed)
-        for mean in row[0]:
-            total += rng.standard_exponential((3, tasks)) * mean
-        plain = [
-            schedule(durations.tolist(), 0, 0.0, 0.0, slots, 1, 0.0)["job_s"] for durations in total
-        ]
-        assert ends.tolist() == pytest.approx(plain, rel=1e-12)
+        plain = [schedule(row.tolist(), 0, 0.0, 0.0, slots, 1, 0.0)["job_s"] for row in durations]
+
+        assert form(durations, slots).tolist() == pytest.approx(plain, rel=1e-12)
+
+    def test_all_runs_are_drawn(self):
+        """
+        In blocks, of both forms: 3,000 tasks on 4 slots take their sum over 4, and a little.
+        """
+        mean = np.array([[1.0]])
+        few, many = (_makespan(mean, n, 4, 70, np.random.default_rng(2)) for n in (300, 3000))
+
+        assert few.shape == many.shape == (70,)
+        assert few.mean() == pytest.approx(300 / 4 + 1, rel=0.05)
+        assert many.mean() == pytest.approx(3000 / 4 + 1, rel=0.02)
 
     def test_as_many_slots_as_tasks_are_the_papers_net(self):
         """

@@ -47,6 +47,7 @@ def job_time(drawn, m, r, variant):
 
 @VARIANT
 class TestNet:
+    @settings(max_examples=25)
     @given(m=tasks, r=tasks)
     def test_counts_are_those_of_the_paper(self, variant, m, r):
         """
@@ -90,15 +91,15 @@ class TestNet:
 
         assert (found["expected_s"], found["std_s"]) == pytest.approx((mean, std), rel=1e-10)
 
-    @settings(max_examples=3, deadline=None)
-    @given(values=delays, r=st.integers(1, 2))
-    def test_simulated_net_agrees_with_the_expectation(self, variant, values, r):
+    @settings(max_examples=2, deadline=None)
+    @given(values=delays)
+    def test_simulated_net_agrees_with_the_expectation(self, variant, values):
         """
-        10^5 runs of two maps: within 5 standard errors, which one in 10^6 samples is not.
+        10^5 runs of two maps and a reduce: within 5 standard errors (one in 10^6 is not).
         """
         phases = means(*values)
-        exact = expected_net_time(phases, 2, r, variant)
-        times = simulate(timed_net(phases, 2, r, variant), 100_000, np.random.default_rng(11))
+        exact = expected_net_time(phases, 2, 1, variant)
+        times = simulate(timed_net(phases, 2, 1, variant), 100_000, np.random.default_rng(11))
 
         error = 5 * exact["std_s"] / math.sqrt(len(times))
         assert abs(times.mean() - exact["expected_s"]) <= error + 1e-9
