@@ -4,16 +4,19 @@ from dataclasses import replace
 
 from harness.models.whatif import evaluate, part_terms
 from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
-from tests.profiling.jobs import COSTS, flow, observation
+from tests.profiling.jobs import COSTS, flow, no_noise, observation
 
 # Time that is no cost, in every task that can have it.
 BLOCKED, WAITED = 7.0, 11.0
 MERGES = {"memory": "inmem_merge_s", "disk": "ondisk_merge_s", "final": "reduce_merge_s"}
 
 
-def recorded(records=200_000, maps=4, *, costs=None, combine=False, kinds=("map", "reduce"), **job):
+def recorded(
+    records=200_000, maps=4, *,
+    costs=None, combine=False, kinds=("map", "reduce"), noise=no_noise, **job,
+):  # fmt: skip
     """A job of `observation` with recordings of its *kinds* of tasks, equal but for rounding."""
-    made = observation(records, maps, combine=combine, costs=costs, **job)
+    made = observation(records, maps, combine=combine, costs=costs, noise=noise, **job)
     asked = (
         flow(combine=combine),
         made.config.model_dump() | {"num_maps": maps, "split_bytes": made.job_input.split_bytes},
@@ -29,7 +32,8 @@ def recorded(records=200_000, maps=4, *, costs=None, combine=False, kinds=("map"
     for attempt in made.trace.attempts:
         if attempt.kind in kinds:
             make = a_map if attempt.kind == "map" else a_reduce
-            told, lasting = make(attempt, seconds, amounts, made, true)
+            mine = {part: noise(part, s) for part, s in seconds.items()}
+            told, lasting = make(attempt, mine, amounts, made, true)
             inside.append(told)
             attempts.append(lasting)
         else:
