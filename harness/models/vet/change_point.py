@@ -57,17 +57,27 @@ class SplitErrors:
         edges = np.arange(len(self._rows) + 1.0) * _ROW
         self._left_error = _line_errors(edges, *self._left)
         self._right_error = _line_errors(self._n - edges, *self._right)
+        self._least = self._left_error[:-1] + self._right_error[1:]  # of all splits in a row
 
     def best(self, omega: int) -> int:
         """(1) with at least *omega* units on each side."""
         if self._total == 0:  # all equal: what differs is rounding
             return omega
         rows = self._promising(omega)
-        k = rows[:, None] * _ROW + np.arange(1, _ROW + 1)
-        parts = np.array_split(rows, -(-len(rows) // _AT_ONCE))
-        errors = np.concatenate([self._within(part) for part in parts])
-        errors[(k < omega) | (k > self._n - omega)] = math.inf
-        return int(k.flat[np.argmax(errors <= errors.min() + TIE * self._total)])
+        k, errors = self._tried(rows[:_AT_ONCE], omega)
+        if len(rows) > _AT_ONCE:
+            # None of the rest has less; where that decides, as on a straight line, it is the end.
+            rest = float(self._least[rows[_AT_ONCE:]].min())
+            surely, perhaps = (self._first(k, errors, least) for least in (rest, math.inf))
+            if surely == perhaps:
+                return surely
+            k, errors = self._tried(rows, omega)
+        return self._first(k, errors, math.inf)
+
+    def _first(self, k: NDArray[np.int64], errors: Times, least: float) -> int:
+        """First split that ties with the best, if that has *least* or what is here; 0: none is."""
+        tied = errors <= min(least, float(errors.min())) + TIE * self._total
+        return int(k[np.argmax(tied)]) if tied.any() else 0
 
     def _promising(self, omega: int) -> NDArray[np.int64]:
         """Rows that may hold the best split, or one that ties with it."""
@@ -75,8 +85,15 @@ class SplitErrors:
         tried = (self._left_error + self._right_error)[
             (edges >= omega) & (edges <= self._n - omega)
         ]
-        least = self._left_error[:-1] + self._right_error[1:]
-        return np.flatnonzero(least <= tried.min(initial=math.inf) + 2 * TIE * self._total)
+        return np.flatnonzero(self._least <= tried.min(initial=math.inf) + 2 * TIE * self._total)
+
+    def _tried(self, rows: NDArray[np.int64], omega: int) -> tuple[NDArray[np.int64], Times]:
+        """Splits after each unit of *rows*, and their errors; infinite outside the window."""
+        k = (rows[:, None] * _ROW + np.arange(1, _ROW + 1)).ravel()
+        parts = np.array_split(rows, -(-len(rows) // _AT_ONCE))
+        errors = np.concatenate([self._within(part).ravel() for part in parts])
+        errors[(k < omega) | (k > self._n - omega)] = math.inf
+        return k, errors
 
     def _within(self, rows: NDArray[np.int64]) -> Times:
         """Errors of the splits after each unit of *rows*, a row for each."""

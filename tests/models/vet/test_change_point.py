@@ -97,6 +97,18 @@ class TestChangePoint:
         ]
         assert error <= min(line_error(y[:k]) + line_error(y[k:]) for k in others) * (1 + 1e-9)
 
+    @pytest.mark.parametrize("kind", ["heavy", "normal", "line", "step"])
+    def test_may_be_decided_by_the_first_rows(self, kind, monkeypatch):
+        """
+        Looking at one row of units before all others finds what looking at all at once does.
+        """
+        y = units(kind, 3_000)
+        found = [change_point(y, omega) for omega in (3, 300, 1500)]
+
+        monkeypatch.setattr("harness.models.vet.change_point._AT_ONCE", 1)
+
+        assert [change_point(y, omega) for omega in (3, 300, 1500)] == found
+
     def test_of_a_long_line_is_the_first(self):
         """
         A hundred thousand splits tie, and the smallest is taken.
