@@ -3,8 +3,8 @@
 from harness.models.base import Model
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
-from harness.models.ptc.model import PTC
 from harness.models.prophet.model import Prophet
+from harness.models.ptc.model import PTC
 from harness.models.spn_gc.model import SpnGc
 from harness.models.whatif.model import WhatIf
 
