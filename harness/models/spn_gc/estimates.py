@@ -21,6 +21,7 @@ import math
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from harness.models.checks import real, refusal, whole
 from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES
-from harness.sim.phasetype import Quantiles, maximum
+from harness.sim.phasetype import Moments, Quantiles, maximum
 
 REPLICATIONS = 2000  # of the paper
 METHODS = ("maxima", "tasks")
@@ -97,8 +98,8 @@ def expected_net_time(
     `simulate_net`.
     """
     job = _Job(phases, num_maps, num_reduces, variant)
-    maps = maximum(_groups(job.map_means, job.maps))
-    reduces = maximum(_groups(job.reduce_means, job.reduces))
+    maps = _maximum(_groups(job.map_means, job.maps))
+    reduces = _maximum(_groups(job.reduce_means, job.reduces))
     variances = [*(job.shared**2), maps.std**2, reduces.std**2]
     return {
         "map_stage_expected_s": maps.mean,
@@ -162,12 +163,12 @@ def _means(phases: Phases, names: Sequence[str], tasks: int) -> Floats:
     return np.array([column * (rows // len(column)) for column in columns]).T
 
 
-def _groups(means: Floats, tasks: int) -> list[tuple[list[float], int]]:
+def _groups(means: Floats, tasks: int) -> tuple[tuple[tuple[float, ...], int], ...]:
     """Tasks of equal means, and their number."""
     if len(means) == 1:
-        return [(means[0].tolist(), tasks)]
+        return ((tuple(means[0].tolist()), tasks),)
     counted = Counter(map(tuple, means.tolist()))
-    return [(list(row), number) for row, number in counted.items()]
+    return tuple(counted.items())
 
 
 def _slots(name: str, value: int | None, tasks: int) -> int:
@@ -182,7 +183,19 @@ def _draw_maximum(
 ) -> Floats:
     """The last of all tasks' ends: the quantile at u, with -log u exponential."""
     del slots  # as many as tasks
-    return Quantiles(means[0].tolist()).of_maximum(rng.standard_exponential(number), tasks)
+    return _quantiles(tuple(means[0].tolist())).of_maximum(rng.standard_exponential(number), tasks)
+
+
+@lru_cache(maxsize=8)
+def _quantiles(means: tuple[float, ...]) -> Quantiles:
+    """Table of the inverse; both nets ask for that of the same reduces."""
+    return Quantiles(means)
+
+
+@lru_cache(maxsize=8)
+def _maximum(groups: tuple[tuple[tuple[float, ...], int], ...]) -> Moments:
+    """Moments of a stage; both nets ask for those of the same reduces."""
+    return maximum(groups)
 
 
 def _draw_tasks(
