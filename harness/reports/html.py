@@ -41,7 +41,7 @@ from harness.reports.score_tables import (
     score_table,
 )
 from harness.reports.tables import Table
-from harness.reports.vet import repeats_table, vet_figures, vet_table, vet_texts
+from harness.reports.vet import drawn_text, repeats_table, vet_figures, vet_table, vet_texts
 from harness.reports.wording import clean, floor_percent, percent, typographic
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _vet(data: ReportData) -> Section:
         id="vet",
         title="Overhead of finished tasks (vet)",
         missing="No times of records were recorded: that takes 'trace: units' in the experiment.",
-        lead=vet_texts(data),
+        lead=[*vet_texts(data), *drawn_text(data)],
         figures=vet_figures(data),
         tables=_present([vet_table(data), repeats_table(data)]),
     )

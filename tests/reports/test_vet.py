@@ -17,7 +17,7 @@ from harness.reports import REPORTS
 from harness.reports.data import label
 from harness.reports.plots.canvas import drawing
 from harness.reports.vet import repeats_table, vet_document, vet_figures, vet_table, vet_texts
-from harness.reports.vet.figures import MOST_FIGURES
+from harness.reports.vet.texts import MOST_FIGURES, drawn_text
 
 TWICE = {
     "TaskCounter.MAP_OUTPUT_BYTES": 10**6, "TaskCounter.MAP_OUTPUT_RECORDS": 10**4,
@@ -136,6 +136,9 @@ class TestFigures:
         with drawing():
             found = vet_figures(dataclasses.replace(whole, vet=VetBook(jobs)))
 
+        assert drawn_text(dataclasses.replace(whole, vet=VetBook(jobs))) == [
+            "16 of 18 jobs are drawn, the first repeats first."
+        ]
         assert len(found) == MOST_FIGURES < len(jobs)
         assert "repeat 0" in found[8].caption
         assert "repeat 1" in found[9].caption

@@ -14,12 +14,12 @@ FLAG_NAMES = dict(
 
 def by_cell(data: ReportData) -> list[JobVet]:
     """Jobs in the order of their cells, repeats of one behind each other."""
-    return sorted(data.vet.jobs, key=lambda job: (*_place(data, job.cell), job.repetition))
+    return sorted(data.vet.jobs, key=lambda job: (*place(data, job.cell), job.repetition))
 
 
 def by_repeat(data: ReportData) -> list[JobVet]:
     """The first repeat of each cell, then the second of each."""
-    return sorted(data.vet.jobs, key=lambda job: (job.repetition, *_place(data, job.cell)))
+    return sorted(data.vet.jobs, key=lambda job: (job.repetition, *place(data, job.cell)))
 
 
 def kinds(data: ReportData) -> Iterator[tuple[JobVet, VetKind]]:
@@ -29,6 +29,7 @@ def kinds(data: ReportData) -> Iterator[tuple[JobVet, VetKind]]:
             yield job, kind
 
 
-def _place(data: ReportData, cell: str) -> tuple[int, int, str, str]:
+def place(data: ReportData, cell: str) -> tuple[int, int, str, str]:
+    """Sorts cells by workload, input size, label, id."""
     known, name = workloads(data), workload_of(data, cell)
     return known.index(name) if name in known else len(known), *cell_key(data, cell)

@@ -16,12 +16,11 @@ from harness.reports.plots.canvas import INK, MUTED, SERIES, Canvas, Figure, gri
 from harness.reports.tables import Table, table
 from harness.reports.vet.choice import by_repeat
 from harness.reports.vet.tables import ratio
+from harness.reports.vet.texts import MOST_FIGURES
 from harness.reports.wording import number, one_line, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MOST_FIGURES = 16
 
 _WIDTH, _HEIGHT = 9.4, 3.2
 _FAR = 30.0  # longest over median unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.records.vet import SUBPHASES, JobVet, VetKind
 from harness.reports.data import ReportData, label
 from harness.reports.tables import Table, Value, table
-from harness.reports.vet.choice import FLAG_NAMES, kinds
+from harness.reports.vet.choice import FLAG_NAMES, kinds, place
 from harness.reports.wording import UNKNOWN, number
 
 MOST_ROWS = 400
@@ -79,7 +79,7 @@ def repeats_table(data: ReportData) -> Table | None:
             ratio(each.ks.statistic),
             Value(number(each.ks.p_value), "mark" if each.ks.p_value < _UNLIKELY else ""),
         )
-        for each in data.vet.repeats[:MOST_ROWS]
+        for each in sorted(data.vet.repeats, key=lambda t: place(data, t.cell))[:MOST_ROWS]
     ]
     columns = ("Cell", "Sub-phase", "Repeats", "D", "p")
     return table(

@@ -10,6 +10,8 @@ from harness.reports.data import ReportData, label
 from harness.reports.vet.choice import by_cell, kinds
 from harness.reports.wording import count, listing, percent
 
+MOST_FIGURES = 16
+
 _MOST_NAMED = 6
 _MUCH_SPILLING = 0.1
 
@@ -19,6 +21,14 @@ def vet_texts(data: ReportData) -> list[str]:
     if not data.vet.jobs:
         return []
     return [_MEANING, _sizes(data), *_cautions(data), *_hints(data)]
+
+
+def drawn_text(data: ReportData) -> list[str]:
+    """How many of the jobs the figures show, where these are not all."""
+    every = sum(bool(job.curves) for job in data.vet.jobs)
+    if every <= MOST_FIGURES:
+        return []
+    return [f"{MOST_FIGURES} of {every} jobs are drawn, the first repeats first."]
 
 
 _MEANING = (
