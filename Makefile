@@ -24,7 +24,8 @@ check:  ## lint, format, types, layers, and pins that name no registry
 	.venv/bin/mypy && .venv/bin/lint-imports
 	! grep -n '://' requirements/*.txt
 
-bench: setup  ## measures; wants an idle machine
+bench:  ## measures; wants an idle machine
+	@scripts/setup bench
 	set -e; for b in bench/bench_*.py; do echo "== $$b"; .venv/bin/python $$b; done
 
 clean:  ## all that setup made; results stay
