@@ -5,15 +5,20 @@ Each task of a job reads its JVM options from a file of its own (``@FOLDER/@task
 runs stock tasks, tasks that record spans and tasks that record units, drawn by chance, and whatever
 slows the machine slows all of them alike.  Mode "woven" has the classes of traced tasks with their
 recorder off: what it costs comes of bigger methods and another class-data archive.
+
+What slows a core slows the task on it, by tens of percent and for seconds.  So each node's tasks
+are tied to one core, the daemons to another, and a task is corrected by the probe of its own core.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +33,7 @@ from harness.parsing.speed_probe import read_speed
 from harness.records.trace import SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.running.machine import machine_facts
-from harness.running.probe import SpeedProbe, rate
+from harness.running.probe import SpeedProbe, rate, usable_cores
 from harness.running.selftest import JobBench, require_traced
 from harness.running.selftest_checks import Observed
 from harness.running.selftest_effects import (
@@ -50,10 +55,13 @@ MAP_BYTES = {"wordcount": 10 * MIB, "terasort": 32 * MIB}
 # A reduce of WordCount has next to nothing to do: it would measure the start of a JVM.
 REDUCES = {"wordcount": 1, "terasort": 12}
 MIXED_REDUCES = ("terasort",)
-# Two tasks at a time, and no more daemons than they need.
+# A core for the daemons, and one for each node, which runs a task at a time.
 SPEC = ClusterSpec(
-    workers=1, node=NodeSpec(map_slots=2, reduce_slots=2), site={"dfs.blocksize": "32 MiB"}
+    workers=min(3, max(1, usable_cores() - 1)),
+    node=NodeSpec(map_slots=1, reduce_slots=1),
+    site={"dfs.blocksize": "32 MiB"},
 )
+_TASKS_OF = "nodemanager on "
 _OUTPUT = "/harness/selftest/mixed"
 _ATTEMPTS = 4
 _LEAST_JOBS = 2
@@ -86,9 +94,9 @@ def measure(
     samples = load(file, key)
     probe_log = folder / "speed.txt"
     bench = _Bench(cluster, folder, talk)
-    with SpeedProbe(log=probe_log):
+    with SpeedProbe(log=probe_log), tied(cluster.daemon_pids()) as places:
         for found, drawn in _jobs(bench, minutes, samples, modes):
-            samples += _samples(found, drawn, _read_probe(probe_log))
+            samples += _samples(found, drawn, _by_host(_read_probe(probe_log), places))
             _save(file, key, samples)
     return effects(samples), file
 
@@ -134,7 +142,48 @@ def _key(home: HadoopHome) -> dict[str, Any]:
         "java": home.java.version,
         "machine": {k: facts.get(k) for k in ("cpu", "cores", "kernel")},
         "map_bytes": MAP_BYTES,
+        "cores": "one for each node",
     }
+
+
+# cores
+
+
+@contextmanager
+def tied(daemons: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """
+    Tie each NodeManager of *daemons* (process ids by name) to a core, all others to the first.
+
+    A task runs where the NodeManager that starts it runs.  Gives the place of each host's core
+    among those that this process may use, which is the number of its probe; in the end all
+    daemons may use all of them again.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    own = range(1, len(cores)) if len(cores) > 1 else range(1)
+    nodes = sorted(name for name in daemons if name.startswith(_TASKS_OF))
+    places = {name: own[k % len(own)] for k, name in enumerate(nodes)}
+    try:
+        for name, pid in daemons.items():
+            _tie(pid, {cores[places.get(name, 0)]})
+        yield {name.removeprefix(_TASKS_OF): place for name, place in places.items()}
+    finally:
+        for pid in daemons.values():
+            _tie(pid, set(cores))
+
+
+def _tie(pid: int, cores: set[int]) -> None:
+    """Tie all threads of a process, and with them all that it starts from now on."""
+    with suppress(FileNotFoundError):  # it has ended
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), cores)
+
+
+def _by_host(
+    probed: Sequence[SpeedSample], places: Mapping[str, int]
+) -> dict[str, list[SpeedSample]]:
+    """Samples of the probe on each host's core."""
+    return {host: [s for s in probed if s.thread == place] for host, place in places.items()}
 
 
 # jobs
@@ -265,7 +314,10 @@ def _options(cluster: LocalCluster, mode: str) -> str:
 # samples
 
 
-def _samples(job: Observed, drawn: Drawn, probed: Sequence[SpeedSample]) -> list[Sample]:
+_Probed = Mapping[str, Sequence[SpeedSample]]
+
+
+def _samples(job: Observed, drawn: Drawn, probed: _Probed) -> list[Sample]:
     """Give what each task of a job whose modes were *drawn* has cost."""
     maps = [_sample(job, a, drawn.map[_number(a)], probed) for a in job.trace.succeeded("map")]
     if not drawn.reduce:
@@ -278,9 +330,7 @@ def _number(attempt: TaskAttempt) -> int:
     return int(attempt.task_id.rpartition("_")[2])
 
 
-def _sample(
-    job: Observed, attempt: TaskAttempt, mode: str, probed: Sequence[SpeedSample]
-) -> Sample:
+def _sample(job: Observed, attempt: TaskAttempt, mode: str, probed: _Probed) -> Sample:
     task, log = job.tasks.get(attempt.attempt_id), job.logs.get(attempt.attempt_id)
     if (task is None) != (mode in (STOCK, "woven")):
         raise JobError(f"{attempt.attempt_id} did not run the classes of mode {mode}")
@@ -292,7 +342,7 @@ def _sample(
         start_s=attempt.start_s,
         cpu_s=attempt.counters[_CPU] / 1e3,
         start_up_s=begun_s - attempt.start_s if begun_s else None,
-        rate=rate(probed, attempt.start_s, attempt.finish_s),
+        rate=rate(probed.get(attempt.host, ()), attempt.start_s, attempt.finish_s),
         records=task.loop.records if task else 0,
         outputs=task.loop.outputs if task else 0,
         spans=len(task.spans) if task else 0,

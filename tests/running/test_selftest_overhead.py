@@ -11,7 +11,7 @@ from harness.errors import JobError
 from harness.hadoop.site import Layout, members
 from harness.records.logs import TaskLog
 from harness.records.spans import RecordLoop, TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import JobTrace, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec
 from harness.running.selftest_checks import Observed
 from harness.running.selftest_overhead import Drawn, _draw, _samples, _write_options
@@ -84,8 +84,8 @@ def test_a_sample_of_each_mixed_task():
     """
     With its CPU time, its start-up to the split or the shuffle, and what was recorded.
     """
-    both = _samples(observed(recorded=True), Drawn(["spans"], ["units"]), [])
-    maps = _samples(observed(recorded=False), Drawn(["woven"], []), [])
+    both = _samples(observed(recorded=True), Drawn(["spans"], ["units"]), {})
+    maps = _samples(observed(recorded=False), Drawn(["woven"], []), {})
 
     told = [(s.kind, s.mode, s.cpu_s, s.gc_s, s.start_up_s, s.outputs) for s in (*both, *maps)]
     assert told == [
@@ -101,4 +101,21 @@ def test_a_task_that_ran_other_classes_than_it_was_told_is_no_sample(recorded, m
     The job is refused, and the attempt named.
     """
     with pytest.raises(JobError, match=f"{NAMES['map']} did not run the classes of mode {mode}"):
-        _samples(observed(recorded=recorded), Drawn([mode], []), [])
+        _samples(observed(recorded=recorded), Drawn([mode], []), {})
+
+
+def test_a_task_is_corrected_by_the_core_it_ran_on():
+    """
+    Work of the probe on another core says nothing of it.
+    """
+    job = observed(recorded=False)
+    (attempt,) = job.trace.succeeded("map")
+    middle = (attempt.start_s + attempt.finish_s) / 2 + 0.5
+    probed = {
+        attempt.host: [SpeedSample(at_s=middle, thread=1, units=1500, cpu_s=1.0)],
+        "elsewhere": [SpeedSample(at_s=middle, thread=0, units=700, cpu_s=1.0)],
+    }
+
+    (sample,) = _samples(job, Drawn(["off"], []), probed)
+
+    assert sample.rate == 1500.0
