@@ -209,20 +209,29 @@ def _caveats(data: ReportData) -> list[str]:
             f"{outside} of {count(len(ranges), 'scored cell')} {verb} outside the range that was"
             " profiled."
         )
-    return said + _not_applicable(data)
+    return said + not_applicable(data)
 
 
-def _not_applicable(data: ReportData) -> list[str]:
-    said = []
+def not_applicable(data: ReportData, most: int | None = None) -> list[str]:
+    """Say for which models the profile lacks something, and what: *most* names of it at most."""
+    lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for model in models(data):
         silent = [p for p in data.predictions if p.model == model and p.not_applicable]
-        names = sorted({name for p in silent for name in p.not_applicable})
+        names = tuple(sorted({name for p in silent for name in p.not_applicable}))
         if silent:
-            said.append(
-                f"{model} is not applicable in {count(len(silent), 'cell')}: the profile lacks"
-                f" {listing(names)}."
-            )
-    return said
+            lacking.setdefault((len(silent), names), []).append(model)
+    return [_lacks(who, cells, names, most) for (cells, names), who in lacking.items()]
+
+
+def _lacks(who: list[str], cells: int, names: tuple[str, ...], most: int | None) -> str:
+    told = list(names[:most])
+    if left := len(names) - len(told):
+        told.append(f"{left} more")
+    verb = "is" if len(who) == 1 else "are"
+    return (
+        f"{listing(who)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
+        f" {listing(told)}."
+    )
 
 
 def _missing(data: ReportData) -> str:

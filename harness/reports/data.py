@@ -100,6 +100,12 @@ def models(data: ReportData) -> tuple[str, ...]:
     return _in_order(data.experiment.predict.models, seen | {s.model for s in data.book.scores})
 
 
+def scored_models(data: ReportData) -> tuple[str, ...]:
+    """Models with a score, in the order of `models`: those that had an answer."""
+    scored = {s.model for s in data.book.scores}
+    return tuple(m for m in models(data) if m in scored)
+
+
 def workloads(data: ReportData) -> tuple[str, ...]:
     """Workloads that were run, profiled or scored: the experiment's order first, then by name."""
     seen = {r.trial.cell.workload.name for r in data.trials} | set(data.profiles)

@@ -7,7 +7,15 @@ from statistics import fmean, median
 
 from harness.records.score import Score, Speed, Summary
 from harness.reports.answer import SPEEDS, error_text
-from harness.reports.data import ReportData, label, models, scores, summary, workloads
+from harness.reports.data import (
+    ReportData,
+    label,
+    models,
+    scored_models,
+    scores,
+    summary,
+    workloads,
+)
 from harness.reports.tables import Table, Value, signed_tone, table
 from harness.reports.wording import (
     QUANTITIES,
@@ -183,22 +191,20 @@ def comparison_table(data: ReportData) -> Table | None:
 
 def phase_table(data: ReportData, workload: str) -> Table | None:
     """Errors at job, task and phase level of one workload, at both speeds."""
-    names = models(data)
+    names = scored_models(data)
     rows = [
         row
         for quantity in QUANTITIES
         for speed in SPEEDS
         if (row := _quantity_row(data, workload, quantity, speed, names)) is not None
     ]
-    columns = ["Quantity", "Speed", "Measured, s", "Noise floor"]
     if not rows:
         return None
     return table(
-        f"{workload}: errors by level",
-        [*columns, *(h for _ in names for h in ("Predicted, s", "Mean error", "Signed"))],
-        "llrr" + "rrr" * len(names),
+        f"{workload}: mean error by level, and in brackets with its sign",
+        ("Quantity", "Speed", "Measured, s", "Noise floor", *names),
+        "llrr" + "r" * len(names),
         rows,
-        groups=(("", 4), *((m, 3) for m in names)),
         note=_LEVELS,
     )
 
@@ -220,22 +226,17 @@ def _quantity_row(
     floors = [s.floor for s in measured.values() if s.floor is not None]
     floor = median(floors) if floors else None
     noise = mean * floor if floor else None
-    errors: list[str | Value] = []
-    for model in names:
-        mine = [s.predicted_s for s in chosen if s.model == model]
-        s = summary(data, model, workload=workload, quantity=quantity, speed=speed)
-        errors += _model_errors(fmean(mine) if mine else None, s, noise)
+    found = (summary(data, m, workload=workload, quantity=quantity, speed=speed) for m in names)
     name = QUANTITIES[quantity]
-    return (name, speed, number(mean, noise), floor_percent(floor), *errors)
+    return (name, speed, number(mean, noise), floor_percent(floor), *map(_model_error, found))
 
 
-def _model_errors(
-    mean: float | None, s: Summary | None, noise: float | None
-) -> tuple[str | Value, ...]:
-    if s is None or not s.cells or mean is None:
-        return (number(mean, noise), UNKNOWN, UNKNOWN)
+def _model_error(s: Summary | None) -> str | Value:
+    if s is None or not s.cells:
+        return UNKNOWN
     signed = percent(s.mean_signed_error, _half(s), signed=True)
-    return (number(mean, noise), percent(s.mape, _half(s)), signed)
+    tone = signed_tone(s.mean_signed_error, s.median_floor)
+    return Value(f"{percent(s.mape, _half(s))} ({signed})", tone)
 
 
 def overhead_table(data: ReportData) -> Table | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.records.score import Summary
-from harness.reports.answer import answer, error_text
+from harness.reports.answer import answer, error_text, not_applicable
 from harness.reports.data import ReportData, failed, models, summary, workloads
 from harness.reports.score_tables import accuracy
 from harness.reports.wording import UNKNOWN, count, floor_percent, one_line
@@ -14,6 +14,7 @@ _HEAD = (
     "workload", "model", "cells", "mean error", "at ref. speed", "noise floor", "I_accu",
     "not applicable",
 )  # fmt: skip
+_MOST_LACKING = 3  # names of statistics: a line for each model, not a page
 
 
 def render_terminal(data: ReportData) -> str:
@@ -26,6 +27,7 @@ def render_terminal(data: ReportData) -> str:
     ]
     lines = [*_aligned([_HEAD, *rows]), ""] if rows else []
     lines.append(one_line(answer(data).headline))
+    lines += [one_line(said) for said in not_applicable(data, _MOST_LACKING)]
     if bad := failed(data):
         lines.append(f"{count(len(bad), 'trial')} of {len(data.trials)} failed or ran out of time:")
         for r in bad:

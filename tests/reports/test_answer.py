@@ -6,7 +6,7 @@ import dataclasses
 
 from harness.records.prediction import Prediction
 from harness.records.score import ScoreBook
-from harness.reports.answer import answer
+from harness.reports.answer import answer, not_applicable
 
 
 def with_verdict(data, *, outside):
@@ -130,3 +130,20 @@ class TestDetails:
         assert details[-1] == (
             "prophet is not applicable in 1 cell: the profile lacks copy_s and spill_s."
         )
+
+    def test_models_that_lack_the_same_share_a_sentence(self, whole):
+        """
+        And where the reader has one line only, it names as many as it is told to.
+        """
+        names = ("a_s", "b_s", "c_s", "d_s")
+        silent = [
+            Prediction(model=m, cell="c", job_s=None, not_applicable=names)
+            for m in ("spn-gc", "spn-gc-mr2")
+        ]
+
+        said = not_applicable(dataclasses.replace(whole, predictions=silent), 2)
+
+        assert said == [
+            "spn-gc and spn-gc-mr2 are not applicable in 1 cell: the profile lacks a_s, b_s and"
+            " 2 more."
+        ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.records.score import Score, Speed
-from harness.reports.data import ReportData, label, models, scores, workloads
+from harness.reports.data import ReportData, label, models, scored_models, scores, workloads
 from harness.reports.plots.canvas import BAND, INK, MUTED, Canvas, Figure, grid, marker
 from harness.reports.tables import Table, Value, signed_tone, table
 from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent
@@ -76,10 +76,11 @@ def _floor(canvas: Canvas, axes: Axes, row: int, s: Score) -> None:
 
 
 def _mark(data: ReportData, canvas: Canvas, axes: Axes, s: Score, *, row: int, place: int) -> None:
-    which = models(data).index(s.model)
     # Marks of one cell stand a little apart, so that equal errors do not hide each other.
-    offset = (which - (len(models(data)) - 1) / 2) * min(0.22, 0.6 / len(models(data)))
-    (drawn,) = axes.plot([100 * s.signed_error], [row + offset], **marker(place, which), zorder=3)
+    scored = scored_models(data)
+    offset = (scored.index(s.model) - (len(scored) - 1) / 2) * min(0.22, 0.6 / len(scored))
+    look = marker(place, models(data).index(s.model))
+    (drawn,) = axes.plot([100 * s.signed_error], [row + offset], **look, zorder=3)
     error = percent(s.signed_error, s.floor, signed=True)
     canvas.tip(drawn, f"{s.model}, {label(data, s.cell)}: {error}")
 
@@ -114,7 +115,7 @@ def _legend(
 
 def error_table(data: ReportData, workload: str) -> Table:
     """Every score of the job time of one workload, both speeds, beside its noise floor."""
-    names = models(data)
+    names = scored_models(data)
     rows = [row for speed in ("raw", "reference") for row in _rows(data, workload, speed, names)]
     columns = ("Cell", "Speed", "Range", "Trials", "Measured, s", "Noise floor")
     return table(
