@@ -97,13 +97,18 @@ def read_table(
     What is wrong with the file is `DataError`, at once or where it is met; *fix* says what to do.
     """
     for part in read_columns(path, columns, fix, most_rows):
-        yield from (dict(zip(columns, row, strict=True)) for row in zip(*part, strict=True))
+        lists = [column if isinstance(column, list) else column.tolist() for column in part]
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
 
 
 def read_columns(
     path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW, most_rows: int = MOST_ROWS
-) -> Iterator[list[list[Any]]]:
-    """`read_table` for tables of millions of rows: the values of each column, part after part."""
+) -> Iterator[list[Any]]:
+    """
+    `read_table` for tables of millions of rows: the values of each column, part after part.
+
+    Numbers without a gap are arrays, all else lists.
+    """
     pa, _ = _pyarrow()
 
     data = pa.py_buffer(read_file(path, fix, most_bytes=_MOST_BYTES))
@@ -142,8 +147,12 @@ def _opened(data: Any, columns: Mapping[str, Any], path: Path, most_rows: int) -
     )
 
 
-def _values(column: Any) -> list[Any]:
-    """Values of a column; equal texts are one object."""
+def _values(column: Any) -> Any:
+    """Values of a column: an array of numbers, or a list, whose equal texts are one object."""
+    pa, _ = _pyarrow()
+
+    if column.type in (pa.int64(), pa.float64()) and not column.null_count:
+        return column.to_numpy()
     found: list[Any] = []
     for chunk in column.chunks:
         if hasattr(chunk, "dictionary"):
@@ -165,10 +174,16 @@ def _text_size(table: Any) -> int:
     return size
 
 
-def _check_values(values: Sequence[Iterable[Any]], columns: Mapping[str, Any]) -> None:
+def _check_values(values: Sequence[Any], columns: Mapping[str, Any]) -> None:
     for (name, hint), column in zip(columns.items(), values, strict=True):
-        if hint not in (str, int, bool) and not all(map(_measurable, column)):
+        if hint not in (str, int, bool) and not _all_measurable(column):
             raise ValueError(f"{name} is beyond any number that is measured")
+
+
+def _all_measurable(column: Any) -> bool:
+    if isinstance(column, list):
+        return all(map(_measurable, column))
+    return bool((abs(column) <= LARGEST).all())  # False for NaN, too
 
 
 def _measurable(value: Any) -> bool:

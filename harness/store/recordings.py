@@ -129,10 +129,10 @@ def read_units(folder: Path) -> Iterator[UnitTimes]:
         for name, size, seconds in _joined(read_columns(path, _UNITS, most_rows=MOST_UNITS)):
             if not size or size < 1 or None in seconds or min(seconds) < 0:
                 raise DataError("a unit that took no time", where=str(path), fix=FROM_RAW)
-            yield UnitTimes(str(name), size, tuple(seconds))
+            yield UnitTimes(str(name), int(size), tuple(seconds))
 
 
-def _joined(parts: Iterable[list[list[Any]]]) -> Iterator[tuple[str | None, int | None, list[Any]]]:
+def _joined(parts: Iterable[list[Any]]) -> Iterator[tuple[str | None, int | None, list[Any]]]:
     """Attempt, records of its units and all their seconds, also where these are in many parts."""
     name: str | None = None
     size: int | None = None
@@ -145,7 +145,8 @@ def _joined(parts: Iterable[list[list[Any]]]) -> Iterator[tuple[str | None, int 
                     yield name, size, seconds
                 name, size, seconds = each, sizes[start], []
             end = start + sum(1 for _ in rows)
-            seconds += times[start:end]
+            piece = times[start:end]
+            seconds += piece if isinstance(piece, list) else piece.tolist()
             start = end
     if seconds:
         yield name, size, seconds
