@@ -143,7 +143,8 @@ class TestDetails:
 
         said = not_applicable(dataclasses.replace(whole, predictions=silent), 2)
 
-        assert said == [
-            "spn-gc and spn-gc-mr2 are not applicable in 1 cell:"
-            " the profile lacks a_s, b_s and 2 more."
-        ]
+        (sentence,) = said
+        assert sentence == (
+            "spn-gc and spn-gc-mr2 are not applicable in 1 cell: the profile lacks a_s, b_s and"
+            " 2 more."
+        )
