@@ -155,7 +155,9 @@ def _scores(data: ReportData) -> Section:
         title="Scores",
         missing="No prediction has been scored.",
         tables=_present([score_table(data), comparison_table(data)]),
-        folded=_present([full_table(data), all_scores(data)]),
+        folded=_present(
+            [comparison_table(data, all_quantities=True), full_table(data), all_scores(data)]
+        ),
     )
 
 

@@ -157,10 +157,16 @@ def _half(s: Summary) -> float | None:
     return (s.mape_high - s.mape_low) / 2 or None
 
 
-def comparison_table(data: ReportData) -> Table | None:
-    """Pairs of models: by how much one is nearer, and whether that is outside the noise."""
+def comparison_table(data: ReportData, *, all_quantities: bool = False) -> Table | None:
+    """
+    Pairs of models: by how much one is nearer, and whether that is outside the noise.
+
+    Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
+    """
     rows = []
     for c in data.book.comparisons:
+        if not all_quantities and c.quantity != "job_s":
+            continue
         half = abs(c.high - c.low) / 2 or None
         low, high = sorted((-c.low, -c.high))
         rows.append(
@@ -186,6 +192,7 @@ def comparison_table(data: ReportData) -> Table | None:
         "Outside the noise",
     )
     caption = "Models in pairs: by how much the mean error of the first is smaller"
+    caption += ", all quantities" if all_quantities else ""
     return table(caption, columns, "lllrrrl", rows) if rows else None
 
 
