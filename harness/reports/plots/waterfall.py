@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.reports.data import ReportData, workloads
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH, _ROW, _COLUMNS = 9.4, 0.24, 3
+_LEAST_ROOM = 0.02  # of the longest time
 
 
 def waterfalls(data: ReportData) -> list[Figure]:
@@ -42,10 +43,11 @@ def _figure(place: int, workload: str, means: Mapping[str, MeanError]) -> Figure
         _panel(canvas, axes, one_line(model, 26), mean, steps)
     for axes in list(panels.flat)[len(means) :]:
         axes.set_axis_off()
+    panels.flat[0].set_xlim(*_limits(means.values()))
     caption = (
         f"{workload}: mean over {count(max(m.cells for m in means.values()), 'cell')}. The error of"
         " a phase counts once per wave of its tasks; what phases do not explain is overlap and"
-        " overhead."
+        " overhead. The axis does not begin at 0."
     )
     rows_of_data = [
         (model, NAMES[name], number(error_s))
@@ -78,7 +80,6 @@ def _panel(canvas: Canvas, axes: Axes, model: str, mean: MeanError, steps: Seque
     axes.set_title(f"{model}: {percent(mean.cancelled)} cancels")
     axes.set_yticks(range(at + 1), ["measured", *(NAMES[s] for s in steps), "predicted"])
     axes.set_ylim(at + 0.6, -0.6)
-    axes.set_xlim(left=0)
     axes.set_xlabel("seconds")
     axes.label_outer()
     axes.spines["left"].set_color(INK)
@@ -86,5 +87,16 @@ def _panel(canvas: Canvas, axes: Axes, model: str, mean: MeanError, steps: Seque
 
 
 def _total(canvas: Canvas, axes: Axes, at: int, value: float, tip: str) -> None:
-    (bar,) = axes.barh([at], [value], height=0.5, facecolor=INK, edgecolor=INK)
-    canvas.tip(bar, tip)
+    (mark,) = axes.plot([value], [at], "D", color=INK, markersize=5)
+    canvas.tip(mark, tip)
+
+
+def _limits(means: Iterable[MeanError]) -> tuple[float, float]:
+    """Ends of the axis: all that the panels show, and a little room."""
+    reached = [
+        mean.measured_s + sum(list(mean.parts.values())[:steps])
+        for mean in means
+        for steps in range(len(mean.parts) + 1)
+    ]
+    room = max(0.08 * (max(reached) - min(reached)), _LEAST_ROOM * max(reached))
+    return min(reached) - room, max(reached) + room
