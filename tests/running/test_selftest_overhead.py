@@ -23,13 +23,13 @@ def test_reduces_are_mixed_where_they_have_something_to_do():
     """
     Those of WordCount stay stock.
     """
-    modes = ("off", "woven", "spans", "units")
+    modes = ("off", "spans", "units")
     drawn = {name: _draw(random.Random(1), name, modes) for name in ("wordcount", "terasort")}
 
     told = {name: (Counter(d.map), Counter(d.reduce)) for name, d in drawn.items()}
 
-    nine, three = dict.fromkeys(modes, 9), dict.fromkeys(modes, 3)
-    assert told == {"wordcount": (nine, {}), "terasort": (nine, three)}
+    twelve, two = dict.fromkeys(modes, 12), dict.fromkeys(modes, 2)
+    assert told == {"wordcount": (twelve, {}), "terasort": (twelve, two)}
 
 
 class Mixing:
