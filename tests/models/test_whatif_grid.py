@@ -512,3 +512,17 @@ class TestPredictGrid:
             model.predict_grid(bare, {"num_reduces": [0, 1]}, **size)
         with pytest.raises(ModelError, match="sort_bufer_mb is no field"):
             model.predict_grid(bare, {"sort_bufer_mb": 5}, **size)
+
+
+def test_of_two_bad_fields_both_forms_name_the_same():
+    """
+    A buffer that Hadoop cannot have comes before a ratio of nothing, as in the scalar form.
+    """
+    bad = job(sort_buffer_mb=1e100, input_compression_ratio=0.0)
+
+    refusals = [
+        answer_or_refusal(lambda: evaluate(**parts(bad), rules="mr2")),
+        answer_or_refusal(lambda: everything(bad, "mr2")),
+    ]
+
+    assert refusals == ["sort_buffer_mb = 1e+100 is not at most 2047"] * 2

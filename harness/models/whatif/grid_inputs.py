@@ -68,12 +68,13 @@ def read_grid(statistics: Given, costs: Given, config: Given, cluster: Given, ru
         raise refusal("rules", rules, "paper or mr2", "what-if")
     settings = _read(Config, {"reduce_heap_bytes": HEAP_BYTES[rules], **config}, "configuration")
     nodes = _read(ClusterSize, cluster, "cluster")
+    _common_size({**settings, **nodes})
+    _check_together(settings, nodes, rules)
     data = _read(Statistics, statistics, "statistics")
     if "combine_bytes_selectivity" not in statistics:
         data["combine_bytes_selectivity"] = data["combine_records_selectivity"]
     prices = _read(Costs, costs, "costs")
     size = _common_size({**settings, **nodes, **data, **prices})
-    _check_together(settings, nodes, rules)
     return Grid(data, prices, settings, nodes, rules == "mr2", size)
 
 
