@@ -12,6 +12,7 @@ are tied to one core, the daemons to another, and a task is corrected by the pro
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -96,8 +97,8 @@ def measure(
     bench = _Bench(cluster, folder, talk)
     with SpeedProbe(log=probe_log), tied(cluster.daemon_pids()) as places:
         for found, drawn in _jobs(bench, minutes, samples, modes):
-            samples += _samples(found, drawn, _by_host(_read_probe(probe_log), places))
-            _save(file, key, samples)
+            new = _samples(found, drawn, _by_host(_read_probe(probe_log), places))
+            samples[:] = _add(file, key, new)
     return effects(samples), file
 
 
@@ -122,17 +123,23 @@ def load(file: Path, key: Mapping[str, Any]) -> list[Sample]:
     return []
 
 
-def _save(file: Path, key: Mapping[str, Any], samples: Sequence[Sample]) -> None:
-    document = {
-        "schema_version": 1,
-        "of": key,
-        "measured_s": round(time.time()),
-        "effects": [asdict(e) for e in effects(samples)],
-        "samples": [asdict(s) for s in samples],
-    }
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(document))
-    part.replace(file)
+def _add(file: Path, key: Mapping[str, Any], new: Sequence[Sample]) -> list[Sample]:
+    """Put *new* samples beside those in *file*, where another self-test may add some, too."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        samples = [*load(file, key), *new]
+        document = {
+            "schema_version": 1,
+            "of": key,
+            "measured_s": round(time.time()),
+            "effects": [asdict(e) for e in effects(samples)],
+            "samples": [asdict(s) for s in samples],
+        }
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(document))
+        part.replace(file)
+    return samples
 
 
 def _key(home: HadoopHome) -> dict[str, Any]:

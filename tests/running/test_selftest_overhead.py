@@ -14,7 +14,14 @@ from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import JobTrace, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec
 from harness.running.selftest_checks import Observed
-from harness.running.selftest_overhead import Drawn, _draw, _samples, _write_options
+from harness.running.selftest_overhead import (
+    Drawn,
+    _add,
+    _draw,
+    _samples,
+    _write_options,
+    load,
+)
 
 NAMES = {"map": "attempt_1_0001_m_000000_0", "reduce": "attempt_1_0001_r_000000_0"}
 
@@ -119,3 +126,15 @@ def test_a_task_is_corrected_by_the_core_it_ran_on():
     (sample,) = _samples(job, Drawn(["off"], []), probed)
 
     assert sample.rate == 1500.0
+
+
+def test_two_self_tests_keep_what_both_have_measured(tmp_path):
+    """
+    Each adds to what the file holds by then, not to what it held when the test began.
+    """
+    file, key = tmp_path / "state" / "overhead.json", {"tracer": "a"}
+    one, two = (_samples(observed(recorded=False), Drawn([m], []), {}) for m in ("off", "woven"))
+
+    _add(file, key, one)
+
+    assert _add(file, key, two) == [*one, *two] == load(file, key)
