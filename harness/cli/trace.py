@@ -105,7 +105,7 @@ def show(
 @command.command("selftest")
 @click.option(
     "--overhead",
-    type=click.FloatRange(0, 24 * 60),
+    type=click.IntRange(0, 24 * 60),
     metavar="MINUTES",
     help="Measure for so long what tracing costs, too: two jobs at least.",
 )
