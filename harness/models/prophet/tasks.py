@@ -176,19 +176,8 @@ def _later_steps(outcome: Outcome, gone: int, eviction: r.Eviction, job: Job) ->
     else:
         in_memory = [(s.compressed_bytes, s.records) for s in outcome.left[:gone]]
     merge = r.merge_to_factor(disk, in_memory, job.config.merge_factor)
-    return r.LaterSteps(
-        step2_files=len(disk) + len(in_memory),
-        step2_intermediate_reads=merge.files_read,
-        step2_bytes=merge.written[0],
-        step2_records=merge.written[1],
-        step3_files=eviction.segments_retained + len(merge.in_memory) + len(merge.left),
-        step3_intermediate_reads=0,
-        step3_bytes=0.0,
-        step3_records=0.0,
-        reduce_disk_input_bytes=sum((size for size, _ in merge.left), 0.0),
-        step2_passes=merge.passes,
-        step2_read_bytes=merge.read_bytes,
-    )
+    files = len(disk) + len(in_memory)
+    return r.merged_steps(files, eviction.segments_retained, merge)
 
 
 def _reduce_flow(outcome: Outcome, job: Job) -> r.ReduceFlow:

@@ -164,12 +164,18 @@ def simulated_steps(
     elif ev.segments_evicted:
         disk.append((ev.file_from_memory_bytes, ev.file_from_memory_records))
     step2 = merge_to_factor(disk, evicted, job.config.merge_factor)
+    step2_files = ev.num_disk_files + ev.files_from_memory  # (72)
+    return merged_steps(step2_files, ev.segments_retained, step2)
+
+
+def merged_steps(files: int, retained: int, step2: FactorMerge) -> LaterSteps:
+    """Steps 2 and 3 under mr2 rules: *files* merged down, *retained* segments left in memory."""
     return LaterSteps(
-        step2_files=ev.num_disk_files + ev.files_from_memory,  # (72)
+        step2_files=files,
         step2_intermediate_reads=step2.files_read,
         step2_bytes=step2.written[0],
         step2_records=step2.written[1],
-        step3_files=ev.segments_retained + len(step2.in_memory) + len(step2.left),
+        step3_files=retained + len(step2.in_memory) + len(step2.left),
         step3_intermediate_reads=0,
         step3_bytes=0.0,
         step3_records=0.0,
