@@ -16,12 +16,18 @@ from harness.records.trial import WorkloadSpec
 
 @dataclass(frozen=True, slots=True)
 class JobCommand:
-    """A MapReduce client to run: main class, arguments before which -D properties are put."""
+    """
+    A MapReduce client to run: main class, arguments before which -D properties are put.
+
+    *jar* names that of our jars which holds the class (`JOBS`, `GPU`); none: it is Hadoop's.  One
+    client may run several jobs, one after the other, as iterative workloads do; its log names them.
+    """
 
     main_class: str
     arguments: tuple[str, ...]
     program: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    jar: str = ""
 
     def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
         """Arguments of the client: program, all -D (the command's own win), then the rest."""
@@ -33,7 +39,7 @@ class JobCommand:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file of a generated input: its name in the input folder, and its exact bytes."""
+    """One file of a generated input: its name in the input folder, and its bytes (within 1 %)."""
 
     name: str
     bytes: int
@@ -66,20 +72,52 @@ class Verdict:
 
 
 File = tuple[str, Iterable[bytes]]
+Value = str | int | float
+
+JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """
+    A further argument of a workload, what it means (one line), and what it may be.
+
+    A value is of the kind of *default*: one of *choices* where there are any, a number from *least*
+    to *most*.
+    """
+
+    default: Value
+    meaning: str
+    least: float = float("-inf")
+    most: float = float("inf")
+    choices: tuple[str, ...] = ()
 
 
 class Workload(Protocol):
     """
     One workload.
 
-    `uses_combiner` says whether its job sets a combiner class (models ask).  `sample` folds over
-    the input as it lies in the file system and keeps what `verdict` needs (JSON-serialisable: it
-    is cached with the input).
+    `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
+    arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.  `sample`
+    folds over the input as it lies in the file system and keeps what `verdict` needs
+    (JSON-serialisable: it is cached with the input).
+
+    A trial is one job, or several of one kind: what models are told of holds for each of them.
     """
 
     name: str
     uses_combiner: bool
     description: str
+    parameters: Mapping[str, Parameter]
+    scales: Mapping[str, int]
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
+        """Properties that its jobs set themselves, whatever the configuration says."""
+        ...
+
+    def jobs(self, spec: WorkloadSpec) -> int | None:
+        """Jobs of one trial; `None`: as many as it takes, up to a limit."""
+        ...
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Files of the input of *spec*."""

@@ -1,11 +1,13 @@
-"""What the workloads share: sizes of files, refused parameters, quoted data."""
+"""What the workloads share: sizes of files, checked parameters, quoted data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
+from harness.workloads.base import Parameter, Value
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 
@@ -53,15 +55,48 @@ def regroup(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield bytes(held)
 
 
-def refuse_parameters(spec: WorkloadSpec) -> None:
-    """Raise `SpecError` where *spec* holds parameters: for workloads that know none."""
-    if spec.parameters:
-        names = ", ".join(sorted(map(shown, spec.parameters)))
-        raise SpecError(
-            f"{spec.name} knows no parameter {names}",
-            where=f"workload {spec.name!r}",
-            fix="remove it: input and seed are all that this workload takes",
-        )
+def arguments(spec: WorkloadSpec, known: Mapping[str, Parameter]) -> dict[str, Value]:
+    """
+    Value of every parameter in *known*: that of *spec*, or its default.
+
+    Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
+    """
+    for name, value in spec.parameters.items():
+        if name not in known:
+            raise _unknown(spec.name, name, known)
+        if wrong := _wrong(value, known[name]):
+            raise SpecError(
+                f"{name} of {spec.name} is {shown(str(value))}: {wrong}",
+                where=f"workload {spec.name!r}, {name}",
+                fix=f"write, for example, {name}: {known[name].default}",
+            )
+    return {name: spec.parameters.get(name, each.default) for name, each in known.items()}
+
+
+def _unknown(workload: str, name: str, known: Mapping[str, Parameter]) -> SpecError:
+    near = get_close_matches(name, known, n=1)
+    others = (
+        f"its parameters are {', '.join(known)}" if known else "input and seed are all it takes"
+    )
+    return SpecError(
+        f"{workload} knows no parameter {shown(name)}",
+        where=f"workload {workload!r}",
+        fix=f"did you mean {near[0]}?" if near else f"remove it: {others}",
+    )
+
+
+def _wrong(value: Value, known: Parameter) -> str:
+    """What is wrong with *value*, or nothing; a whole number may stand for a fraction."""
+    if known.choices:
+        return "" if value in known.choices else f"it is one of {', '.join(known.choices)}"
+    if isinstance(known.default, str):
+        return "" if isinstance(value, str) else "it is a text"
+    kinds = (int,) if isinstance(known.default, int) else (int, float)
+    if not isinstance(value, kinds):
+        return "it is a whole number" if kinds == (int,) else "it is a number"
+    if not known.least <= float(value) <= known.most:
+        return f"it lies from {known.least:g} to {known.most:g}"
+    return ""
 
 
 def shown(value: str | bytes) -> str:

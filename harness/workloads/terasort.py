@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Verdict
-from harness.workloads.shape import EXAMPLES, blocks, refuse_parameters, regroup, shown
+from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.shape import EXAMPLES, blocks, arguments, regroup, shown
 
 ROW_BYTES = 100
 KEY_BYTES = 10
@@ -32,6 +32,17 @@ _KEY = np.dtype(
 _BLOCK = 10_000 * ROW_BYTES  # looked at together: rows and their products stay in the cache
 # Odd numbers, one for each four bytes of a row; fixed for ever: samples are kept with the input.
 _FACTORS = np.random.PCG64(100).random_raw(ROW_BYTES // 4) | np.uint64(1)
+
+
+# HiBench's profiles of this workload, in bytes.
+SCALES = {
+    "tiny": 3_200_000,
+    "small": 320_000_000,
+    "large": 3_200_000_000,
+    "huge": 32_000_000_000,
+    "gigantic": 320_000_000_000,
+    "bigdata": 600_000_000_000,
+}
 
 
 class TeraSort:
@@ -46,6 +57,16 @@ class TeraSort:
     name = "terasort"
     uses_combiner = False
     description = "TeraSort of Hadoop's examples over TeraGen's rows; proved by order and checksum"
+    parameters: Mapping[str, Parameter] = {}  # noqa: RUF012 - nobody writes to it
+    scales: Mapping[str, int] = SCALES
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
+        """Nothing: the configuration is the experiment's."""
+        return {}
+
+    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
+        """One."""
+        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """
@@ -54,7 +75,7 @@ class TeraSort:
         A block holds no whole number of rows: an input of 4 blocks has a few rows less than asked,
         and 4 files, where one row more would make a fifth.
         """
-        refuse_parameters(spec)
+        arguments(spec, self.parameters)
         if block_bytes < ROW_BYTES:
             raise SpecError(
                 f"a block of {block_bytes} bytes does not hold a row of {ROW_BYTES} bytes",

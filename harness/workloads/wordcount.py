@@ -12,9 +12,20 @@ from typing import Any
 
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads import text
-from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Verdict
-from harness.workloads.shape import EXAMPLES, blocks, even_sizes, refuse_parameters, shown
+from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.shape import EXAMPLES, blocks, even_sizes, arguments, shown
 from harness.workloads.tally import Tally
+
+
+# HiBench's profiles of this workload, in bytes.
+SCALES = {
+    "tiny": 32_000,
+    "small": 320_000_000,
+    "large": 3_200_000_000,
+    "huge": 32_000_000_000,
+    "gigantic": 320_000_000_000,
+    "bigdata": 1_600_000_000_000,
+}
 
 
 class WordCount:
@@ -27,10 +38,20 @@ class WordCount:
     name = "wordcount"
     uses_combiner = True
     description = "WordCount of Hadoop's examples over Zipf text; proved by an independent count"
+    parameters: Mapping[str, Parameter] = {}  # noqa: RUF012 - nobody writes to it
+    scales: Mapping[str, int] = SCALES
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
+        """Nothing: the configuration is the experiment's."""
+        return {}
+
+    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
+        """One."""
+        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each, equal in size to the byte."""
-        refuse_parameters(spec)
+        arguments(spec, self.parameters)
         sizes = even_sizes(spec.input_bytes, blocks(spec, block_bytes))
         key = digest({"text": text.VERSION, "seed": spec.seed, "sizes": sizes})
         names = (f"text-{number:05d}" for number in range(len(sizes)))
