@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.clusters.jars import built_jars
 from harness.clusters.java import Java, find_java
 from harness.errors import MachineError
 from harness.records.trial import Versions
@@ -111,6 +112,7 @@ class HadoopHome:
         common = next(n for n in self.sums if re.match(r"lib/hadoop-common-\d", n))
         examples = next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
         jars = {"hadoop-home": sums_digest(self.sums), Path(examples).name: self.sums[examples]}
+        jars |= {name: file_digest(jar) for name, jar in built_jars().items()}
         if woven_digest(self):
             jars["ltrace-woven.jar"] = woven_digest(self)
         return Versions(

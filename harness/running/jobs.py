@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.clusters.jars import job_jar
 from harness.errors import ClusterError, JobError
 from harness.workloads.base import JobCommand
 
@@ -32,8 +33,10 @@ class StoppedError(JobError):
 class JobCluster(Protocol):
     """What running a job asks of a cluster."""
 
-    def client(self, main_class: str, args: Sequence[str], *, log: Path) -> subprocess.Popen[bytes]:
-        """Start a client JVM on the master; its output goes to *log*."""
+    def client(
+        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
+    ) -> subprocess.Popen[bytes]:
+        """Start a client JVM on the master, its output into *log*; *jars* join its class path."""
         ...
 
     def dead_daemons(self) -> list[str]:
@@ -60,11 +63,14 @@ class JobRunner:
         """
         Run *command* to its end and return its job id.
 
-        Raises `JobError` when the client fails, `TimeLimitError` at the time limit, and
-        `ClusterError` when a daemon of the cluster has died (seen within a second).
+        Raises `JobError` when the client fails, `TimeLimitError` at the time limit, `ClusterError`
+        when a daemon of the cluster has died (seen within a second), and `MachineError` where the
+        command's jar is not built.
         """
         deadline = min(self.deadline, time.monotonic() + self.limit_s)
-        client = self.cluster.client(command.main_class, command.argv(properties), log=log)
+        jars = [job_jar(command.jar)] if command.jar else []
+        argv = command.argv(properties)
+        client = self.cluster.client(command.main_class, argv, log=log, jars=jars)
         try:
             status = self._wait(client, deadline)
         finally:

@@ -249,8 +249,10 @@ class _WithJars:
     cluster: LocalCluster
     jars: Sequence[Path]
 
-    def client(self, main_class: str, args: Sequence[str], *, log: Path) -> subprocess.Popen[bytes]:
-        return self.cluster.client(main_class, args, log=log, jars=self.jars)
+    def client(
+        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
+    ) -> subprocess.Popen[bytes]:
+        return self.cluster.client(main_class, args, log=log, jars=[*self.jars, *jars])
 
     def dead_daemons(self) -> list[str]:
         return self.cluster.dead_daemons()

@@ -46,6 +46,7 @@ def source(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "ensure_formatted", lambda home: None)
     monkeypatch.setattr(archive, "ensure_archive", lambda home: None)
     monkeypatch.setattr(woven, "ensure_woven", lambda home: None)
+    monkeypatch.setattr(homes, "built_jars", dict)
     return folder
 
 
@@ -111,6 +112,21 @@ class TestFind:
             "3.5.0",
             ["hadoop-home", "hadoop-mapreduce-examples-3.4.2.jar"],
         )
+
+    def test_our_own_jobs_are_versions(self, source, maven, tmp_path, monkeypatch):
+        """
+        A job that was built anew is another version, so its trials are others.
+        """
+        jar = tmp_path / "ours.jar"
+        monkeypatch.setattr(homes, "built_jars", lambda: {"ours.jar": jar})
+        found = homes.ensure()
+
+        digests = []
+        for content in (b"one", b"two"):
+            jar.write_bytes(content)
+            digests.append(found.versions().jars["ours.jar"])
+
+        assert digests == [hashlib.sha256(content).hexdigest() for content in (b"one", b"two")]
 
     @pytest.mark.parametrize(
         ("spoil", "told"),

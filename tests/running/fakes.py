@@ -156,7 +156,7 @@ class FakeCluster:
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
 
-    def client(self, main_class, args, *, log):
+    def client(self, main_class, args, *, log, jars=()):
         self.arguments.append(tuple(args))
         program, *rest = args
         source, target = [a for a in rest if not a.startswith("-D")]

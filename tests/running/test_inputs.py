@@ -128,7 +128,7 @@ class TestEnsure:
         inputs, cluster = make(teragen=[Mishap(loses=lost)])
 
         if refused:
-            with pytest.raises(JobError, match="has 5939900 bytes, 6000000 were asked for"):
+            with pytest.raises(JobError, match="has 5939900 bytes, and its plan has 6000000"):
                 inputs.ensure(TERASORT, rows(), BLOCK)
         else:
             inputs.ensure(TERASORT, rows(), BLOCK)

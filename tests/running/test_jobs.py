@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError, JobError
+from harness.clusters.jars import JARS
+from harness.errors import ClusterError, JobError, MachineError
 from harness.running import jobs
 from harness.running.jobs import JobRunner, TimeLimitError, job_id, last_line
-from harness.workloads.base import JobCommand
+from harness.workloads.base import JOBS, JobCommand
 
 COMMAND = JobCommand("Main", ("in", "out"), program="sort")
 
@@ -28,8 +29,8 @@ class ShellCluster:
     def __init__(self, script, dead=()):
         self.script, self.dead, self.asked, self.clients = script, list(dead), [], []
 
-    def client(self, main_class, args, *, log):
-        self.asked.append((main_class, tuple(args)))
+    def client(self, main_class, args, *, log, jars=()):
+        self.asked.append((main_class, tuple(args), list(jars)))
         with log.open("wb") as out:
             self.clients.append(
                 subprocess.Popen(
@@ -58,7 +59,29 @@ class TestRun:
         cluster = ShellCluster("echo 'Running job: job_17_0004'; echo 'Job job_17_0004 completed'")
 
         assert JobRunner(cluster, 10.0).run(COMMAND, {"a": "1"}, log) == "job_17_0004"
-        assert cluster.asked == [("Main", ("sort", "-Da=1", "in", "out"))]
+        assert cluster.asked == [("Main", ("sort", "-Da=1", "in", "out"), [])]
+
+    def test_the_command_names_its_jar(self, log, monkeypatch):
+        """
+        The jar of one of our own jobs is on the class path of its client.
+        """
+        monkeypatch.setitem(JARS, JOBS, Path(__file__))
+        cluster = ShellCluster("echo job_17_0004")
+
+        JobRunner(cluster, 10.0).run(JobCommand("Main", (), jar=JOBS), {}, log)
+
+        assert cluster.asked == [("Main", (), [Path(__file__)])]
+
+    def test_a_jar_that_is_not_built_is_told(self, log, monkeypatch):
+        """
+        No client is started without its job's classes.
+        """
+        monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
+        cluster = ShellCluster("exit 0")
+
+        with pytest.raises(MachineError, match=r"harness-jobs\.jar is missing") as caught:
+            JobRunner(cluster, 10.0).run(JobCommand("Main", (), jar=JOBS), {}, log)
+        assert (caught.value.fix, cluster.asked) == ("make setup", [])
 
     def test_a_client_that_fails_says_why(self, log):
         """
