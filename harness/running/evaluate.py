@@ -34,6 +34,7 @@ from harness.records.trial import Cell, Trial, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobInside, ReportData
+from harness.running.cells import configured
 from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
@@ -272,11 +273,12 @@ def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     workload = WORKLOADS.get(cell.workload.name)
     if workload is None:
         raise _unknown("workload", cell.workload.name)
-    properties = {**client_properties(cell.cluster), **cell.configuration}
+    asked = configured(cell)
+    properties = {**client_properties(cell.cluster), **asked}
     plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
     return (
         job_config(properties, use_combiner=workload.uses_combiner),
-        effective(cell.cluster, cell.configuration),
+        effective(cell.cluster, asked),
         JobInput(
             input_bytes=plan.bytes,
             num_files=len(plan.files),

@@ -17,6 +17,7 @@ from harness.records.codec import places
 from harness.records.experiment import Experiment
 from harness.records.grid import label, varying
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
+from harness.running.cells import configured
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -104,7 +105,7 @@ def refuse(
     """
     found: dict[str, int] = {}
     for cell in cells:
-        for reason in refusals(cell.cluster, dict(cell.configuration)):
+        for reason in refusals(cell.cluster, configured(cell)):
             found[reason] = found.get(reason, 0) + 1
     if not found:
         return

@@ -35,6 +35,7 @@ from harness.records.grid import expand, order
 from harness.records.prediction import Cluster
 from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
+from harness.running.cells import configured, overruled
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.machine import machine_facts
@@ -165,7 +166,7 @@ class Session:
         """Raise `MachineError` for a cluster whose processes this machine's memory cannot hold."""
         memory = machine_facts().get("memory_bytes")
         for cell in expand(self.experiment):
-            needed = memory_needed(cell.cluster, effective(cell.cluster, cell.configuration))
+            needed = memory_needed(cell.cluster, effective(cell.cluster, configured(cell)))
             if memory and needed > memory:
                 raise MachineError(
                     f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
@@ -201,6 +202,7 @@ class Session:
     def _warn(self) -> None:
         """Tell before anything is started what will not be what its author expects."""
         self._warn_of_names()
+        self._warn_of_overruled()
         self._warn_of_contention()
         least = min(cell.workload.input_bytes for cell in expand(self.experiment))
         if least < LEAST_INPUT:
@@ -229,10 +231,20 @@ class Session:
         if strange[MOST_WARNINGS:]:
             self.talk.say(f"warning: and {len(strange) - MOST_WARNINGS} more such properties")
 
+    def _warn_of_overruled(self) -> None:
+        """Tell of properties that a workload sets itself, whatever the file says."""
+        found = {
+            f"warning: {cell.workload.name} sets {name} to {value}, whatever the configuration says"
+            for cell in expand(self.experiment)
+            for name, value in overruled(cell)
+        }
+        for warning in sorted(found):
+            self.talk.say(warning)
+
     def _warn_of_contention(self) -> None:
         cores = os.cpu_count() or 1
         for cell in expand(self.experiment):
-            slots = effective(cell.cluster, cell.configuration)
+            slots = effective(cell.cluster, configured(cell))
             if max(slots.map_slots, slots.reduce_slots) > cores:
                 self.talk.say(
                     f"warning: {max(slots.map_slots, slots.reduce_slots)} containers at once on"

@@ -22,6 +22,7 @@ from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
+from harness.running.cells import configured
 from harness.running.inputs import Inputs, ReadyInput
 from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_id
 from harness.workloads import WORKLOADS
@@ -135,7 +136,7 @@ class TrialRunner:
             on_tick=self.on_tick,
             on_limit=dump,
         )
-        given = trial.cell.configuration
+        given = configured(trial.cell)
         properties = {**given, **self.cluster.trace_properties(trial.cell.tracing, given)}
         for number, command in enumerate(workload.submit(spec, ready.uri, output)):
             log = raw / f"client-{number}.log"

@@ -1,0 +1,21 @@
+"""What a cell asks of Hadoop, its workload's own word included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.records.trial import Cell
+from harness.workloads import WORKLOADS
+
+
+def configured(cell: Cell) -> dict[str, str]:
+    """Job properties of *cell*: its configuration, and over it what its workload sets itself."""
+    return {**cell.configuration, **WORKLOADS[cell.workload.name].properties(cell.workload)}
+
+
+def overruled(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Properties of *cell* that its workload sets to another value, and that value."""
+    asked = cell.configuration
+    for name, value in WORKLOADS[cell.workload.name].properties(cell.workload).items():
+        if asked.get(name, value) != value:
+            yield name, value
