@@ -167,6 +167,7 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
             map_slots=axes.node.map_slots[0],
             reduce_slots=axes.node.reduce_slots[0],
             task_memory_bytes=axes.node.task_memory_bytes[0],
+            gpus=axes.node.gpus[0],
         )
         site = {key: values[0] for key, values in axes.site.items()}
         fields = {

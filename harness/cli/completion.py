@@ -21,8 +21,8 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 _KEYS = (
     "name=", "question=", "repeat=", "warmup=", "seed=", "trial_limit=", "design=", "trace=",
     "cluster.provider=", "cluster.workers=", "cluster.node.map_slots=",
-    "cluster.node.reduce_slots=", "cluster.node.task_memory=", "workloads.0.input=",
-    "predict.models=",
+    "cluster.node.reduce_slots=", "cluster.node.task_memory=", "cluster.node.gpus=",
+    "workloads.0.input=", "predict.models=",
 )  # fmt: skip
 _HEADS = ("configuration.", "cluster.site.")  # a property of Hadoop follows
 

@@ -24,6 +24,7 @@ from typing import Any, Self
 from harness.clusters import gate, namespace, threads
 from harness.clusters import state as states
 from harness.clusters.files import ClusterFiles, application_name
+from harness.clusters.gpus import find_devices, here
 from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import LocalHost, last_lines
@@ -84,6 +85,11 @@ class LocalCluster:
         folder = states.cluster_folder(name)
         with states.exclusive():
             return _remove(folder)
+
+    @staticmethod
+    def gpus_per_node(workers: int) -> int:
+        """GPUs of each of so many workers: nodes on one machine share its devices evenly."""
+        return len(find_devices(here).names) // workers
 
     def is_up(self) -> bool:
         """Whether the cluster's first process runs and can be entered."""

@@ -26,6 +26,7 @@ ALLOCATION_STEP_MB = 64  # yarn.scheduler.minimum-allocation-mb: requests are ro
 HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 HEARTBEAT_MS = 100
 BLOCK_BYTES = 32 * MIB
+GPU = "yarn.io/gpu"  # YARN's name of the resource
 _LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
 
 # Addresses, folders and slots are the provider's: an override would take the cluster apart.
@@ -117,7 +118,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
         "core-site.xml": _core(layout, member, master),
         "hdfs-site.xml": _hdfs(spec, layout, member),
         "yarn-site.xml": _yarn(spec.node, layout, member, master),
-        "resource-types.xml": {"yarn.resource-types": "map-slot,reduce-slot"},
+        "resource-types.xml": {"yarn.resource-types": _resources(spec.node)},
         "mapred-site.xml": _mapred(spec, layout, master),
         "capacity-scheduler.xml": _scheduler(),
     }
@@ -261,10 +262,18 @@ def _hdfs(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, str]:
     }
 
 
+def _resources(node: NodeSpec) -> str:
+    """What is counted beside memory and cores; a resource that is not declared cannot be asked."""
+    return ",".join(("map-slot", "reduce-slot", *([GPU] if node.gpus else [])))
+
+
 def _yarn(node: NodeSpec, layout: Layout, member: Member, master: str) -> dict[str, str]:
     data, me, memory = layout.data(member), member.name, node_memory_mb(node)
     health = "yarn.nodemanager.disk-health-checker."
+    # A count and no plug-in: YARN looks for no device, and gives none to a container.
+    gpus = {f"yarn.nodemanager.resource-type.{GPU}": str(node.gpus)} if node.gpus else {}
     return {
+        **gpus,
         "yarn.resourcemanager.hostname": master,
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(HEARTBEAT_MS),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",

@@ -17,6 +17,7 @@ from harness.errors import SpecError
 from harness.hadoop.properties import job_config
 from harness.hadoop.site import (
     ALLOCATION_STEP_MB,
+    GPU,
     block_bytes,
     client_properties,
     node_memory_mb,
@@ -36,7 +37,8 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     """
     Slots that a job with *configuration* has on *cluster*.
 
-    A node's slots are its share of the cluster's, rounded up, at most what the node has.
+    A node's slots are its share of the cluster's, rounded up, at most what the node has; tasks that
+    ask for GPUs have no more slots than GPUs allow.
     `SpecError` for a number that Hadoop would not read.
     """
     properties = {**client_properties(cluster), **configuration}
@@ -67,6 +69,7 @@ def refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str
         for kind in _kinds(properties):
             found += _memory_refusals(kind, cluster, properties)
             found += _slot_refusals(kind, cluster, properties)
+            found += _gpu_refusals(kind, cluster, properties)
         found += _sort_refusals(properties)
         found += _model_refusals(properties, found)
     except SpecError as error:
@@ -82,12 +85,19 @@ def _kinds(properties: Mapping[str, str]) -> tuple[Kind, ...]:
 def _slots(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> int:
     """Tasks of *kind* at once in the whole cluster."""
     node = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
+    if gpus := gpus_asked(kind, properties):
+        node = min(node, cluster.node.gpus // gpus)
     size, room = _container_mb(kind, properties), node_memory_mb(cluster.node)
     plain = min(node, room // size)
     beside_master = min(node, (room - _master_mb(properties)) // size)
     total = (cluster.workers - 1) * plain + beside_master
     limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
     return max(0, min(total, limit) if limit > 0 else total)
+
+
+def gpus_asked(kind: Kind, properties: Mapping[str, str]) -> int:
+    """GPUs that each task of *kind* asks for; `SpecError` for what YARN would not read."""
+    return _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
 
 
 def _per_node(total: int, cluster: ClusterSpec) -> int:
@@ -122,6 +132,29 @@ def _slot_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, st
     if kind == "map" and master > room:
         name = "yarn.app.mapreduce.am.resource.mb"
         return [f"{name} = {master} is more than the {room} MiB of a node: lower it"]
+    return []
+
+
+def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+    """
+    Say why tasks of *kind* would never get the GPUs that they ask for.
+
+    YARN says so to nobody but itself, and the job waits.  A reduce that began early would hold, or
+    reserve, what the maps are waiting for.
+    """
+    name, has = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
+    asked = gpus_asked(kind, properties)
+    if asked < 0:
+        return [f"{name} = {asked} is below 0"]
+    if asked > has:
+        there = f"{name} = {asked}, and a node has {has or 'none'}"
+        fix = f"set cluster.node.gpus to {asked} (auto: the devices that it has), or ask for fewer"
+        return [f"{there}: {fix}; GPU workloads ask for none with device: cpu"]
+    starts = job_config(properties).reduce_slowstart
+    if kind == "reduce" and asked and starts < 1:
+        what = f"{name} = {asked}, and reduces that begin before the maps have ended would hold the"
+        fix = "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"
+        return [f"{what} GPUs that maps wait for: {fix}"]
     return []
 
 

@@ -37,6 +37,12 @@ _COUNT = Value(shapes.whole(1), {"type": "integer", "minimum": 1})
 _SEED = Value(shapes.whole(0, 2**31 - 1), {"type": "integer", "minimum": 0})
 _ARGUMENT = Value(shapes.argument, {"type": ["string", "number", "boolean"]})
 _TEXT = Value(shapes.text, {"type": "string"})
+_GPUS = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0, "maximum": shapes.MOST_GPUS},
+        {"const": shapes.AUTO},
+    ]
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,8 @@ class KnownNames:
     Names that an experiment may use; *parameters* are the further arguments of each workload.
 
     Without an entry there, a workload takes none.  *objection* says what is wrong with the name
-    of a property of Hadoop, and what to write.
+    of a property of Hadoop, and what to write.  *gpus* tells how many devices each of so many nodes
+    of a provider has, for ``gpus: auto``.
     """
 
     workloads: Collection[str]
@@ -53,6 +60,7 @@ class KnownNames:
     providers: Collection[str]
     parameters: Mapping[str, Collection[str]] = field(default_factory=dict)
     objection: Callable[[str], tuple[str, str] | None] = lambda name: None  # noqa: ARG005
+    gpus: Callable[[str, int], int] = lambda provider, workers: 0  # noqa: ARG005
 
 
 def read_experiment(
@@ -79,10 +87,24 @@ def read_experiment(
     del values["schema_version"]
     values.setdefault("predict", {"models": (), "profile_on": {}})
     values["predict"].setdefault("profile_on", {})
-    experiment = Experiment.model_validate(values)
+    experiment = _with_gpus(values, known)
     _check_grid(experiment, tree, problems, narrowed=bool(overrides))
     problems.check()
     return experiment
+
+
+def _with_gpus(values: dict[str, Any], known: KnownNames | None) -> Experiment:
+    """Read *values* as an experiment; what there is stands in the place of ``gpus: auto``."""
+    node = values.get("cluster", {}).get("node", {})
+    asked = node.get("gpus", ())
+    if shapes.AUTO not in asked:
+        return Experiment.model_validate(values)
+    node["gpus"] = tuple(0 if n == shapes.AUTO else n for n in asked)
+    cluster = Experiment.model_validate(values).cluster
+    # All clusters of a grid are given the same, or their trials would not compare.
+    found = known.gpus(cluster.provider, max(cluster.workers)) if known else 0
+    node |= {"gpus": tuple(found if n == shapes.AUTO else n for n in asked), "gpus_found": True}
+    return Experiment.model_validate(values)
 
 
 def places(text: str, source: str) -> dict[str, str]:
@@ -222,6 +244,11 @@ def _cluster(known: KnownNames | None) -> Shape:
         "task_memory": Key(
             Listed(_SIZE), "task_memory_bytes", "memory of a task's container (512 MiB)"
         ),
+        "gpus": Key(
+            Listed(Value(shapes.gpus, _GPUS)),
+            "gpus",
+            "GPUs of a node that YARN counts, or auto: those that it has (0)",
+        ),
     }
     provider = shapes.one_of(known.providers if known else None, "provider")
     return Keys(
@@ -230,7 +257,7 @@ def _cluster(known: KnownNames | None) -> Shape:
                 Value(provider, {"type": "string"}), "provider", "what makes the cluster (local)"
             ),
             "workers": Key(axis, "workers", "worker nodes (3); a list is an axis"),
-            "node": Key(Keys(node), "node", "slots and memory of a worker"),
+            "node": Key(Keys(node), "node", "slots, memory and GPUs of a worker"),
             "site": Key(_properties(known), "site", "cluster-wide properties; a list is an axis"),
         }
     )

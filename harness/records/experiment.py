@@ -14,11 +14,17 @@ from harness.records.trial import Record, Tracing
 
 
 class Node(Record):
-    """Axes of a worker node; more than one value makes a further cluster."""
+    """
+    Axes of a worker node; more than one value makes a further cluster.
+
+    *gpus_found* tells that the file asked for what there is (``gpus: auto``).
+    """
 
     map_slots: tuple[PositiveInt, ...] = (1,)
     reduce_slots: tuple[PositiveInt, ...] = (1,)
     task_memory_bytes: tuple[PositiveInt, ...] = (512 * 2**20,)
+    gpus: tuple[NonNegativeInt, ...] = (0,)
+    gpus_found: bool = False
 
 
 class ClusterAxes(Record):

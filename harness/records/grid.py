@@ -2,8 +2,8 @@
 From an experiment to its cells and trials.
 
 An axis has one name everywhere (in `profile_on`, in labels, in reports): `workload`, `input`,
-`seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, a workload's argument, or
-a Hadoop property.
+`seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, `gpus`, a workload's
+argument, or a Hadoop property.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def axis_values(cell: Cell) -> dict[str, str | int | float]:
         "map_slots": node.map_slots,
         "reduce_slots": node.reduce_slots,
         "task_memory": node.task_memory_bytes,
+        "gpus": node.gpus,
         "workload": cell.workload.name,
         "input": cell.workload.input_bytes,
         "seed": cell.workload.seed,
@@ -182,6 +183,7 @@ def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
         ("node", "map_slots"): cluster.node.map_slots,
         ("node", "reduce_slots"): cluster.node.reduce_slots,
         ("node", "task_memory_bytes"): cluster.node.task_memory_bytes,
+        ("node", "gpus"): cluster.node.gpus,
         **{("site", name): values for name, values in cluster.site.items()},
         ("workload", "input_bytes"): workload.input_bytes,
         **{("parameters", name): values for name, values in workload.parameters.items()},

@@ -19,7 +19,11 @@ from harness.units import MIB, parse_bytes, parse_duration
 
 Schema = dict[str, Any]
 
-_PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}", re.ASCII)
+AUTO = "auto"
+MOST_GPUS = 64  # of one node
+
+# A slash stands in the names of YARN's resources: mapreduce.map.resource.yarn.io/gpu.
+_PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}(/[A-Za-z][A-Za-z0-9_-]{0,99})?", re.ASCII)
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _SIZE = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 
@@ -266,6 +270,17 @@ def whole(least: int, most: int = 10**6) -> Callable[[Scalar], int]:
         )
 
     return read
+
+
+def gpus(node: Scalar) -> int | str:
+    """GPUs of a node: a number, or `AUTO`."""
+    if node.text == AUTO:
+        return AUTO
+    try:
+        return whole(0, MOST_GPUS)(node)
+    except ValueError:
+        what = f"'{shown(node.text)}' is no number of GPUs from 0 to {MOST_GPUS}"
+        raise ValueError(f"{what}; write 1, or auto for those that a node has") from None
 
 
 def text(node: Scalar) -> str:

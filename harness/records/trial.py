@@ -11,7 +11,15 @@ import json
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 TrialState = Literal["done", "failed", "timed_out"]
 TraceMode = Literal["spans", "units", "logs", "off"]
@@ -24,11 +32,22 @@ class Record(BaseModel):
 
 
 class NodeSpec(Record):
-    """One worker node: tasks of each kind at once, and the memory of each task's container."""
+    """
+    One worker node: tasks of each kind at once, the memory of each task's container, and GPUs.
+
+    *gpus* are counted by YARN, as ``yarn.io/gpu``; 0 declares none, and then it is not written, so
+    that what has none keeps the ids that it had before there were any.
+    """
 
     map_slots: PositiveInt = 1
     reduce_slots: PositiveInt = 1
     task_memory_bytes: PositiveInt = 512 * 2**20
+    gpus: NonNegativeInt = 0
+
+    @model_serializer(mode="wrap")
+    def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = plain(self)
+        return {name: value for name, value in written.items() if name != "gpus" or value}
 
 
 class ClusterSpec(Record):

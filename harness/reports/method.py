@@ -36,6 +36,9 @@ def _asked(e: Experiment) -> Iterator[tuple[str, str]]:
         "slots per node",
         f"{_values(node.map_slots)} map, {_values(node.reduce_slots)} reduce, {memory} each",
     )
+    if any(node.gpus) or node.gpus_found:
+        origin = "found" if node.gpus_found else "declared, not detected"
+        yield "GPUs per node", f"{_values(node.gpus)} ({origin})"
     yield "design", design
     yield "repeats of a cell", str(e.repeat)
     yield "warm-up trials, not counted", str(e.warmup)

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from harness.clusters import namespace, woven
 from harness.clusters import state as states
+from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import find_java
 from harness.errors import HarnessError, MachineError
@@ -65,7 +66,7 @@ def examine(results: Path) -> list[Finding]:
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
         namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda,
-        clusters,
+        compiler, clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
@@ -310,15 +311,18 @@ def docker_version(address: str, limit_s: float = 3.0) -> str:
 
 
 def gpu() -> Finding:
-    """GPUs by their driver."""
+    """GPUs by their driver, and the driver's library, without which no task can use them."""
+    file = driver_file(_run(["ldconfig", "-p"]).stdout)
+    driver = f"driver file {file}" if file else f"no driver file {LIBRARY}"
     if shutil.which("nvidia-smi") is None:
-        return Finding("gpu", "note", "none: no nvidia-smi")
+        return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
     asked = "--query-gpu=name,memory.total,driver_version"
     done = _run(["nvidia-smi", asked, "--format=csv,noheader"])
     if done.returncode != 0:
         said = _first(done.stdout or done.stderr)
-        return Finding("gpu", "note", f"nvidia-smi fails: {said}", "nvidia-smi")
-    return Finding("gpu", "ok", "; ".join(done.stdout.strip().splitlines()))
+        return Finding("gpu", "note", f"nvidia-smi fails: {said}; {driver}", "nvidia-smi")
+    devices = "; ".join(done.stdout.strip().splitlines())
+    return Finding("gpu", "ok" if file else "note", f"{devices}; {driver}")
 
 
 def cuda() -> Finding:
@@ -328,6 +332,16 @@ def cuda() -> Finding:
     if release is None:
         return Finding("cuda", "note", "no nvcc: GPU workloads cannot be built for a GPU")
     return Finding("cuda", "ok", f"nvcc {release[1]}")
+
+
+def compiler() -> Finding:
+    """The C++ compiler, which builds what GPU workloads run on where there is no GPU."""
+    said = _output(["g++", "--version"]) if shutil.which("g++") else ""
+    version = re.search(r"\) (\d+[\w.]*)", _first(said))
+    if version is None:
+        what = "no g++: GPU workloads have no stand-in on the CPU"
+        return Finding("compiler", "note", what, "apt-get install -y g++")
+    return Finding("compiler", "ok", f"g++ {version[1]}")
 
 
 def clusters() -> Finding:

@@ -6,6 +6,8 @@ Pure; `refuse` is given the function that knows what a cluster can hold.
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -99,9 +101,9 @@ def refuse(
     """
     Raise one `SpecError` with everything that *refusals* has against any of *cells*.
 
-    *refusals* gets the cluster and the job's properties, and says what cannot be held and why:
-    Hadoop itself would wait for ever.  Keys that a reason names are looked up in *text*, the file
-    called *source*, so that the error points at them.
+    *refusals* gets the cluster and the job's properties, with those that its workload sets, and
+    says what cannot be held and why: Hadoop itself would wait for ever.  Keys that a reason names
+    are looked up in *text*, the file called *source*, so that the error points at them.
     """
     found: dict[str, int] = {}
     for cell in cells:
@@ -123,10 +125,15 @@ def refuse(
 
 
 def _place(reason: str, source: str, text: str) -> str:
+    """Where the file says what *reason* is about: a name in it, else the end of a path of keys."""
+    there = places(text, source)
     # A name with a dot or an underscore is no English word.
-    keys = {name: at for name, at in places(text, source).items() if "." in name or "_" in name}
-    named = [(name, at) for name, at in keys.items() if name in reason]
-    return max(named, key=lambda each: len(each[0]), default=("", source))[1]
+    named = [name for name in there if ("." in name or "_" in name) and name in reason]
+    if named:
+        return there[max(named, key=len)]
+    paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
+    keys = [key for path in paths for key in reversed(path) if key in there]
+    return there[keys[0]] if keys else source
 
 
 def _expectation(

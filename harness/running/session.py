@@ -21,6 +21,7 @@ from typing import Any
 
 from harness import __version__
 from harness.clusters import PROVIDERS
+from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.state import clusters_folder
 from harness.errors import DataError, MachineError, ParseError, SpecError
@@ -71,6 +72,7 @@ class Session:
             models=tuple(MODELS),
             providers=tuple(PROVIDERS),
             objection=objection,
+            gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
         )
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
         refuse(expand(experiment), refusals, self.source, self.text)
@@ -263,8 +265,19 @@ class Session:
             "machine": machine_facts(),
             "seed": self.experiment.seed,
             "overrides": list(self.overrides),
+            **self._gpus(),
             "tracer_overhead": [o.model_dump(mode="json") for o in tracer_overhead(self.home)],
         }
+
+    def _gpus(self) -> dict[str, Any]:
+        """What the manifest says of GPUs: nothing where no node is to have one."""
+        node = self.experiment.cluster.node
+        if not any(node.gpus) and not node.gpus_found:
+            return {}
+        origin = "found on the nodes" if node.gpus_found else "declared, not detected"
+        devices = find_devices(here)
+        there = {"devices": list(devices.names), "driver": devices.driver}
+        return {"gpus": {"per_node": list(node.gpus), "origin": origin, "machine": there}}
 
 
 def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:

@@ -55,6 +55,19 @@ class TestMembers:
 
 class TestSiteFiles:
     @pytest.mark.parametrize(
+        ("gpus", "types", "count"),
+        [(0, "map-slot,reduce-slot", None), (2, "map-slot,reduce-slot,yarn.io/gpu", "2")],
+    )
+    def test_gpus_are_a_countable_resource(self, gpus, types, count):
+        """
+        Declared with their number where a node has any, else not at all.
+        """
+        made = files(node=NodeSpec(gpus=gpus))
+
+        assert made["resource-types.xml"] == {"yarn.resource-types": types}
+        assert made["yarn-site.xml"].get("yarn.nodemanager.resource-type.yarn.io/gpu") == count
+
+    @pytest.mark.parametrize(
         ("name", "file"),
         [
             ("mapreduce.task.io.sort.mb", "mapred-site.xml"),

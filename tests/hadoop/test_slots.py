@@ -23,11 +23,17 @@ specs = st.builds(
 limits = st.integers(0, 100)
 
 
-def spec(workers=3, map_slots=2, reduce_slots=1, task_mb=512, **site):
+MAP_GPU = "mapreduce.map.resource.yarn.io/gpu"
+REDUCE_GPU = "mapreduce.reduce.resource.yarn.io/gpu"
+
+
+def spec(workers=3, map_slots=2, reduce_slots=1, task_mb=512, gpus=0, **site):
     """
     A cluster with *site* properties, underscores standing for dots.
     """
-    node = NodeSpec(map_slots=map_slots, reduce_slots=reduce_slots, task_memory_bytes=task_mb << 20)
+    node = NodeSpec(
+        map_slots=map_slots, reduce_slots=reduce_slots, task_memory_bytes=task_mb << 20, gpus=gpus
+    )
     return ClusterSpec(workers=workers, node=node, site=site)
 
 
@@ -48,6 +54,15 @@ class TestEffective:
         Without limits a job has what the nodes have.
         """
         assert slots(spec()) == (6, 3, 2, 1)
+
+    @pytest.mark.parametrize(
+        ("gpus", "asked", "maps"), [(1, "1", 1), (4, "1", 2), (4, "2", 2), (3, "2", 1), (0, "0", 2)]
+    )
+    def test_gpus_cut_the_maps_that_ask_for_them(self, gpus, asked, maps):
+        """
+        A node runs no more maps than it has GPUs for; reduces that ask for none keep their slots.
+        """
+        assert slots(spec(gpus=gpus), **{MAP_GPU: asked}) == (3 * maps, 3, maps, 1)
 
     def test_limit_of_the_job_cuts(self):
         """
@@ -189,3 +204,39 @@ def test_what_models_cannot_read_is_refused_before_it_is_measured(name, value, t
 
     assert name in reason
     assert told in reason
+
+
+class TestGpus:
+    @pytest.mark.parametrize(
+        ("gpus", "name", "asked", "said"),
+        [
+            (0, MAP_GPU, "1", "= 1, and a node has none: set cluster.node.gpus to 1"),
+            (1, MAP_GPU, "2", "= 2, and a node has 1: set cluster.node.gpus to 2"),
+            (1, MAP_GPU, "-1", "= -1 is below 0"),
+            (1, MAP_GPU, "one", "= 'one' is not a whole number"),
+            (1, REDUCE_GPU, "1", "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"),
+        ],
+    )
+    def test_what_yarn_would_let_wait_for_ever(self, gpus, name, asked, said):
+        """
+        A task that asks for more than a node has is refused, and a reduce that may keep maps out.
+        """
+        (reason,) = refusals(spec(gpus=gpus), {name: asked})
+
+        assert reason.startswith(name)
+        assert said in reason
+
+    @pytest.mark.parametrize(
+        "job",
+        [
+            {MAP_GPU: "1"},
+            {MAP_GPU: "0"},
+            {REDUCE_GPU: "1", "mapreduce.job.reduce.slowstart.completedmaps": "1.0"},
+            {REDUCE_GPU: "9", "mapreduce.job.reduces": "0"},
+        ],
+    )
+    def test_what_a_node_holds(self, job):
+        """
+        As many as there are may be asked for; reduces that do not exist ask for nothing.
+        """
+        assert refusals(spec(gpus=1), job) == []

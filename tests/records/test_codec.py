@@ -5,6 +5,7 @@ Tests for `harness.records.codec` and the overrides.
 import json
 
 from contextlib import suppress
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -73,6 +74,52 @@ class TestReading:
         assert e.workloads[1].input_bytes == (200_000_000,)
         assert e.cluster.node.task_memory_bytes == (512 * 2**20,)
         assert (e.cluster.workers, e.trial_limit_s) == ((1, 2), 600.0)
+
+    @pytest.mark.parametrize(
+        ("written", "gpus", "found"),
+        [
+            ("1", (1,), False),
+            ("[0, 2]", (0, 2), False),
+            ("auto", (6,), True),
+            ("[0, auto]", (0, 6), True),
+        ],
+    )
+    def test_gpus_are_declared_or_found(self, written, gpus, found):
+        """
+        A number is taken as it is; for auto the provider tells what each of its nodes has, where
+        there are as many as in the largest cluster of the grid.
+        """
+        known = replace(KNOWN, gpus=lambda provider, workers: {("local", 2): 6}[provider, workers])
+
+        node = read(f"cluster.node.gpus={written}", known=known).cluster.node
+
+        assert (node.gpus, node.gpus_found) == (gpus, found)
+
+    @pytest.mark.parametrize("written", ["-1", "65", "1.5", "some"])
+    def test_other_numbers_of_gpus_are_refused(self, written):
+        """
+        The error says what may stand there.
+        """
+        assert "write 1, or auto for those" in complaint(f"cluster.node.gpus={written}")
+
+    @pytest.mark.parametrize(
+        ("name", "good"),
+        [
+            ("mapreduce.map.resource.yarn.io/gpu", True),
+            ("mapreduce.map.resource.yarn.io/../gpu", False),
+            ("a//b", False),
+        ],
+    )
+    def test_names_of_resources_have_a_slash(self, name, good):
+        """
+        One, and a word behind it.
+        """
+        text = TEXT.replace("configuration:\n", f"configuration:\n  {name}: 1\n")
+
+        if good:
+            assert read(text=text).configuration[name] == ("1",)
+        else:
+            assert "is not the name of a property" in complaint(text=text)
 
     def test_properties_become_the_text_that_hadoop_reads(self):
         """

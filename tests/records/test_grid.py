@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.errors import SpecError
 from harness.records.experiment import ClusterAxes, Design, Experiment, Node, Predict, WorkloadAxes
 from harness.records.grid import expand, is_profiling, label, meaning, order, varying
-from harness.records.trial import Versions
+from harness.records.trial import ClusterSpec, NodeSpec, Versions, digest
 
 MIB = 2**20
 REDUCES = "mapreduce.job.reduces"
@@ -236,3 +236,36 @@ class TestLabel:
         cells = expand(experiment(workers=workers, blocks=blocks, reduces=reduces))
 
         assert len({label(c, varying(cells)) for c in cells}) == len(cells)
+
+
+class TestGpus:
+    def test_are_an_axis(self):
+        """
+        Each number of GPUs is a cluster of its own, and has its name.
+        """
+        cluster = ClusterAxes(node=Node(gpus=(0, 1)))
+        cells = expand(experiment(inputs=1, reduces=1, cluster=cluster))
+
+        assert sorted({label(c, ["gpus"]) for c in cells if c.workload.name == "wordcount"}) == [
+            "wordcount gpus=0",
+            "wordcount gpus=1",
+        ]
+
+    def test_none_are_not_written(self):
+        """
+        A cluster without GPUs has the id that it had before there were any.
+        """
+        node = {"map_slots": 1, "reduce_slots": 1, "task_memory_bytes": 512 * MIB}
+        plain = {"provider": "local", "workers": 3, "node": node, "site": {}}
+
+        assert ClusterSpec().id == digest(plain)
+        assert ClusterSpec(node=NodeSpec(gpus=1)).id == digest(plain | {"node": node | {"gpus": 1}})
+
+    @given(st.integers(0, 64))
+    def test_are_read_back(self, gpus):
+        """
+        What is written of a node is the node.
+        """
+        node = NodeSpec(gpus=gpus)
+
+        assert NodeSpec.model_validate_json(node.model_dump_json()) == node

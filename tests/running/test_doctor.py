@@ -329,16 +329,41 @@ class TestBesides:
 
         assert (found.state, found.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
 
-    def test_devices(self, shim):
+    @pytest.mark.parametrize(
+        ("libraries", "state", "driver"),
+        [
+            ("\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1", "ok", "/lib/libcuda.so.1"),
+            ("\tlibc.so.6 (libc6,x86-64) => /lib/libc.so.6", "note", "no driver file libcuda.so.1"),
+        ],
+        ids=["library", "no library"],
+    )
+    def test_devices(self, shim, libraries, state, driver):
         """
-        Each device of the driver's list.
+        Each device of the driver's list; without the driver's library no task can use them.
         """
         shim("nvidia-smi", "printf 'H100, 81559 MiB, 550.1\\nH100, 81559 MiB, 550.1\\n'")
+        shim("ldconfig", f"printf '{libraries}\\n'")
 
         found = doctor.gpu()
 
-        assert found.state == "ok"
-        assert found.what == "H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1"
+        assert found.state == state
+        assert found.what.startswith("H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1; ")
+        assert driver in found.what
+
+    @pytest.mark.parametrize(
+        ("said", "state", "what"),
+        [
+            ("echo 'g++ (Debian 12.2.0-14) 12.2.0'", "ok", "g++ 12.2.0"),
+            ("exit 1", "note", "no g++: GPU workloads have no stand-in on the CPU"),
+        ],
+    )
+    def test_compiler_of_the_stand_in(self, shim, said, state, what):
+        """
+        Its version, or what is lost without it.
+        """
+        shim("g++", said)
+
+        assert (doctor.compiler().state, doctor.compiler().what) == (state, what)
 
     def test_compiler(self, shim):
         """

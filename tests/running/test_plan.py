@@ -2,6 +2,8 @@
 Tests for `harness.running.plan`.
 """
 
+from types import SimpleNamespace
+
 import pytest
 
 from harness.errors import SpecError
@@ -16,6 +18,7 @@ from harness.running.plan import (
     plan_json,
     refuse,
 )
+from harness.workloads import WORKLOADS
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 MIB = 2**20
@@ -161,3 +164,23 @@ class TestRefuse:
             "  f.yaml:4:3: a.memory.mb 9 does not fit (2 cells)",
             "  f.yaml: no node has a core (2 cells)",
         ]
+
+    def test_points_at_the_end_of_a_path_of_keys(self):
+        """
+        A reason that names a path of keys is placed at the last of them that the file has.
+        """
+        said = self.refusal(["a node has none: set cluster.node.gpus to 1"]).splitlines()
+
+        assert said[1] == "  at:  f.yaml:2:3"
+
+    def test_knows_what_the_workload_sets(self, monkeypatch):
+        """
+        Properties that a workload sets itself are those of its jobs, too, and win.
+        """
+        own = SimpleNamespace(properties=lambda spec: {"mapreduce.job.reduces": "0"})
+        monkeypatch.setitem(WORKLOADS, "terasort", own)
+        cells, seen = expand(experiment(configuration={"mapreduce.job.reduces": ("2",)})), []
+
+        refuse(cells, lambda cluster, job: seen.append(job) or [], "f.yaml")
+
+        assert seen == [{"mapreduce.job.reduces": "0"}] * 2
