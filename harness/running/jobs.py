@@ -19,7 +19,8 @@ from harness.workloads.base import JobCommand
 
 _POLL_S = 0.05
 _HEALTH_S = 1.0
-_JOB = re.compile(rb"\bjob_(\d{1,20}_\d{1,10})\b")
+# What YarnClientImpl and Job say once a job is accepted; a job may be named before, and refused.
+_JOB = re.compile(rb"(?:Submitted application application|Running job: job)_(\d{1,20}_\d{1,10})\b")
 
 
 class TimeLimitError(JobError):
@@ -59,9 +60,9 @@ class JobRunner:
     on_tick: Callable[[], None] = lambda: None
     on_limit: Callable[[], None] = lambda: None
 
-    def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> str:
+    def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> tuple[str, ...]:
         """
-        Run *command* to its end and return its job id.
+        Run *command* to its end and return the ids of its jobs, in the order of submission.
 
         Raises `JobError` when the client fails, `TimeLimitError` at the time limit, `ClusterError`
         when a daemon of the cluster has died (seen within a second), and `MachineError` where the
@@ -78,11 +79,11 @@ class JobRunner:
         if status != 0:
             self.check_alive()  # a client often fails because of a daemon: then that is the reason
             raise JobError(
-                f"the client ended with status {status}: {last_line(log)}",
+                f"the client ended with status {status}{_told(job_ids(log))}: {last_line(log)}",
                 where=log.name,
                 fix="read that log and the container logs beside it",
             )
-        return job_id(log)
+        return job_ids(log)
 
     def _wait(self, client: subprocess.Popen[bytes], deadline: float) -> int:
         looked = time.monotonic()
@@ -112,10 +113,15 @@ class JobRunner:
             )
 
 
-def job_id(log: Path) -> str:
-    """Id of the last job that a client's log names; empty when it names none."""
+def job_ids(log: Path) -> tuple[str, ...]:
+    """Ids of the jobs that a client's log says were submitted, each once, in their order."""
     found = _JOB.findall(log.read_bytes())
-    return f"job_{found[-1].decode()}" if found else ""
+    return tuple(dict.fromkeys(f"job_{number.decode()}" for number in found))
+
+
+def _told(jobs: Sequence[str]) -> str:
+    """How far a client came that had several jobs."""
+    return f" after it had submitted job {len(jobs)}, {jobs[-1]}" if len(jobs) > 1 else ""
 
 
 def last_line(log: Path, width: int = 300) -> str:

@@ -12,7 +12,6 @@ import os
 import random
 import subprocess
 import tempfile
-import time
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,17 +21,17 @@ from pathlib import Path
 
 from harness.clusters.home import SOURCE, HadoopHome
 from harness.clusters.local import LocalCluster
-from harness.errors import JobError, MachineError
+from harness.errors import MachineError
 from harness.hadoop.site import block_bytes
 from harness.hadoop.tracing import SPANS_FILE
 from harness.parsing.container_log import read_task_log
-from harness.parsing.jobhistory import read_job
 from harness.parsing.ltrace import read_ltrace
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans
 from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.running.containers import TASK_LOG
+from harness.running.history import fetch_history
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner
 from harness.running.selftest_checks import (
@@ -46,7 +45,6 @@ from harness.running.selftest_checks import (
     checks,
 )
 from harness.running.talk import Talk
-from harness.running.trial import DONE_KEY, HISTORY_KEY, find, write_chunks
 from harness.units import MIB
 from harness.workloads import WORKLOADS
 from harness.workloads.base import JobCommand
@@ -219,27 +217,13 @@ class JobBench:
         folder = self.folder / f"{self.jobs}-{name}"
         folder.mkdir()
         runner = JobRunner(_WithJars(self.cluster, jars), _LIMIT_S)
-        job = runner.run(command, properties, folder / "client.log")
+        (job,) = runner.run(command, properties, folder / "client.log")
         self.last_job = job
-        trace = self._history(job, folder / "history.jhist")
+        trace = fetch_history(self.cluster, job, folder, 0, _HISTORY_S)
         self.cluster.await_idle(timeout_s=60.0)
         self.cluster.container_logs(job.replace("job_", "application_", 1), folder / "containers")
         self.cluster.hdfs.delete(_OUTPUT)
         return Observed(name, trace, _recordings(folder), _logs(folder, trace))
-
-    def _history(self, job: str, target: Path) -> JobTrace:
-        """Read the job's history, which appears a moment after its end."""
-        deadline = time.monotonic() + _HISTORY_S
-        site = self.cluster.site_properties()
-        while time.monotonic() < deadline:
-            for key in (HISTORY_KEY, DONE_KEY):
-                for path in find(self.cluster.hdfs, site[key], job):
-                    if path.endswith(".jhist"):
-                        write_chunks(target, self.cluster.hdfs.open(path))
-                        with target.open("rb") as lines:
-                            return read_job(lines, target.name)
-            time.sleep(0.1)
-        raise JobError(f"no history of {job} after {_HISTORY_S:g} s", where=site[HISTORY_KEY])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ One experiment file and its results folder: the steps that the command line offe
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -51,6 +52,7 @@ from harness.workloads import WORKLOADS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
+_HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
@@ -312,7 +314,8 @@ def make_trace(run: Run, record: TrialRecord) -> bool:
 
 def _read_histories(run: Run, trial_id: str) -> list[JobTrace]:
     traces, raw = [], run.raw(trial_id)
-    for name in sorted(n for n in raw.names() if n.endswith("-history.jhist")):
+    found = (_HISTORY.fullmatch(name) for name in raw.names())
+    for name in (m[0] for m in sorted(filter(None, found), key=lambda m: int(m[1]))):
         with raw.open(name) as lines:
             traces.append(jobhistory.read_job(lines, f"trials/{trial_id}/raw/{name}.gz"))
     return traces

@@ -18,20 +18,18 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.clusters.hdfs import Hdfs, RefusedError
-from harness.errors import ClusterError, HarnessError, JobError
-from harness.parsing import jobhistory
+from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
 from harness.running.cells import configured
+from harness.running.history import fetch_history
 from harness.running.inputs import Inputs, ReadyInput
-from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_id
+from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_ids
 from harness.workloads import WORKLOADS
 from harness.workloads.base import File, Workload
 from harness.workloads.counters import unbalanced
 
 OUTPUT = "/harness/output"
-HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
-DONE_KEY = "mapreduce.jobhistory.done-dir"
 THREADS = "threads"
 _HISTORY_WAIT_S = 30.0
 _EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
@@ -140,8 +138,9 @@ class TrialRunner:
         properties = {**given, **self.cluster.trace_properties(trial.cell.tracing, given)}
         for number, command in enumerate(workload.submit(spec, ready.uri, output)):
             log = raw / f"client-{number}.log"
-            outcome.job_ids.append(jobs.run(command, properties, log))
+            outcome.job_ids += jobs.run(command, properties, log)
         clock.lap("client_s")
+        _check_count(workload, spec, outcome.job_ids)
         self._collect_history(raw, outcome)
         self._verify(workload, spec, output, ready, outcome)
         self.cluster.hdfs.delete(output)
@@ -165,10 +164,12 @@ class TrialRunner:
                 raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
             if failed := [a for a in trace.attempts if a.state == "failed"]:
                 raise JobError(_made_up_for(failed))
-        first = outcome.traces[0]
-        records = ready.sample.get("records")
-        if wrong := unbalanced(first, uses_combiner=workload.uses_combiner, input_records=records):
-            raise JobError(f"the counters of {first.job_id} do not add up: {wrong}")
+            if wrong := unbalanced(
+                trace,
+                uses_combiner=workload.uses_combiner,
+                input_records=ready.sample.get("records"),
+            ):
+                raise JobError(f"the counters of {trace.job_id} do not add up: {wrong}")
         verdict = workload.verdict(spec, self._parts(workload.outputs(spec, output)), ready.sample)
         if not verdict.right:
             raise JobError(f"wrong output of {spec.name}: {verdict.reason}")
@@ -179,47 +180,29 @@ class TrialRunner:
             if name.startswith("part-") and not is_folder:
                 yield name, self.cluster.hdfs.open(f"{folder}/{name}")
 
-    def _collect_history(
-        self, raw: Path, outcome: Outcome, wait_s: float = _HISTORY_WAIT_S
-    ) -> None:
+    def _collect_history(self, raw: Path, outcome: Outcome) -> None:
         for number, job in enumerate(outcome.job_ids):
-            history = raw / f"job-{number}-history.jhist"
-            self._await_history(job, history, raw / f"job-{number}-conf.xml", wait_s)
-            with history.open("rb") as lines:
-                outcome.traces.append(jobhistory.read_job(lines, history.name))
+            outcome.traces.append(fetch_history(self.cluster, job, raw, number, _HISTORY_WAIT_S))
 
-    def _await_history(self, job: str, history: Path, configuration: Path, wait_s: float) -> None:
-        """Copy a job's history and configuration, once both lie where the history server looks."""
-        if not job:
-            raise JobError("the client's log names no job", fix="read client-0.log of the trial")
-        deadline = time.monotonic() + wait_s
-        while not self._copied_history(job, history, configuration):
-            if time.monotonic() > deadline:
-                raise JobError(
-                    f"no history of {job} after {wait_s:g} s",
-                    where=self.cluster.site_properties()[HISTORY_KEY],
-                    fix="read the application master's syslog among the trial's container logs",
-                )
-            time.sleep(0.1)
-
-    def _copied_history(self, job: str, history: Path, configuration: Path) -> bool:
-        site = self.cluster.site_properties()
-        found = [p for k in (HISTORY_KEY, DONE_KEY) for p in find(self.cluster.hdfs, site[k], job)]
-        for target, ending in ((history, ".jhist"), (configuration, "_conf.xml")):
-            source = next((path for path in found if path.endswith(ending)), None)
-            if source is None:
-                return False
+    def _save_history(self, raw: Path, outcome: Outcome) -> None:
+        """Save what there is of the histories of a failed trial; raise for the first that lacks."""
+        lacking, known = list[HarnessError](), {trace.job_id for trace in outcome.traces}
+        for number, job in enumerate(outcome.job_ids):
+            if job in known:
+                continue
             try:
-                write_chunks(target, self.cluster.hdfs.open(source))
-            except ClusterError:  # the history server moved it between the look and the copy
-                return False
-        return True
+                trace = fetch_history(self.cluster, job, raw, number, _EVIDENCE_WAIT_S)
+            except (JobError, ParseError) as error:
+                lacking.append(error)
+            else:
+                outcome.traces.append(trace)
+        if lacking:
+            raise lacking[0]
 
     def _collect_containers(self, raw: Path, job_ids: Sequence[str]) -> None:
         for job in job_ids:
-            if job:
-                application = job.replace("job_", "application_", 1)
-                self.cluster.container_logs(application, raw / "containers")
+            application = job.replace("job_", "application_", 1)
+            self.cluster.container_logs(application, raw / "containers")
 
     def _keep_evidence(self, raw: Path, outcome: Outcome) -> None:
         """Save what a failed trial left, as far as the cluster still gives it."""
@@ -227,8 +210,7 @@ class TrialRunner:
         if not clients:  # it ended before its own jobs: what made its input is of interest
             for log in self.inputs.logs.glob("generate-*.log"):
                 shutil.copy(log, raw)
-        named = map(job_id, clients)
-        outcome.job_ids = [job for job in named if job]
+        outcome.job_ids = [job for log in clients for job in job_ids(log)]
         try:
             self._blame_the_dead(outcome)
             if not outcome.cluster_lost:
@@ -236,8 +218,7 @@ class TrialRunner:
             self._collect_containers(raw, outcome.job_ids)
             if not outcome.cluster_lost:
                 self._make_room()
-                if not outcome.traces:
-                    self._collect_history(raw, outcome, wait_s=_EVIDENCE_WAIT_S)
+                self._save_history(raw, outcome)
         except (HarnessError, OSError) as error:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
             # A job that was refused has no history, and the cluster is none the worse for it.
@@ -260,6 +241,15 @@ class TrialRunner:
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.cluster_lost = True
+
+
+def _check_count(workload: Workload, spec: WorkloadSpec, ran: Sequence[str]) -> None:
+    """Raise `JobError` where the clients' logs do not name as many jobs as a trial has."""
+    planned = workload.jobs(spec)
+    if not ran:
+        raise JobError("the client's log names no job", fix="read client-0.log of the trial")
+    if planned is not None and len(ran) != planned:
+        raise JobError(f"{len(ran)} jobs ran, and a trial of {spec.name} has {planned}")
 
 
 def _dumps(raw: Path) -> str:
@@ -288,23 +278,3 @@ class _Clock:
     def lap(self, name: str) -> None:
         now = time.monotonic()
         self.seconds[name], self.last = now - self.last, now
-
-
-def find(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str]:
-    """Paths of the files below *root* whose names hold *word*; no folder, no files."""
-    try:
-        entries = hdfs.list(root)
-    except HarnessError:
-        return
-    for name, _, is_folder in entries:
-        if is_folder and depth:
-            yield from find(hdfs, f"{root}/{name}", word, depth - 1)
-        elif not is_folder and word in name:
-            yield f"{root}/{name}"
-
-
-def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write *chunks* to the new file *path*."""
-    with path.open("wb") as target:
-        for chunk in chunks:
-            target.write(chunk)

@@ -16,7 +16,8 @@ import numpy as np
 
 from harness.errors import ClusterError
 from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
-from harness.running.trial import DONE_KEY, HISTORY_KEY
+from harness.running.history import DONE_KEY, HISTORY_KEY
+from harness.workloads.terasort import TeraSort
 
 DATA = Path(__file__).parents[1] / "parsing" / "data"
 HISTORY = (DATA / "terasort.jhist").read_bytes()
@@ -28,17 +29,31 @@ VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 CLUSTER = ClusterSpec(workers=2, site={"dfs.blocksize": "2m"})
 
 
-def terasort(repetition=0, *, profiling=False, workers=2, **configuration):
+class Rounds(TeraSort):
     """
-    One trial of the recorded TeraSort.
+    The recorded TeraSort as a workload whose trials have so many jobs; `None`: as it comes.
+    """
+
+    name = "rounds"
+
+    def __init__(self, jobs=None):
+        self.count = jobs
+
+    def jobs(self, spec):
+        return self.count
+
+
+def terasort(repetition=0, *, profiling=False, workers=2, name="terasort", **configuration):
+    """
+    One trial of the recorded TeraSort, or of a workload that is made of it.
     """
     cell = Cell(
         cluster=ClusterSpec(workers=workers, site={"dfs.blocksize": "2m"}),
-        workload=WorkloadSpec(name="terasort", input_bytes=ROWS * 100),
+        workload=WorkloadSpec(name=name, input_bytes=ROWS * 100),
         configuration=configuration,
     )
-    name = trial_id(cell, repetition, VERSIONS)
-    return Trial(id=name, cell=cell, repetition=repetition, profiling=profiling)
+    number = trial_id(cell, repetition, VERSIONS)
+    return Trial(id=number, cell=cell, repetition=repetition, profiling=profiling)
 
 
 def recorded_history(number):
@@ -90,7 +105,9 @@ class FakeHdfs:
 @dataclass
 class Mishap:
     """
-    What goes wrong with one job, by its number among the jobs of its kind in the whole test.
+    What is strange about one client, by its number among those of its kind in the whole test.
+
+    It runs *jobs* jobs, one after the other.
     """
 
     says: str = ""
@@ -100,6 +117,7 @@ class Mishap:
     swaps: bool = False
     loses: int = 0
     history: bool = True
+    jobs: int = 1
 
 
 class Clusters:
@@ -161,12 +179,13 @@ class FakeCluster:
         program, *rest = args
         source, target = [a for a in rest if not a.startswith("-D")]
         number, mishap = self.clusters.next_job(program)
-        job = self._leave_history(number, mishap)
+        ran = [self._leave_history(number + 100 * n, mishap) for n in range(mishap.jobs)]
         if mishap.kills:
             self.dead.append(mishap.kills)
         if not (mishap.status or mishap.hangs or mishap.kills):
             getattr(self, f"_{program}")(source, target, mishap)
-        said = f"INFO mapreduce.Job: Running job: {job}\n{mishap.says}"
+        named = "".join(f"INFO mapreduce.Job: Running job: {job}\n" for job in ran)
+        said = f"{named}{mishap.says}"
         script = 'printf "%s\\n" "$1"; [ "$2" = 0 ] || exec sleep "$2"; exit "$3"'
         with log.open("wb") as out:
             self.clients.append(

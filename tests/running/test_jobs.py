@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.clusters.jars import JARS
 from harness.errors import ClusterError, JobError, MachineError
 from harness.running import jobs
-from harness.running.jobs import JobRunner, TimeLimitError, job_id, last_line
+from harness.running.jobs import JobRunner, TimeLimitError, job_ids, last_line
 from harness.workloads.base import JOBS, JobCommand
 
 COMMAND = JobCommand("Main", ("in", "out"), program="sort")
@@ -58,8 +58,27 @@ class TestRun:
         """
         cluster = ShellCluster("echo 'Running job: job_17_0004'; echo 'Job job_17_0004 completed'")
 
-        assert JobRunner(cluster, 10.0).run(COMMAND, {"a": "1"}, log) == "job_17_0004"
+        assert JobRunner(cluster, 10.0).run(COMMAND, {"a": "1"}, log) == ("job_17_0004",)
         assert cluster.asked == [("Main", ("sort", "-Da=1", "in", "out"), [])]
+
+    def test_names_every_job_of_its_client(self, log):
+        """
+        One client may run several jobs, one after the other.
+        """
+        said = "".join(f"echo 'Running job: job_17_{n:04}';" for n in (4, 5, 7))
+
+        found = JobRunner(ShellCluster(said), 10.0).run(COMMAND, {}, log)
+
+        assert found == ("job_17_0004", "job_17_0005", "job_17_0007")
+
+    def test_a_client_that_fails_on_the_way_says_how_far_it_came(self, log):
+        """
+        The reason names the last job that it had submitted.
+        """
+        script = "echo 'Running job: job_17_0004'; echo 'Running job: job_17_0005'; exit 1"
+
+        with pytest.raises(JobError, match=r"status 1 after it had submitted job 2, job_17_0005:"):
+            JobRunner(ShellCluster(script), 10.0).run(COMMAND, {}, log)
 
     def test_the_command_names_its_jar(self, log, monkeypatch):
         """
@@ -149,19 +168,26 @@ class TestRun:
 @pytest.mark.parametrize(
     ("said", "found"),
     [
-        ("submitted job_1_0001\nRunning job: job_1_0002\n", "job_1_0002"),
-        ("application_1_0001 task_1_0001_m_1\n", ""),
-        ("myjob_1_0001 job_1_x\n", ""),
-        ("", ""),
+        (
+            (
+                "Submitted application application_1_0001\nRunning job: job_1_0001\n"
+                "Job job_1_0001 completed\nSubmitted application application_1_0002\n"
+            ),
+            ("job_1_0001", "job_1_0002"),
+        ),
+        ("Cleaning up the staging area /tmp/root/.staging/job_1_0001\n", ()),
+        ("application_1_0001 task_1_0001_m_1\n", ()),
+        ("Running job: job_1_x\n", ()),
+        ("", ()),
     ],
 )
-def test_job_id(log, said, found):
+def test_job_ids(log, said, found):
     """
-    The last job that is named; an application, a task or a word that ends so is none.
+    Jobs that were submitted, each once; one that was refused, or another word, is none.
     """
     log.write_text(said)
 
-    assert job_id(log) == found
+    assert job_ids(log) == found
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,14 @@ from functools import partial
 import pytest
 
 from harness.clusters.hdfs import RefusedError
-from harness.errors import ClusterError
+from harness.errors import ClusterError, JobError
+from harness.running import history, jobs
 from harness.running import trial as module
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
-from harness.running.trial import OUTPUT, TrialRunner, find
-from tests.running.fakes import BLOCK, Clusters, FakeCluster, FakeHdfs, Mishap, terasort
+from harness.running.trial import OUTPUT, TrialRunner
+from harness.workloads import WORKLOADS
+from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap, Rounds, terasort
 
 
 class Bench:
@@ -162,9 +164,9 @@ class TestFailure:
         """
         A history that is cut fails the trial with file and line, not the harness.
         """
-        whole = module.jobhistory.read_job
+        whole = history.jobhistory.read_job
         monkeypatch.setattr(
-            module.jobhistory, "read_job", lambda lines, source: whole(list(lines)[:9], source)
+            history.jobhistory, "read_job", lambda lines, source: whole(list(lines)[:9], source)
         )
         b = bench()
         outcome = b.run()
@@ -176,10 +178,116 @@ class TestFailure:
         """
         A client that ends well without a job has measured nothing.
         """
-        monkeypatch.setattr("harness.running.jobs.job_id", lambda _: "")
+        monkeypatch.setattr(jobs, "job_ids", lambda _: ())
         outcome = bench().run()
 
         assert (outcome.state, outcome.reason[:29]) == ("failed", "the client's log names no job")
+
+
+class TestSeveralJobs:
+    @pytest.fixture
+    def rounds(self, bench, monkeypatch):
+        """
+        Run one trial of a workload that promises so many jobs, and whose client runs others.
+        """
+
+        def run(promised, mishap):
+            monkeypatch.setattr(module, "_EVIDENCE_WAIT_S", 0.0)
+            monkeypatch.setitem(WORKLOADS, "rounds", Rounds(promised))
+            b = bench(terasort=[mishap])
+            return b, b.run(terasort(name="rounds"))
+
+        return run
+
+    @pytest.mark.parametrize("promised", [3, None])
+    def test_are_all_collected(self, rounds, promised):
+        """
+        Each has its history, its configuration, its containers and its trace, in their order.
+        """
+        b, outcome = rounds(promised, Mishap(jobs=3))
+
+        names = [f"job-{n}-{what}" for n in range(3) for what in ("conf.xml", "history.jhist")]
+        assert (outcome.state, outcome.reason) == ("done", "")
+        assert [t.job_id for t in outcome.traces] == outcome.job_ids
+        assert len(set(outcome.job_ids)) == 3
+        assert [name for name in b.logs if name.startswith("job-")] == names
+        assert sum(name.startswith("containers/") for name in b.logs) == 3
+
+    @pytest.mark.parametrize(("ran", "said"), [(2, "2 jobs ran"), (4, "4 jobs ran")])
+    def test_must_be_as_many_as_promised(self, rounds, ran, said):
+        """
+        A trial with another number of jobs is another trial.
+        """
+        _, outcome = rounds(3, Mishap(jobs=ran))
+
+        assert outcome.state == "failed"
+        assert outcome.reason == f"{said}, and a trial of rounds has 3"
+
+    def test_that_a_client_gave_up_leave_their_evidence(self, rounds):
+        """
+        The reason says how far it came; every job that was submitted has its logs.
+        """
+        b, outcome = rounds(None, Mishap(jobs=2, status=1, says="Error: NaN in record 7"))
+
+        last = outcome.job_ids[1]
+        assert outcome.reason == (
+            f"the client ended with status 1 after it had submitted job 2, {last}:"
+            " Error: NaN in record 7"
+        )
+        assert [t.job_id for t in outcome.traces] == outcome.job_ids
+        assert {"client-0.log", "job-0-history.jhist", "job-1-history.jhist"} <= set(b.logs)
+        assert sum(name.startswith("containers/") for name in b.logs) == 2
+
+    def test_whose_histories_are_lost_keep_the_others(self, rounds, monkeypatch):
+        """
+        One job without a history costs no other's evidence.
+        """
+        fetch = module.fetch_history
+
+        def without_the_first(cluster, job, raw, number, wait_s):
+            if number == 0:
+                raise JobError(f"no history of {job}")
+            return fetch(cluster, job, raw, number, wait_s)
+
+        monkeypatch.setattr(module, "fetch_history", without_the_first)
+        b, outcome = rounds(None, Mishap(jobs=2, status=1, says="Error: gone"))
+
+        assert f"(evidence is incomplete: no history of {outcome.job_ids[0]})" in outcome.reason
+        assert [t.job_id for t in outcome.traces] == outcome.job_ids[1:]
+        assert "job-1-history.jhist" in b.logs
+
+    def test_one_of_which_failed_fail_the_trial(self, rounds, monkeypatch):
+        """
+        A client that hides the failure of its second job is found out by the history.
+        """
+        plain = history.jobhistory.read_job
+
+        def second_failed(lines, source):
+            trace = plain(lines, source)
+            state = "FAILED" if source.startswith("job-1") else trace.state
+            return replace(trace, state=state, diagnostics="Task failed")
+
+        monkeypatch.setattr(history.jobhistory, "read_job", second_failed)
+        b, outcome = rounds(3, Mishap(jobs=3))
+
+        assert outcome.reason == f"{outcome.job_ids[1]} ended as FAILED: Task failed"
+        assert len([name for name in b.logs if name.endswith(".jhist")]) == 3
+
+    def test_all_have_counters_that_add_up(self, rounds, monkeypatch):
+        """
+        Not only the first of them is checked.
+        """
+        plain = history.jobhistory.read_job
+
+        def last_lost_a_record(lines, source):
+            trace = plain(lines, source)
+            lost = {"TaskCounter.REDUCE_INPUT_RECORDS": 1} if source.startswith("job-2") else {}
+            return replace(trace, counters={**trace.counters, **lost})
+
+        monkeypatch.setattr(history.jobhistory, "read_job", last_lost_a_record)
+        _, outcome = rounds(3, Mishap(jobs=3))
+
+        assert outcome.reason.startswith(f"the counters of {outcome.job_ids[2]} do not add up")
 
 
 class TestLostCluster:
@@ -249,21 +357,6 @@ def test_a_history_that_moves_away_is_followed(bench, monkeypatch):
     assert (outcome.state, len(outcome.traces)) == ("done", 1)
 
 
-def test_find_looks_into_folders():
-    """
-    The history server sorts histories by day; other jobs' files are no answer.
-    """
-    hdfs = FakeHdfs()
-    for name in ("/h/a/job_1.jhist", "/h/b/2026/11/21/job_1_conf.xml", "/h/a/job_2.jhist"):
-        hdfs.put(name, [b""])
-
-    assert sorted(find(hdfs, "/h", "job_1")) == [
-        "/h/a/job_1.jhist",
-        "/h/b/2026/11/21/job_1_conf.xml",
-    ]
-    assert list(find(hdfs, "/nowhere", "job_1")) == []
-
-
 class TestThreadDumps:
     def test_of_a_job_that_does_not_end(self, bench, monkeypatch):
         """
@@ -303,14 +396,14 @@ class TestFailedAttempts:
         """
         A job that is done in spite of a task killed for its memory took longer than its work.
         """
-        plain = module.jobhistory.read_job
+        plain = history.jobhistory.read_job
 
         def with_a_failure(lines, source):
             trace = plain(lines, source)
             lost = replace(trace.attempts[0], attempt_id="attempt_1", state="failed", error=KILLED)
             return replace(trace, attempts=(*trace.attempts, lost))
 
-        monkeypatch.setattr(module.jobhistory, "read_job", with_a_failure)
+        monkeypatch.setattr(history.jobhistory, "read_job", with_a_failure)
         outcome = bench().run()
 
         assert (outcome.state, outcome.cluster_lost) == ("failed", False)
@@ -321,14 +414,14 @@ class TestFailedAttempts:
         """
         Hadoop kills what it does not need: the loser of a speculation, a reduce that made room.
         """
-        plain = module.jobhistory.read_job
+        plain = history.jobhistory.read_job
 
         def with_a_killed_one(lines, source):
             trace = plain(lines, source)
             spare = replace(trace.attempts[0], attempt_id="attempt_1", state="killed")
             return replace(trace, attempts=(*trace.attempts, spare))
 
-        monkeypatch.setattr(module.jobhistory, "read_job", with_a_killed_one)
+        monkeypatch.setattr(history.jobhistory, "read_job", with_a_killed_one)
 
         assert bench().run().state == "done"
 

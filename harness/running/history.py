@@ -1,0 +1,83 @@
+"""The history and the configuration of a job, from where the history server keeps them."""
+
+from __future__ import annotations
+
+import time
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from harness.clusters.hdfs import Hdfs
+from harness.errors import ClusterError, HarnessError, JobError
+from harness.parsing import jobhistory
+from harness.records.trace import JobTrace
+
+HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
+DONE_KEY = "mapreduce.jobhistory.done-dir"
+
+
+class HistoryCluster(Protocol):
+    """What reading a history asks of a cluster."""
+
+    hdfs: Hdfs
+
+    def site_properties(self) -> dict[str, str]:
+        """Return the cluster-wide properties that a client sees."""
+        ...
+
+
+def fetch_history(
+    cluster: HistoryCluster, job: str, raw: Path, number: int, wait_s: float
+) -> JobTrace:
+    """
+    Copy history and configuration of *job*, the *number*-th of its trial, into *raw*; read it.
+
+    Waits at most *wait_s* seconds for both to lie where the history server looks; `JobError` after.
+    """
+    history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
+    deadline = time.monotonic() + wait_s
+    while not _copied(cluster, job, history, configuration):
+        if time.monotonic() > deadline:
+            raise JobError(
+                f"no history of {job} after {wait_s:g} s",
+                where=cluster.site_properties()[HISTORY_KEY],
+                fix="read the application master's syslog among the trial's container logs",
+            )
+        time.sleep(0.1)
+    with history.open("rb") as lines:
+        return jobhistory.read_job(lines, history.name)
+
+
+def _copied(cluster: HistoryCluster, job: str, history: Path, configuration: Path) -> bool:
+    site = cluster.site_properties()
+    found = [p for k in (HISTORY_KEY, DONE_KEY) for p in find(cluster.hdfs, site[k], job)]
+    for target, ending in ((history, ".jhist"), (configuration, "_conf.xml")):
+        source = next((path for path in found if path.endswith(ending)), None)
+        if source is None:
+            return False
+        try:
+            write_chunks(target, cluster.hdfs.open(source))
+        except ClusterError:  # the history server moved it between the look and the copy
+            return False
+    return True
+
+
+def find(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str]:
+    """Paths of the files below *root* whose names hold *word*; no folder, no files."""
+    try:
+        entries = hdfs.list(root)
+    except HarnessError:
+        return
+    for name, _, is_folder in entries:
+        if is_folder and depth:
+            yield from find(hdfs, f"{root}/{name}", word, depth - 1)
+        elif not is_folder and word in name:
+            yield f"{root}/{name}"
+
+
+def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write *chunks* to the new file *path*."""
+    with path.open("wb") as target:
+        for chunk in chunks:
+            target.write(chunk)
