@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from harness.errors import DataError
 from harness.profiling.compression import compression_ratios, ratios_of
@@ -18,6 +20,9 @@ from harness.profiling.overheads import overheads
 from harness.profiling.phases import PhaseRow, rows
 from harness.profiling.speed import fit_speed
 from harness.records.profile import Profile, SpeedCorrection, Statistic
+from harness.stats.spread import standard_deviation
+
+JOBS_PER_TRIAL = "jobs_per_trial"
 
 Readable = list[tuple[Observation, Ratios]]
 
@@ -54,6 +59,7 @@ def fit_profile(
         workload=workload,
         statistics=statistics(t for o, ratios in readable for t in tasks(o, ratios))
         | codecs
+        | jobs_per_trial(observations)
         | inside_statistics(succeeded, speed)
         | network_statistics(succeeded, speed),
         costs=fit.costs,
@@ -66,6 +72,21 @@ def fit_profile(
         jobs=profiled_jobs(succeeded, speed),
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def jobs_per_trial(observations: Iterable[Observation]) -> dict[str, Statistic]:
+    """`JOBS_PER_TRIAL`, where a trial has as many jobs as it takes: mean over the trials."""
+    counts = Counter(o.trial.id for o in observations if o.planned_jobs is None)
+    if not counts:
+        return {}
+    return {
+        JOBS_PER_TRIAL: Statistic(
+            value=fmean(counts.values()),
+            count=len(counts),
+            spread=standard_deviation([float(n) for n in counts.values()]),
+            source="jobs of each profiling trial",
+        )
+    }
 
 
 def ranges(observations: Iterable[Observation]) -> dict[str, tuple[float, float]]:

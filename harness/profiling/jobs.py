@@ -16,7 +16,7 @@ def profiled_jobs(
 ) -> tuple[ProfiledJob, ...]:
     """Jobs of *observations* in the order of their trials' names, times at reference speed."""
     jobs = (_job(o, speed) for o in observations)
-    return tuple(sorted(jobs, key=lambda job: job.trial))
+    return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))
 
 
 def _job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
@@ -28,6 +28,7 @@ def _job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
     return ProfiledJob(
         trial=observation.trial.id,
         cell=observation.trial.cell.id,
+        number=observation.number,
         input_bytes=observation.job_input.input_bytes,
         num_splits=observation.job_input.num_splits,
         num_nodes=observation.cluster.num_nodes,

@@ -18,6 +18,8 @@ class Observation:
     *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
     the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
     *inside* is what spans and logs tell of the tasks; one attempt may stand there from both.
+    *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
+    `None`: as many as it takes.
     """
 
     trial: Trial
@@ -28,3 +30,5 @@ class Observation:
     spills: dict[str, tuple[Spill, ...]]
     rate: float | None
     inside: tuple[MapInside | ReduceInside, ...] = ()
+    number: int = 0
+    planned_jobs: int | None = 1

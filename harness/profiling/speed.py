@@ -35,10 +35,11 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     if not rated:
         return _none(1.0, "no trial has a speed probe: times stand as measured")
     reference = statistics.median(rate for _, rate in rated)
-    by_cell: dict[str, list[Point]] = defaultdict(list)
+    by_cell: dict[tuple[str, int], list[Point]] = defaultdict(list)
     for observation, rate in rated:
         point = (math.log(reference / rate), math.log(observation.trace.job_s))
-        by_cell[observation.trial.cell.id].append(point)
+        # The jobs of one trial are no repeats of each other; the same job of the next trial is.
+        by_cell[observation.trial.cell.id, observation.number].append(point)
     cells = [points for points in by_cell.values() if len(points) >= 2]
     count = sum(map(len, cells))
     if count - len(cells) < 2:

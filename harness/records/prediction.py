@@ -73,7 +73,9 @@ class Prediction(Record):
     Times that a model gives for a cell, before it is measured.
 
     *job_s* is what is scored, `None` where the model is not applicable (*not_applicable* then
-    names the missing statistics).  *phases* are seconds per task under the specification's names;
+    names the missing statistics).  A trial of several *jobs* takes the sum of their times: *job_s*
+    is *jobs* times *each_job_s*, which is `None` where a trial is one job; all else is of one job.
+    *phases* are seconds per task under the specification's names;
     *measurable* are the same seconds summed to what a job history shows (`map_main_s`,
     `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`).  *dataflow* holds every other
     intermediate quantity by name.  *estimates* are further job times (`scheduler_separate_s`,
@@ -84,6 +86,8 @@ class Prediction(Record):
     model: str
     cell: str
     job_s: float | None
+    jobs: float = 1.0
+    each_job_s: float | None = None
     map_task_s: float | None = None
     reduce_task_s: float | None = None
     map_waves: float | None = None

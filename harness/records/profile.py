@@ -75,7 +75,8 @@ class ProfiledJob(Record):
     """
     One job of a profiling trial: what it was asked, and its times at reference speed.
 
-    Sizes are stored bytes; slots those that were effective.  *map_task_s* and *reduce_task_s* are
+    *number* counts the jobs of one trial from 0.  Sizes are stored bytes; slots those that were
+    effective.  *map_task_s* and *reduce_task_s* are
     the means of its tasks, `None` where it has none.  *map_slowdown_s* is by how much maps took
     longer once reduces ran than those of the first wave, `None` where nothing tells (no reduce
     before the last map started).
@@ -83,6 +84,7 @@ class ProfiledJob(Record):
 
     trial: str
     cell: str
+    number: int = 0
     input_bytes: int
     num_splits: int
     num_nodes: int

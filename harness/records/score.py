@@ -17,7 +17,8 @@ class Measurement(Record):
     """
     Times of one trial by quantity (see `Score`), raw and at reference speed.
 
-    *range* says where the trial's cell lies in the range that was profiled.  *disturbed* repeats
+    *jobs_s* are the raw times of its jobs, in their order.  *range* says where the trial's cell
+    lies in the range that was profiled.  *disturbed* repeats
     the mark of the trial; a disturbed trial is scored like any other.
     """
 
@@ -26,6 +27,7 @@ class Measurement(Record):
     trial: str
     raw_s: dict[str, float]
     reference_s: dict[str, float]
+    jobs_s: tuple[float, ...] = ()
     range: Range = "inside"
     disturbed: str = ""
 
@@ -34,9 +36,10 @@ class Score(Record):
     """
     One model, one cell, one quantity.
 
-    *quantity* is `job_s`, `makespan_s` (first task start to last task end), `map_task_s`,
-    `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`, `sort_s`,
-    `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise floor:
+    *quantity* is `job_s` (of a trial of several jobs, the sum of their times), `each_job_s` (the
+    mean of them; of a trial of one job there is none), `makespan_s` (first task start to last task
+    end), `map_task_s`, `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`,
+    `sort_s`, `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise floor:
     the coefficient of variation of the repeats (`None` for a single trial).  Errors are shares of
     *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.
     """

@@ -8,8 +8,8 @@ the group's class name (``TaskCounter.MAP_INPUT_RECORDS``, ``FileSystemCounter.H
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 TaskKind = Literal["map", "reduce"]
@@ -82,6 +82,37 @@ class JobTrace:
         """Successful attempts of *kind*, in the order of their start."""
         chosen = (a for a in self.attempts if a.kind == kind and a.state == "succeeded")
         return tuple(sorted(chosen, key=lambda a: (a.start_s, a.attempt_id)))
+
+
+def joined(jobs: Sequence[JobTrace]) -> JobTrace:
+    """
+    *jobs* of one trial, which ran one after the other, as one; of a single job, that job itself.
+
+    Its time is from the first one's submission to the last one's end, so it holds what passed
+    between them.  Counters and tasks are sums, the state is that of the first that did not succeed.
+    """
+    first, *others = jobs
+    if not others:
+        return first
+    ended = next((j for j in jobs if j.state != "SUCCEEDED"), first)
+    return replace(
+        first,
+        state=ended.state,
+        diagnostics=ended.diagnostics,
+        finish_s=others[-1].finish_s,
+        num_maps=sum(j.num_maps for j in jobs),
+        num_reduces=sum(j.num_reduces for j in jobs),
+        attempts=tuple(a for j in jobs for a in j.attempts),
+        counters=_sums([j.counters for j in jobs]),
+        map_counters=_sums([j.map_counters for j in jobs]),
+        reduce_counters=_sums([j.reduce_counters for j in jobs]),
+        uberized=any(j.uberized for j in jobs),
+    )
+
+
+def _sums(each: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = dict.fromkeys(name for counters in each for name in counters)
+    return {name: sum(counters.get(name, 0) for counters in each) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

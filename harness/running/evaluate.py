@@ -6,44 +6,39 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 
-from harness.errors import DataError, HarnessError, MissingStatistic
-from harness.hadoop.properties import job_config
-from harness.hadoop.site import block_bytes, client_properties
-from harness.hadoop.slots import effective
-from harness.models import MODELS
-from harness.parsing.container_log import spills_of
+from harness.errors import DataError
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.observation import Observation
-from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.experiment import Experiment
 from harness.records.grid import label, varying
-from harness.records.inside import MapInside, ReduceInside
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.records.prediction import Prediction
 from harness.records.profile import Profile
-from harness.records.score import Measurement, Range, ScoreBook
-from harness.records.trace import JobTrace
+from harness.records.score import Measurement, ScoreBook
+from harness.records.trace import JobTrace, joined
 from harness.records.trial import Cell, Trial, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobInside, ReportData
-from harness.running.cells import configured
 from harness.running.containers import ContainerLogs
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
+from harness.running.observe import observe
 from harness.running.probe import rate
+from harness.running.questions import place, predict_cell, question
 from harness.running.vet import job_vet, vet_book
 from harness.scoring import score
 from harness.scoring.measured import measured
 from harness.store import Run
-from harness.workloads import WORKLOADS
 
 REPORT_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
 
@@ -79,7 +74,7 @@ class Evaluation:
         seen: dict[str, list[Observation]] = {}
         for record in self.done.values():
             if record.trial.profiling:
-                seen.setdefault(record.trial.cell.workload.name, []).append(self.observe(record))
+                seen.setdefault(record.trial.cell.workload.name, []).extend(self.observe(record))
         # One machine, one reference speed: all workloads of the run share it.
         speed = fit_speed([o for observations in seen.values() for o in observations])
         profiles = {name: fit_profile(name, mine, speed) for name, mine in seen.items()}
@@ -136,6 +131,7 @@ class Evaluation:
             profiles=self.run.read_profiles(),
             manifest=self.run.manifest(),
             timelines=timelines,
+            jobs={r.trial.id: self.jobs(r) for r, _ in timelines},
             inside={r.trial.id: self.inside(r, job) for r, job in timelines},
             machine={i: self._machine(r) for i, r in records.items()},
             order=[r.trial.id for r in sorted(records.values(), key=lambda r: r.started_s)],
@@ -145,15 +141,15 @@ class Evaluation:
         )
 
     def vet(self, records: Iterable[TrialRecord]) -> VetBook:
-        """Overhead of the jobs of *records* whose tasks have times of units."""
+        """Overhead of *records* whose tasks have times of units: over the tasks of all jobs."""
         found = (
-            job_vet(self.run, record, self._trace(record), question(record.trial.cell)[0])
+            job_vet(self.run, record, joined(self.jobs(record)), question(record.trial.cell)[0])
             for record in records
         )
         return vet_book(job for job in found if job is not None)
 
     def inside(self, record: TrialRecord, trace: JobTrace) -> JobInside:
-        """What is known of the inside of one job's tasks, with the recordings that are drawn."""
+        """What is known of the inside of the tasks of *trace*, with the recordings drawn."""
         if record.trial.cell.tracing.mode == "off":
             return JobInside()
         config, _, _ = question(record.trial.cell)
@@ -164,7 +160,7 @@ class Evaluation:
     def _timelines(self) -> list[tuple[TrialRecord, JobTrace]]:
         names = dict.fromkeys(c.workload.name for c in self.cells.values())
         found = (self.typical(name) for name in names)
-        return [(r, self._trace(r)) for r in found if r]
+        return [(r, joined(self.jobs(r))) for r in found if r]
 
     def _machine(self, record: TrialRecord) -> dict[str, float]:
         raw, means = self.run.raw(record.trial.id), {}
@@ -199,37 +195,12 @@ class Evaluation:
             samples = list(read_speed(lines, PROBE_LOG))
         return rate(samples, traces[0].submit_s, traces[-1].finish_s)
 
-    def observe(self, record: TrialRecord) -> Observation:
-        """What a profile is made from, of one trial."""
-        config, cluster, job_input = question(record.trial.cell)
-        trace = self._trace(record)
-        logs = ContainerLogs(self.run.raw(record.trial.id), trace)
-        return Observation(
-            trial=record.trial,
-            trace=trace,
-            config=config,
-            cluster=cluster,
-            job_input=job_input,
-            spills={attempt: spills_of(log) for attempt, log in logs.tasks.items()},
-            rate=self.rate(record),
-            inside=tuple(self._inside(record, trace, logs, config)),
-        )
+    def observe(self, record: TrialRecord) -> list[Observation]:
+        """What a profile is made from, of each job of one trial."""
+        return observe(self.run, record, self.jobs(record), self.rate(record))
 
-    def _inside(
-        self, record: TrialRecord, trace: JobTrace, logs: ContainerLogs, config: JobConfig
-    ) -> Iterator[MapInside | ReduceInside]:
-        """What the tasks' logs tell of them, and what the tracer recorded in them."""
-        if record.trial.cell.tracing.mode == "off":
-            return
-        yield from logs.inside(compressed=config.map_output_compressed)
-        attempts = {a.attempt_id: a for a in trace.attempts}
-        for task in self.run.read_recordings(record.trial.id):
-            if (attempt := attempts.get(task.attempt_id)) is not None:
-                told = map_inside if attempt.kind == "map" else reduce_inside
-                yield told(task, attempt)
-
-    def _trace(self, record: TrialRecord) -> JobTrace:
-        """Trace of the job that a done trial measured."""
+    def jobs(self, record: TrialRecord) -> tuple[JobTrace, ...]:
+        """Traces of the jobs that a done trial measured, in their order; one at least."""
         traces = self.run.read_trace(record.trial.id)
         if not traces:
             raise DataError(
@@ -237,10 +208,11 @@ class Evaluation:
                 where=str(self.run.trial_dir(record.trial.id)),
                 fix="make the trace again from the raw logs: harness collect FILE",
             )
-        return traces[0]
+        return traces
 
     def _measurement(self, record: TrialRecord, profile: Profile | None) -> Measurement:
-        raw = measured(self._trace(record))
+        jobs = self.jobs(record)
+        raw = measured(jobs)
         speed, now = profile.speed if profile else None, self.rate(record)
         at_reference = (
             {q: speed.at_reference(s, now) for q, s in raw.items()} if speed and now else raw
@@ -251,6 +223,7 @@ class Evaluation:
             trial=record.trial.id,
             raw_s=raw,
             reference_s=at_reference,
+            jobs_s=tuple(j.job_s for j in jobs),
             range=place(record.trial.cell, profile),
             disturbed=record.disturbed,
         )
@@ -263,71 +236,6 @@ class Evaluation:
         mine = [r for r in mine if not r.trial.profiling] or mine
         largest = max(mine, key=lambda r: (r.trial.cell.workload.input_bytes, r.trial.cell.id))
         same = [r for r in mine if r.trial.cell.id == largest.trial.cell.id]
-        times = {r.trial.id: self._trace(r).job_s for r in same}
+        times = {r.trial.id: math.fsum(j.job_s for j in self.jobs(r)) for r in same}
         middle = median(times.values())
         return min(same, key=lambda r: abs(times[r.trial.id] - middle))
-
-
-def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
-    """What a model is told of *cell*: configuration, effective slots, input."""
-    workload = WORKLOADS.get(cell.workload.name)
-    if workload is None:
-        raise _unknown("workload", cell.workload.name)
-    asked = configured(cell)
-    properties = {**client_properties(cell.cluster), **asked}
-    plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
-    return (
-        job_config(properties, use_combiner=workload.uses_combiner),
-        effective(cell.cluster, asked),
-        JobInput(
-            input_bytes=plan.bytes,
-            num_files=len(plan.files),
-            num_splits=len(plan.files),
-            split_bytes=plan.bytes / len(plan.files),
-        ),
-    )
-
-
-def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Prediction:
-    """Answer of *model* for *cell*; not applicable where the profile lacks what it needs."""
-    profile = profiles.get(cell.workload.name)
-    if profile is None:
-        lacks: tuple[str, ...] = (f"profile of {cell.workload.name}",)
-        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=lacks)
-    try:
-        if model not in MODELS:
-            raise _unknown("model", model)
-        answer = MODELS[model].predict(profile, *question(cell))
-    except MissingStatistic as missing:
-        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=missing.names)
-    except HarnessError as error:
-        return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=(error.what,))
-    return answer.model_copy(update={"cell": cell.id})
-
-
-def _unknown(what: str, name: str) -> DataError:
-    return DataError(
-        f"this harness has no {what} {name[:80]!r}",
-        where="the run's plan and manifest",
-        fix="use the harness that measured this run, or a later one",
-    )
-
-
-def place(cell: Cell, profile: Profile | None) -> Range:
-    """Where *cell* lies in the range that was profiled."""
-    if profile is None:
-        return "outside"
-    values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
-    for key, text in cell.configuration.items():
-        try:
-            values[key] = float(text)
-        except ValueError:
-            continue
-    at_edge = False
-    for key, (low, high) in profile.ranges.items():
-        if key not in values:
-            continue
-        if not low <= values[key] <= high:
-            return "outside"
-        at_edge = at_edge or (low < high and values[key] in {low, high})
-    return "edge" if at_edge else "inside"

@@ -1,9 +1,9 @@
 """
 Where a model's error of the job time comes from, phase by phase, and how much of it cancels.
 
-A phase of a task enters the job time once per wave of its tasks.  So its error is worth
-*waves* x (predicted - measured) in the job time; what these do not explain of the job's error is
-the *rest*: what the model says of overlap, start-up and waiting against what really was.
+A phase of a task enters the job time once per wave of its tasks, in each job of a trial that has
+several.  So its error is worth *waves* x (predicted - measured) in the job time; what these do not
+explain of the job's error is the *rest*: what the model says of overlap, start-up and waiting against what really was.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def decompose(
 
 
 def _phases(found: dict[str, Score], prediction: Prediction) -> Iterator[PhaseError]:
-    for names, waves in (
+    for names, of_one_job in (
         (MAP_PHASES, prediction.map_waves),
         (REDUCE_PHASES, prediction.reduce_waves),
     ):
+        waves = prediction.jobs * (of_one_job or 0.0)
         for name in names:
             if waves and name in found:
                 error_s = waves * (found[name].predicted_s - found[name].measured_s)

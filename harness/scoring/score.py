@@ -32,6 +32,7 @@ BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
 LEVELS: dict[str, Level] = {
     "job_s": "job",
+    "each_job_s": "job",
     "makespan_s": "job",
     "map_task_s": "task",
     "reduce_task_s": "task",
@@ -73,6 +74,7 @@ def predicted(prediction: Prediction) -> dict[str, float]:
     """Quantities that a prediction can be scored by; the job time stands for the makespan too."""
     tasks = {
         "job_s": prediction.job_s,
+        "each_job_s": prediction.each_job_s,
         "makespan_s": prediction.job_s,
         "map_task_s": prediction.map_task_s,
         "reduce_task_s": prediction.reduce_task_s,

@@ -46,11 +46,12 @@ from harness.reports.inside import bars
 from harness.reports.inside.tables import parts_table
 from harness.reports.inside.tracks import thinned, tracks
 from harness.reports.trace import chrome_events, render_task, render_tasks
-from harness.running.evaluate import Evaluation, question
+from harness.running.evaluate import Evaluation
 from harness.running.job_inside import job_inside
 from harness.running.machine import disturbed
 from harness.running.plan import make_plan, plan_json, refuse
 from harness.running.probe import rate
+from harness.running.questions import question
 from harness.running.recordings import write_trace
 from harness.scoring.measured import measured
 from harness.store import Run, Store
@@ -113,7 +114,7 @@ def _parser(name: str, *patterns: str, corpus: tuple[bytes, ...] = (), **more: A
 
 def _jobhistory(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
     def go_on(trace: Any) -> None:
-        measured(trace)
+        measured([trace])
         spoken(clean(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
         assert read_traces(folder) == (trace,)

@@ -37,6 +37,35 @@ def values(profile):
     return {name: s.value for name, s in profile.statistics.items()}
 
 
+class TestJobsPerTrial:
+    """How many jobs a trial has that takes as many as it needs."""
+
+    def test_counts_the_jobs_of_each_trial(self):
+        """
+        Trials of three jobs and of one: two on average, with their spread.
+        """
+        jobs = [replace(observation(repetition=0), planned_jobs=None, number=n) for n in range(3)]
+        jobs.append(replace(observation(repetition=1), planned_jobs=None))
+        profile = fit_profile("w", jobs)
+
+        found = profile.statistics["jobs_per_trial"]
+        assert (found.value, found.count) == (2.0, 2)
+        assert found.spread == pytest.approx(2**0.5)
+        assert [(j.trial[-1], j.number) for j in profile.jobs] == [
+            ("0", 0), ("0", 1), ("0", 2), ("1", 0),
+        ]  # fmt: skip
+
+    def test_is_no_statistic_of_a_fixed_number(self):
+        """
+        The workload says it, so nothing is measured.
+        """
+        profile = fit_profile(
+            "w", [replace(observation(), planned_jobs=3, number=n) for n in (0, 1)]
+        )
+
+        assert "jobs_per_trial" not in profile.statistics
+
+
 class TestStatistics:
     """Dataflow statistics."""
 

@@ -7,8 +7,8 @@ import pytest
 from harness.errors import SpecError
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.running.cells import configured, overruled
-from harness.running.evaluate import question
 from harness.running.plan import refuse
+from harness.running.questions import question
 from harness.workloads import WORKLOADS
 from harness.workloads.terasort import TeraSort
 

@@ -11,26 +11,18 @@ from statistics import median
 
 import pytest
 
-from harness.errors import DataError, ModelError
-from harness.models import MODELS
+from harness.errors import DataError
 from harness.records.codec import read_experiment
 from harness.records.grid import expand, order
-from harness.records.profile import Profile
 from harness.records.spans import RecordLoop, Span, TaskSpans
-from harness.records.trial import Cell, ClusterSpec, Tracing, TrialRecord, WorkloadSpec
+from harness.records.trial import Tracing, TrialRecord
 from harness.reports.data import JobInside
-from harness.running.evaluate import (
-    REPORT_FILES,
-    Evaluation,
-    place,
-    predict_cell,
-    question,
-)
+from harness.running.evaluate import REPORT_FILES, Evaluation
 from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
 from harness.running.session import make_trace
 from harness.store import Run, Store
-from tests.running.fakes import DATA, VERSIONS, terasort
+from tests.running.fakes import DATA, VERSIONS
 
 FACTOR = "mapreduce.task.io.sort.factor"
 EXPERIMENT = """
@@ -166,7 +158,7 @@ class TestProfile:
         """
         e = evaluation(stored)
         record = next(r for r in e.done.values() if r.trial.cell.workload.name == "terasort")
-        seen = e.observe(record)
+        (seen,) = e.observe(record)
 
         (attempt,) = seen.spills
         (container,) = {a.container_id for a in seen.trace.attempts if a.attempt_id == attempt}
@@ -212,29 +204,6 @@ class TestPredict:
         reasons = {p.not_applicable for p in answers if p.job_s is None}
         assert (lacking, reasons) == ({"wordcount"}, {("profile of wordcount",)})
         assert all(p.job_s > 0 for p in answers if p.job_s is not None)
-
-    def test_a_missing_statistic_is_named(self):
-        """
-        A model that lacks what it requires has no answer.
-        """
-        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
-
-        assert answer.job_s is None
-        assert set(answer.not_applicable) == MODELS["whatif"].required
-
-    def test_a_refusal_is_its_reason(self, monkeypatch):
-        """
-        A field that the equations do not cover is no crash of the whole step.
-        """
-
-        class Refuses:
-            def predict(self, *_):
-                raise ModelError("sort_buffer_mb is 0")
-
-        monkeypatch.setitem(MODELS, "whatif", Refuses())
-        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
-
-        assert (answer.job_s, answer.not_applicable) == (None, ("sort_buffer_mb is 0",))
 
     def test_does_not_see_the_scored_trials(self, copy):
         """
@@ -430,44 +399,3 @@ class TestInside:
         off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
 
         assert e.inside(off, job) == JobInside()
-
-
-def test_question_is_what_the_plan_says():
-    """
-    A model is told of configuration, effective slots and input; nothing of it was measured.
-    """
-    limited = {"mapreduce.job.reduces": "4", "mapreduce.job.running.map.limit": "1"}
-    config, cluster, job_input = question(terasort(workers=3, **limited).cell)
-
-    assert (config.num_reduces, config.use_combiner) == (4, False)
-    assert (cluster.num_nodes, cluster.map_slots) == (3, 1)
-    assert (job_input.num_splits, job_input.input_bytes) == (3, 6_000_000)
-
-
-@pytest.mark.parametrize(
-    ("size", "factor", "expected"),
-    [
-        (20, "5", "inside"), (10, "5", "edge"), (30, "5", "edge"), (20, "10", "edge"),
-        (9, "5", "outside"), (31, "5", "outside"), (20, "11", "outside"), (10, "2", "outside"),
-        (20, "nan", "outside"), (20, "many", "inside"),
-    ],
-)  # fmt: skip
-def test_place(size, factor, expected):
-    """
-    A cell is as far out as its worst axis; an axis with one value has no edge.
-    """
-    ranges = {"input_bytes": (10, 30), FACTOR: (3, 10), "mapreduce.job.reduces": (2, 2)}
-    cell = Cell(
-        cluster=ClusterSpec(),
-        workload=WorkloadSpec(name="w", input_bytes=size),
-        configuration={FACTOR: factor, "mapreduce.job.reduces": "2", "codec": "a.b.C"},
-    )
-
-    assert place(cell, Profile(workload="w", ranges=ranges)) == expected
-
-
-def test_place_without_a_profile():
-    """
-    Nothing was profiled, so everything is outside.
-    """
-    assert place(terasort().cell, None) == "outside"

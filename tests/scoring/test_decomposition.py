@@ -17,13 +17,13 @@ SECONDS = st.floats(0.1, 1e4)
 PHASES = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")
 
 
-def decomposed(predicted, measured, job_s=100.0, real_s=100.0, waves=(2.0, 3.0)):
+def decomposed(predicted, measured, job_s=100.0, real_s=100.0, waves=(2.0, 3.0), *, jobs=1.0):
     """
     Decompositions, at raw speed, of a model that gives the phases *predicted*.
     """
     prediction = Prediction(
         model="whatif", cell="c0", job_s=job_s, measurable=predicted,
-        map_waves=waves[0], reduce_waves=waves[1],
+        map_waves=waves[0], reduce_waves=waves[1], jobs=jobs,
     )  # fmt: skip
     trial = Measurement(
         cell="c0", workload="sort", trial="t", raw_s={"job_s": real_s, **measured}, reference_s={}
@@ -46,6 +46,14 @@ class TestParts:
         (d,) = decomposed({"map_main_s": 9.0, "sort_s": 5.0}, {"map_main_s": 8.0, "sort_s": 4.0})
 
         assert parts(d) == {"map_main_s": 2.0, "sort_s": 3.0, "rest_s": -5.0}
+
+    def test_phase_counts_in_every_job(self):
+        """
+        A trial of five jobs has it five times.
+        """
+        (d,) = decomposed({"map_main_s": 9.0}, {"map_main_s": 8.0}, jobs=5.0)
+
+        assert parts(d)["map_main_s"] == 10.0
 
     def test_opposite_errors_cancel(self):
         """

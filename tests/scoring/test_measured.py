@@ -40,7 +40,7 @@ def test_means_over_attempts():
     """
     Each quantity is a mean over the tasks of its kind; the makespan spans all of them.
     """
-    got = measured(trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0)))
+    got = measured([trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0))])
 
     assert got == {
         "job_s": 100.0, "makespan_s": 30.0,
@@ -53,7 +53,7 @@ def test_map_only_job_has_no_reduce_quantities():
     """
     What did not happen is absent, not 0.
     """
-    assert set(measured(trace(*MAPS))) == {
+    assert set(measured([trace(*MAPS)])) == {
         "job_s", "makespan_s", "map_task_s", "map_main_s", "map_tail_s",
     }  # fmt: skip
 
@@ -65,14 +65,14 @@ def test_only_successful_attempts_count(state):
     """
     lost = attempt("map", 5.0, 50.0, 90.0, state=state)
 
-    assert measured(trace(*MAPS, lost)) == measured(trace(*MAPS))
+    assert measured([trace(*MAPS, lost)]) == measured([trace(*MAPS)])
 
 
 def test_job_without_tasks_has_its_job_time():
     """
     Nothing but the job was seen.
     """
-    assert measured(trace()) == {"job_s": 100.0}
+    assert measured([trace()]) == {"job_s": 100.0}
 
 
 @given(st.permutations([*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0)]))
@@ -80,4 +80,18 @@ def test_order_of_attempts_does_not_matter(attempts):
     """
     The history lists them as it likes.
     """
-    assert measured(trace(*attempts)) == measured(trace(*sorted(attempts, key=lambda a: a.start_s)))
+    ordered = sorted(attempts, key=lambda a: a.start_s)
+
+    assert measured([trace(*attempts)]) == measured([trace(*ordered)])
+
+
+def test_several_jobs_add_up():
+    """
+    Times of jobs are sums, and their mean; times of tasks are means over the tasks of all jobs.
+    """
+    second = attempt("map", 10.0, 18.0, 40.0)
+
+    got = measured([trace(*MAPS), trace(second)])
+
+    assert (got["job_s"], got["each_job_s"], got["makespan_s"]) == (200.0, 100.0, 46.0)
+    assert (got["map_task_s"], got["map_main_s"]) == (50.0 / 3, 20.0 / 3)

@@ -73,6 +73,18 @@ class TestRows:
         assert (s.measured_s, s.trials, s.floor) == (100.0, 3, pytest.approx(0.1))
         assert (s.signed_error, s.relative_error) == (pytest.approx(0.2), pytest.approx(0.2))
 
+    def test_one_job_of_several_has_a_score_of_its_own(self):
+        """
+        Beside that of their sum; a trial of one job has no such score.
+        """
+        asked = prediction(job_s=90.0, each_job_s=30.0, jobs=3.0)
+        several = score([asked], [trial(raw=120.0, each_job_s=40.0)])
+        single = score([prediction()], [trial(each_job_s=40.0)])
+
+        s = row(several, quantity="each_job_s")
+        assert (s.level, s.predicted_s, s.measured_s) == ("job", 30.0, 40.0)
+        assert {s.quantity for s in single.scores} == {"job_s"}
+
     def test_job_time_stands_for_the_makespan_too(self):
         """
         The makespan has no prediction of its own.

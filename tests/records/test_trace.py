@@ -1,0 +1,52 @@
+"""
+Tests for `harness.records.trace`.
+"""
+
+from harness.records.trace import JobTrace, TaskAttempt, joined
+
+
+def attempt(name):
+    """
+    An attempt of that name.
+    """
+    return TaskAttempt(name, name, "map", "succeeded", 1.0, 2.0, "w0")
+
+
+def job(number, *, state="SUCCEEDED", **counters):
+    """
+    A job of 10 seconds, the n-th of its trial.
+    """
+    return JobTrace(
+        job_id=f"job_1_{number}", name="j", user="u", state=state, submit_s=20.0 * number,
+        launch_s=20.0 * number + 1, finish_s=20.0 * number + 10, num_maps=2, num_reduces=1,
+        attempts=(attempt(f"a{number}"),), counters=counters, diagnostics=state,
+    )  # fmt: skip
+
+
+class TestJoined:
+    def test_a_single_job_is_itself(self):
+        """
+        Nothing is copied.
+        """
+        one = job(0)
+
+        assert joined([one]) is one
+
+    def test_spans_all_jobs(self):
+        """
+        From the first submission to the last end; tasks and counters are those of all.
+        """
+        whole = joined([job(0, a=1), job(1, a=2, b=3), job(2)])
+
+        assert (whole.submit_s, whole.finish_s, whole.job_s) == (0.0, 50.0, 50.0)
+        assert (whole.num_maps, whole.num_reduces) == (6, 3)
+        assert [a.attempt_id for a in whole.attempts] == ["a0", "a1", "a2"]
+        assert whole.counters == {"a": 3, "b": 3}
+
+    def test_did_not_succeed_where_one_job_did_not(self):
+        """
+        Its state and what it said are the whole's.
+        """
+        whole = joined([job(0), job(1, state="FAILED"), job(2)])
+
+        assert (whole.state, whole.diagnostics) == ("FAILED", "FAILED")
