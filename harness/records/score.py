@@ -39,9 +39,9 @@ class Score(Record):
     *quantity* is `job_s` (of a trial of several jobs, the sum of their times), `each_job_s` (the
     mean of them; of a trial of one job there is none), `makespan_s` (first task start to last task
     end), `map_task_s`, `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`,
-    `sort_s`, `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise floor:
-    the coefficient of variation of the repeats (`None` for a single trial).  Errors are shares of
-    *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.
+    `sort_s`, `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise
+    floor: the coefficient of variation of the repeats (`None` for a single trial).  Errors are
+    shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.
     """
 
     model: str

@@ -61,12 +61,12 @@ class ReportData:
 
     *cells* maps a cell's id to the cell and the label people see.  *timelines* hold one
     representative job per workload.  *machine* maps a trial's id to means over the trial: `busy`
-    and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).
-    *jobs* are those of a timeline, by its trial: where a trial has several, the timeline's trace
-    holds them all, joined.  *order* lists trial ids as they ran; without it the trials' starts
-    decide.  *evidence* maps a trial's id to the place of its logs, as the reader would type it.  *inside* maps the trial of a
-    timeline to what is known of the inside of its tasks.  *vet* is the overhead of the jobs whose
-    tasks have times of units.
+    and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).  *jobs*
+    are those of a timeline, by its trial: where a trial has several, the timeline's trace holds
+    them all, joined.  *order* lists trial ids as they ran; without it the trials' starts decide.
+    *evidence* maps a trial's id to the place of its logs, as the reader would type it.  *inside*
+    maps the trial of a timeline to what is known of the inside of its tasks.  *vet* is the overhead
+    of the jobs whose tasks have times of units.
     """
 
     experiment: Experiment

@@ -3,7 +3,8 @@ Where a model's error of the job time comes from, phase by phase, and how much o
 
 A phase of a task enters the job time once per wave of its tasks, in each job of a trial that has
 several.  So its error is worth *waves* x (predicted - measured) in the job time; what these do not
-explain of the job's error is the *rest*: what the model says of overlap, start-up and waiting against what really was.
+explain of the job's error is the *rest*: what the model says of overlap, start-up and waiting
+against what really was.
 """
 
 from __future__ import annotations
