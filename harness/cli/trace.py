@@ -202,7 +202,7 @@ def _document(task: TaskSpans) -> dict[str, Any]:
     from dataclasses import asdict
 
     spans = [span._asdict() for span in task.spans]
-    return {**asdict(task), "spans": spans, "sampled": ["output_s"] * task.loop.sampled}
+    return {**asdict(task), "spans": spans, "sampled": [*task.loop.sampled]}
 
 
 def _write_chrome(file: Path, job: JobTrace, recorded: list[TaskSpans]) -> None:

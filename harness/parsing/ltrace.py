@@ -221,6 +221,8 @@ def _loop(data: bytes, source: str) -> RecordLoop:
         blocked_s=blocked_ns / 1e9,
         blocked=blocked,
         histogram=_trimmed(histogram),
+        # Reads that were timed; older recordings do not count them, and had timed them all.
+        read_samples=sums[17] if sums[17] < records else 0,
     )
 
 

@@ -6,7 +6,7 @@ The main thread's time is cut at the begins and ends of its spans, so nothing of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from harness.records.inside import (
@@ -45,7 +45,7 @@ def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapInside:
         merge_s=sum(span.wall_s for span in merge) if merge else None,
         end_s=attempt.finish_s - merge[-1].finish_s if merge else None,
         cpu_s=_cpu_s(task),
-        sampled=("collect_s",) if loop.sampled else (),
+        sampled=_sampled(loop, {"read_s": ("read_s",), "output_s": ("collect_s",)}),
     )
 
 
@@ -75,8 +75,15 @@ def reduce_inside(task: TaskSpans, attempt: TaskAttempt) -> ReduceInside:
         commit_s=sum(span.wall_s for span in task.named("commit")),
         end_s=attempt.finish_s - reducer.finish_s if reducer else None,
         cpu_s=_cpu_s(task),
-        sampled=("function_s", "write_s") if task.loop.sampled else (),
+        sampled=_sampled(
+            task.loop, {"read_s": ("read_s", "function_s"), "output_s": ("function_s", "write_s")}
+        ),
     )
+
+
+def _sampled(loop: RecordLoop, told: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Names of what rests on the loop's estimates, each once."""
+    return tuple(dict.fromkeys(n for name in loop.sampled for n in told.get(name, ())))
 
 
 def covered(intervals: Iterable[Interval], within: Interval) -> float:

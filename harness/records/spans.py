@@ -93,12 +93,13 @@ class Span(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class RecordLoop:
     """
-    Exact counts and sums of a task's loop over its records.
+    Counts and sums of a task's loop over its records.
 
     Of a map, *function_s* is the map function with collecting and without being blocked, apart for
     the time while no spill ran and while one did; *overlapped* are the records of the latter.  Of a
     reduce, *function_s* is the reduce function with writing.  *output_s* is the part of collecting
-    or writing: exact where *output_samples* is 0, else an estimate from so many samples.
+    or writing: exact where *output_samples* is 0, else an estimate from so many samples.  So it is
+    with what of the loop is *read_s* and what *function_s*, and *read_samples*; their sum is exact.
     """
 
     records: int
@@ -113,11 +114,13 @@ class RecordLoop:
     blocked_s: float
     blocked: int
     histogram: tuple[int, ...]
+    read_samples: int = 0
 
     @property
-    def sampled(self) -> bool:
-        """Whether `output_s` is an estimate."""
-        return self.output_samples > 0
+    def sampled(self) -> tuple[str, ...]:
+        """Names of the times that are estimates."""
+        reads = ("read_s", "function_s") if self.read_samples else ()
+        return (*reads, "output_s") if self.output_samples else reads
 
 
 @dataclass(frozen=True, slots=True)

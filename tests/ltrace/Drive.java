@@ -15,6 +15,7 @@ public final class Drive {
         switch (args[0]) {
             case "spans" -> spans();
             case "loop" -> loop(Integer.parseInt(args[1]));
+            case "short" -> shortRecords(Integer.parseInt(args[1]));
             case "spill" -> spill();
             case "hang" -> hang();
             case "many" -> many(Integer.parseInt(args[1]));
@@ -72,6 +73,36 @@ public final class Drive {
         long start = RecordLoop.readBegins();
         Thread.sleep(1);
         RecordLoop.readEnds(start, more);
+    }
+
+    /** Reads of 1 us and functions of 2; each 500th read waits 0.3 ms. Prints what it really took. */
+    private static void shortRecords(int records) {
+        long[] took = new long[2];
+        RecordLoop.begin();
+        long begin = System.nanoTime();
+        for (int i = 0; i < records; i++) {
+            long told = RecordLoop.readBegins();
+            long start = System.nanoTime();
+            if (i % 500 == 499) {
+                long fill = RecordLoop.fillBegins();
+                spin(300_000);
+                RecordLoop.fillEnds(fill);
+            }
+            spin(1_000 + i % 7 * 100);
+            took[0] += System.nanoTime() - start;
+            RecordLoop.readEnds(told, true);
+            spin(2_000);
+        }
+        RecordLoop.readEnds(RecordLoop.readBegins(), false);
+        took[1] = System.nanoTime() - begin - took[0];
+        System.out.println(took[0] + " " + took[1]);
+    }
+
+    private static void spin(long ns) {
+        long until = System.nanoTime() + ns;
+        while (System.nanoTime() < until) {
+            Thread.onSpinWait();
+        }
     }
 
     /** A record of 30 ms: 10 alone, 10 beside a spill, 10 blocked; one of 10 ms, read in it. */

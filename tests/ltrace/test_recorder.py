@@ -207,6 +207,30 @@ class TestRecordLoop:
         assert (calls, exact, found.sums[14]) == (1_020_000, 0, 64)
         assert 1 / 70 <= samples / calls <= 1 / 60
 
+    def test_short_records(self, command, tmp_path):
+        """
+        Of short records few reads are looked at. Their sum is right all the same, for what readers
+        wait for is always counted; with the functions' it is the loop's, to the clock's own cost.
+        """
+        read, function = map(int, run_(command("short", 100_000)).stdout.split()[:2])
+        sums = read_spans(tmp_path / "ltrace.spans").sums
+
+        assert (sums[0], sums[18]) == (100_000, 200)
+        assert sums[19] >= 200 * 300_000
+        assert sums[17] < 20_000
+        assert sums[1] == pytest.approx(read, rel=0.05)
+        assert sums[1] + sums[2] == pytest.approx(read + function, rel=0.01)
+
+    def test_short_records_in_units(self, command, tmp_path):
+        """
+        Where units are recorded, every read is looked at, and one more that finds the end.
+        """
+        read = int(run_(command("short", 50_000, mode="units")).stdout.split()[0])
+        sums = read_spans(tmp_path / "ltrace.spans").sums
+
+        assert (sums[0], sums[9], sums[17]) == (50_000, 10_000, 50_001)
+        assert sums[1] == pytest.approx(read, rel=0.08)
+
     def test_spill(self, drive):
         """
         Function time is split by whether a spill runs, and waiting is none of it.

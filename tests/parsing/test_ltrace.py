@@ -187,8 +187,19 @@ class TestLoop:
             20,
             1200,
             6e-6,
-            True,
+            ("output_s",),
         )
+
+    @pytest.mark.parametrize(
+        ("timed", "names"), [(0, ()), (30, ("read_s", "function_s")), (101, ())]
+    )
+    def test_reads_that_were_not_all_timed_are_marked(self, timed, names):
+        """
+        What is whose of a loop's time is then an estimate; the read that finds the end counts, too.
+        """
+        loop = read(header(sums=(100, 5000, 30_000, *[0] * 14, timed))).loop
+
+        assert loop.sampled == names
 
     def test_a_sample_never_exceeds_the_total_that_it_splits(self):
         """
@@ -205,7 +216,7 @@ class TestLoop:
         sums = [10, 500, 0, 0, 0, 10, 0, 0, 700, 0, 0, 0, 0, 0, 0, 900]
         loop = read(header(sums=sums, histogram=[0, 3, 7])).loop
 
-        assert (loop.output_s, loop.sampled, loop.function_s) == (7e-7, False, 9e-7)
+        assert (loop.output_s, loop.sampled, loop.function_s) == (7e-7, (), 9e-7)
         assert loop.histogram == (0, 3, 7)
 
 

@@ -146,19 +146,22 @@ def _with_loop(ordered: list[Row], loop: RecordLoop) -> Iterable[Row]:
 
 
 def _map_sums(loop: RecordLoop, row: Row) -> Iterable[Row]:
-    yield _sum(row, "read", loop.read_s, loop.records)
-    yield _sum(row, "map, no spill running", loop.function_s, loop.records - loop.overlapped)
+    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
+    alone = loop.records - loop.overlapped
+    yield _sum(row, "read", loop.read_s, loop.records, sampled=split)
+    yield _sum(row, "map, no spill running", loop.function_s, alone, sampled=split)
     if loop.overlapped:
         yield _sum(row, "map while spilling", loop.spilling_s, loop.overlapped)
     if loop.outputs:
-        yield _sum(row, "of both: collect", loop.output_s, loop.outputs, sampled=loop.sampled)
+        yield _sum(row, "of both: collect", loop.output_s, loop.outputs, sampled=calls)
 
 
 def _reduce_sums(loop: RecordLoop, row: Row) -> Iterable[Row]:
-    yield _sum(row, "read and merge", loop.read_s, loop.records)
+    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
+    yield _sum(row, "read and merge", loop.read_s, loop.records, sampled=split)
     rest = max(loop.function_s - loop.output_s, 0.0)
-    yield _sum(row, "reduce", rest, loop.records, sampled=loop.sampled)
-    yield _sum(row, "write", loop.output_s, loop.outputs, sampled=loop.sampled)
+    yield _sum(row, "reduce", rest, loop.records, sampled=split or calls)
+    yield _sum(row, "write", loop.output_s, loop.outputs, sampled=calls)
 
 
 def _sum(row: Row, name: str, wall_s: float, count: int, *, sampled: bool = False) -> Row:

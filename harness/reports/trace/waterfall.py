@@ -6,7 +6,7 @@ import math
 
 from collections.abc import Sequence
 
-from harness.records.spans import TaskSpans
+from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.trace.rows import Row, rows
 from harness.reports.wording import one_line
@@ -121,10 +121,21 @@ def _longest(task: TaskSpans, attempt: TaskAttempt) -> str:
     return ", ".join(one_line(f"{r.name} {format_duration(r.wall_s)}") for r in inner[:3])
 
 
+def _samples(loop: RecordLoop) -> str:
+    """
+    Say of how many records the estimates are made.
+
+    >>> _samples(RecordLoop(9, 1.0, 1.0, 0.0, 0.0, 0, 9, 0.1, 2, 0.0, 0, (), read_samples=4))
+    '4 reads and 2 calls that were timed'
+    """
+    counts = {"reads": loop.read_samples, "calls": loop.output_samples}
+    return " and ".join(f"{n:,} {what}" for what, n in counts.items() if n) + " that were timed"
+
+
 def _notes(task: TaskSpans, found: Sequence[Row]) -> list[str]:
     notes = []
     if any(row.sampled for row in found):
-        notes.append(f"~ estimated from {task.loop.output_samples:,} sampled records")
+        notes.append(f"~ estimated from {_samples(task.loop)}")
     if any(row.open for row in found):
         notes.append("> was not over when the JVM ended")
     if task.state == "given up":

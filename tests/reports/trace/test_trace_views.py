@@ -99,7 +99,7 @@ class TestWaterfall:
 
         assert "~700 ms" in drawn
         assert drawn.splitlines()[-4:] == [
-            "~ estimated from 140 sampled records",
+            "~ estimated from 140 calls that were timed",
             "> was not over when the JVM ended",
             "recording was given up: no space on the disk",
             "3 spans found no room in the file",

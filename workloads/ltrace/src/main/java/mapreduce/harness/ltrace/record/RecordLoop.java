@@ -3,11 +3,16 @@ package mapreduce.harness.ltrace.record;
 import java.io.IOException;
 
 /**
- * The loop over records: exact sums of read and function, sampled ones of collect or write, a
- * histogram, and the durations of units.
+ * The loop over records: sums of read and function, sampled ones of collect or write, a histogram,
+ * and the durations of units.
  *
  * <p>A record lasts from the entry of its read to the entry of the next. Its read ends with the exit;
  * the rest is the function's, with what it collects or writes. One thread at a time runs the loop.
+ *
+ * <p>The sum of read and function is exact always. What is whose is exact, too, where records take so
+ * long that two looks at the clock are nothing beside them, while a spill runs, and where units are
+ * recorded. Of shorter records one read in eight or so is timed and stands for those since the last;
+ * what readers wait for, and what a read takes beyond the usual, is counted as it is, never scaled.
  */
 public final class RecordLoop {
 
@@ -19,6 +24,9 @@ public final class RecordLoop {
     private static final long SAVED_AFTER = 1_000_000_000; // nanoseconds
     private static final int LEAST_GAP = 33;
     private static final int GAPS = 64; // of 33 to 96 calls, 64 in the mean
+    private static final int SKIPS = 16; // a look at one read in 1 to 16 of short records
+    private static final long SHORT = 10_000; // nanoseconds; two looks are half a percent of it
+    private static final long USUAL = 20_000; // nanoseconds of a read; what is beyond is not scaled
 
     // Plain fields of one thread; others read them for a spill's details, and see them late at worst.
     private static long records;
@@ -46,7 +54,21 @@ public final class RecordLoop {
     private static long stretchReadNs; // of earlier stretches
     private static long stretchBlockedNs;
     private static long stretchFunctionNs;
-    private static long in; // begin of the last read; 0: no function runs
+    private static boolean running; // a function runs
+
+    // The last read whose begin was looked at, and how long it usually takes.
+    private static long lookedAt;
+    private static long recordsAtLook;
+    private static long looks;
+    private static long usual;
+    private static int skip = 1; // reads until the next look
+
+    // What readers wait for: refills of their buffers, which are few, so each is timed.
+    private static boolean reading;
+    private static long fillInReadNs;
+    private static long fillSinceLookNs;
+    private static long fillNs;
+    private static long fills;
 
     // How far the clock of spills and the blocked time had come where read and function last met.
     private static long spillingThen;
@@ -92,8 +114,13 @@ public final class RecordLoop {
         }
     }
 
-    /** A read begins, which ends the record before. Answers the time. */
+    /** A read begins, which ends the record before. Answers the time, or 0: it is not looked at. */
     public static long readBegins() {
+        reading = true;
+        fillInReadNs = 0;
+        if (--skip > 0 && spilling == spillingThen) {
+            return 0;
+        }
         long now = System.nanoTime();
         if (spilling != spillingThen) {
             functionMet(now);
@@ -103,48 +130,107 @@ public final class RecordLoop {
 
     /** The read that began at {@code start} ends; {@code more}: it has read a record. */
     public static void readEnds(long start, boolean more) {
-        long now = System.nanoTime();
-        if (in != 0) {
-            HISTOGRAM[log2(start - in | 1)]++;
-            if (Settings.UNITS && ++inUnit == Settings.UNIT) {
-                unitEnds(start);
+        reading = false;
+        if (start != 0) {
+            lookedRead(start, System.nanoTime(), more);
+        } else if (!more) {
+            loopEnds(System.nanoTime());
+        } else if ((++records & SAVED_EACH - 1) == 0) {
+            settle(System.nanoTime());
+            save();
+        }
+    }
+
+    private static void lookedRead(long start, long now, boolean more) {
+        if (!more) {
+            if (running) {
+                lastReads(fillSinceLookNs - fillInReadNs, recordsEnd(start) - 1);
             }
-        } else if (more) {
+            stretchEnds(start);
+            readNs += now - start;
+            looks++;
+            return;
+        }
+        if (!running) {
             stretchBegins(start);
         }
-        if (!more) {
-            stretchEnds(start);
-        }
-        readNs += now - start;
+        countReads(now - start, running ? recordsEnd(start) : 1);
         if (spilling != spillingThen) {
             readMeanwhileNs += spilled(now);
         }
-        if (more) {
-            in = start;
-            if ((++records & SAVED_EACH - 1) == 0 || now - savedAt > SAVED_AFTER) {
-                savedAt = now;
-                settle(now);
-                save();
-            }
+        running = true;
+        lookedAt = start;
+        recordsAtLook = records++;
+        if ((records & SAVED_EACH - 1) == 0 || now - savedAt > SAVED_AFTER) {
+            savedAt = now;
+            settle(now);
+            save();
         }
+    }
+
+    /** The records since the last look have ended. Answers how many; says when to look again. */
+    private static long recordsEnd(long now) {
+        long ended = records - recordsAtLook;
+        long each = ended == 1 ? now - lookedAt : (now - lookedAt) / ended;
+        HISTOGRAM[log2(each | 1)] += ended;
+        skip = each < SHORT && !Settings.UNITS ? nextSkip() : 1;
+        if (Settings.UNITS && ++inUnit == Settings.UNIT) {
+            unitEnds(now);
+        }
+        return ended;
+    }
+
+    /** A read was looked at: it stands for {@code reads}, of which it is the last. */
+    private static void countReads(long took, long reads) {
+        long own = took - fillInReadNs;
+        usual = own < USUAL ? own : USUAL;
+        readNs += fillSinceLookNs + own + usual * (reads - 1);
+        fillSinceLookNs = 0;
+        looks++;
+    }
+
+    /** The last {@code reads} were not looked at; {@code fill}: what they waited for. */
+    private static void lastReads(long fill, long reads) {
+        readNs += fill + usual * reads;
+        fillSinceLookNs = 0;
+    }
+
+    private static void loopEnds(long now) {
+        if (running) {
+            lastReads(fillSinceLookNs, recordsEnd(now) - 1);
+        }
+        stretchEnds(now);
     }
 
     /** There are no more records: the last one's function has ended, where it still ran. */
     public static void end() {
-        if (in != 0) {
+        if (running) {
             long now = System.nanoTime();
             if (spilling != spillingThen) {
                 functionMet(now);
             }
-            HISTOGRAM[log2(now - in | 1)]++;
-            if (Settings.UNITS && ++inUnit == Settings.UNIT) {
-                unitEnds(now);
-            }
-            stretchEnds(now);
+            loopEnds(now);
+        }
+    }
+
+    /** A reader waits for its source. Answers the time, or 0: no read of the loop waits. */
+    public static long fillBegins() {
+        return reading && Thread.currentThread() == owner ? System.nanoTime() : 0;
+    }
+
+    /** What began at {@code start} ends. */
+    public static void fillEnds(long start) {
+        if (start != 0) {
+            long took = System.nanoTime() - start;
+            fillInReadNs += took;
+            fillSinceLookNs += took;
+            fillNs += took;
+            fills++;
         }
     }
 
     private static void stretchBegins(long start) {
+        skip = 1;
         stretch = start;
         stretchReadNs = readNs;
         stretchBlockedNs = blockedNs;
@@ -154,7 +240,7 @@ public final class RecordLoop {
     private static void stretchEnds(long now) {
         settle(now);
         stretch = 0;
-        in = 0;
+        running = false;
     }
 
     /** Sum up the functions' time until {@code now}, where read and function meet. */
@@ -176,7 +262,7 @@ public final class RecordLoop {
         long blocked = blockedNs - blockedThen;
         blockedThen = blockedNs;
         long during = spilled(now) - blocked;
-        if (in != 0 && during > 0) {
+        if (running && during > 0) {
             meanwhileNs += during;
             meanwhile++;
         }
@@ -233,10 +319,18 @@ public final class RecordLoop {
     }
 
     private static int nextGap() {
+        return LEAST_GAP + (nextRandom() & GAPS - 1);
+    }
+
+    private static int nextSkip() {
+        return 1 + (nextRandom() & SKIPS - 1);
+    }
+
+    private static int nextRandom() {
         random ^= random << 13;
         random ^= random >>> 17;
         random ^= random << 5;
-        return LEAST_GAP + (random & GAPS - 1);
+        return random;
     }
 
     /** The loop's thread has waited {@code ns} for room in the buffer. */
@@ -309,6 +403,9 @@ public final class RecordLoop {
         FILE.sum(14, LEAST_GAP - 1 + GAPS / 2);
         FILE.sum(15, Settings.REDUCE ? functionNs : 0);
         FILE.sum(16, readMeanwhileNs);
+        FILE.sum(17, looks);
+        FILE.sum(18, fills);
+        FILE.sum(19, fillNs);
         FILE.histogram(HISTOGRAM);
     }
 

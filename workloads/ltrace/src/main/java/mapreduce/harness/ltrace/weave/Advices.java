@@ -357,6 +357,21 @@ final class Advices {
         }
     }
 
+    /** A reader's buffer is filled again. */
+    static final class Fill {
+        @OnMethodEnter(suppress = Throwable.class)
+        static long enter() {
+            return Recorder.SPANS ? RecordLoop.fillBegins() : 0;
+        }
+
+        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+        static void exit(@Enter long start) {
+            if (Recorder.SPANS) {
+                RecordLoop.fillEnds(start);
+            }
+        }
+    }
+
     /** A read of the reduce's loop, and of a combiner's, which is none. */
     static final class ReduceRead {
         @OnMethodEnter(suppress = Throwable.class)

@@ -25,6 +25,7 @@ final class Hooks {
         merges();
         shuffle();
         reduce();
+        fills();
     }
 
     /** All hooks. */
@@ -142,6 +143,15 @@ final class Hooks {
             String owner = MAPRED + "ReduceTask$" + writer;
             hook(owner, "close", 1, Kind.WRITER_CLOSE, Advices.WriterClose.class);
         }
+    }
+
+    /** Where readers wait for a host, for the disk, or for the page cache. */
+    private void fills() {
+        String blocks = HADOOP + "hdfs.client.impl.BlockReader";
+        hook(blocks + "Remote", "readNextPacket", 0, 0, Advices.Fill.class);
+        hook(blocks + "Local", "fillDataBuf", 1, 0, Advices.Fill.class);
+        String local = HADOOP + "fs.RawLocalFileSystem$LocalFSFileInputStream";
+        hook(local, "read", 3, 0, Advices.Fill.class);
     }
 
     private void span(String owner, String method, int arguments, int kind) {
