@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from harness.errors import SpecError
 from harness.workloads.base import JOBS, InputFile, JobCommand
 from harness.workloads.shape import even_sizes
 
 GENERATE = "mapreduce.harness.jobs.generate.Generate"
+MOST_SEED = 2**63 - 1
 
 
 def generated(
@@ -28,8 +30,12 @@ def generated(
     """
     Return the job that writes *records* of the class *content* into *files* under *uri*.
 
-    *properties* are the content's own.
+    *properties* are the content's own.  `SpecError` for a seed that Java cannot hold.
     """
+    if seed > MOST_SEED:
+        raise SpecError(
+            f"the seed {seed} is larger than {MOST_SEED}", where="seed", fix="choose a smaller one"
+        )
     return JobCommand(
         GENERATE,
         (content, str(records), str(files), str(seed), uri),
