@@ -17,7 +17,7 @@ from harness.clusters.hdfs import Hdfs
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.running.jobs import JobRunner
-from harness.workloads.base import File, InputPlan, JobCommand, Workload
+from harness.workloads.base import File, InputPlan, Workload
 
 ROOT = "/harness/input"
 TOLERANCE = 0.01
@@ -70,12 +70,7 @@ class Inputs:
         self.partial = partial
         self.hdfs.delete(target)
         made = workload.generate(spec, block_bytes, partial)
-        if isinstance(made, JobCommand):
-            self.jobs.run(made, {}, self.logs / f"generate-{plan.key}.log")
-        else:
-            for name, chunks in made:
-                self.jobs.on_tick()
-                self.hdfs.put(f"{partial}/{name}", iter(chunks))
+        self.jobs.run(made, {}, self.logs / f"generate-{plan.key}.log")
         self._check(partial, plan, spec.name)
         sample = workload.sample(spec, self._files(partial, plan))
         self.hdfs.rename(partial, target)

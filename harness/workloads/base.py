@@ -7,7 +7,7 @@ and output files to `sample` and `verdict`, which together prove the output righ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -123,10 +123,8 @@ class Workload(Protocol):
         """Files of the input of *spec*."""
         ...
 
-    def generate(
-        self, spec: WorkloadSpec, block_bytes: int, uri: str
-    ) -> JobCommand | Iterator[File]:
-        """Return a job that writes the input under *uri*, or the files to be put there."""
+    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+        """Return the job that writes the input under *uri*."""
         ...
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from harness.running.jobs import JobRunner
 from harness.workloads import WORKLOADS
 from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap
 
-TERASORT, WORDCOUNT = WORKLOADS["terasort"], WORKLOADS["wordcount"]
+TERASORT = WORKLOADS["terasort"]
 
 
 def rows(size=6_000_000, **rest):
@@ -21,13 +21,6 @@ def rows(size=6_000_000, **rest):
     TeraGen's rows.
     """
     return WorkloadSpec(name="terasort", input_bytes=size, **rest)
-
-
-def text(size=300_000, **rest):
-    """
-    Generated text.
-    """
-    return WorkloadSpec(name="wordcount", input_bytes=size, **rest)
 
 
 @pytest.fixture
@@ -68,33 +61,18 @@ class TestEnsure:
         assert ready.sample["records"] == 60_000
         assert cluster.idle_calls == 1
 
-    def test_files_are_put(self, make):
-        """
-        A workload that makes its own files needs no job; their words are counted where they lie.
-        """
-        inputs, cluster = make()
-
-        ready = inputs.ensure(WORDCOUNT, text(), BLOCK // 16)
-
-        data = b"".join(
-            b"".join(cluster.hdfs.open(f"{ready.uri}/{f.name}")) for f in ready.plan.files
-        )
-        assert len(data) == 300_000
-        assert ready.sample["words"] == len(data.split())
-        assert cluster.clients == []
-
     def test_is_made_once_per_content(self, make):
         """
-        TeraGen's rows do not depend on the seed: one input; text does: two.
+        TeraGen's rows do not depend on the seed: one input; another size is another.
         """
         inputs, cluster = make()
 
         same = [inputs.ensure(TERASORT, rows(seed=s), BLOCK) for s in (1, 2)]
-        other = [inputs.ensure(WORDCOUNT, text(seed=s), BLOCK) for s in (1, 2)]
+        other = inputs.ensure(TERASORT, rows(5_900_000), BLOCK)
 
         assert same[0] is same[1]
-        assert other[0].uri != other[1].uri
-        assert cluster.clusters.jobs == ["teragen"]
+        assert other.uri != same[0].uri
+        assert cluster.clusters.jobs == ["teragen", "teragen"]
 
     def test_nothing_half_made_lies_under_the_key(self, make):
         """

@@ -1,95 +1,240 @@
 """
-Tests for `harness.workloads.text`.
+Tests for `harness.workloads.text` and for the texts that `mapreduce.harness.jobs.text` makes.
 """
 
+import bisect
 import hashlib
+import itertools
+import zipfile
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from harness.workloads.text import VOCABULARY, text, words
+from harness.clusters.home import HadoopHome
+from harness.errors import SpecError
+from harness.records.trial import WorkloadSpec
+from harness.workloads.text import KINDS, PAGE, generate_text, plan_text
+from tests.workloads.generators import below, draws, printed, zipf_words
 
-sizes = st.integers(1, 40_000)
-seeds = st.integers(0, 2**32)
+MIB = 2**20
+CLASS = {"zipf": "mapreduce.harness.jobs.text.ZipfText", "random": "mapreduce.harness.jobs.text.RandomText"}  # fmt: skip
 
 
-def made(seed=1, number=0, size=100_000):
+def spec(size=9 * MIB, seed=1):
     """
-    One file of text, whole.
+    A text of *size* bytes.
     """
-    return b"".join(text(seed, number, size))
+    return WorkloadSpec(name="wordcount", input_bytes=size, seed=seed)
 
 
-class TestText:
-    """The bytes of a file."""
+def made(kind="zipf", size=3 * PAGE, *, seed=1, first=0, count=None):
+    """
+    Pages of a text, as the generator prints them; all of them unless told.
+    """
+    pages = -(-size // PAGE)
+    bytes_ = {"pages.bytes": size}
+    return printed(
+        CLASS[kind], seed=seed, first=first, count=count or pages, properties=bytes_
+    )
 
-    @given(seeds, st.integers(0, 1000), sizes)
-    def test_has_the_size_asked_for(self, seed, number, size):
-        """
-        A file has its planned size to the byte, and ends with a newline.
-        """
-        data = made(seed, number, size)
 
-        assert (len(data), data[-1:]) == (size, b"\n")
+@cache
+def shares():
+    """
+    Ends of the part that each rank takes of 2^20 numbers.
+    """
+    weights = [2**32 // rank for rank in range(1, 20_001)]
+    return [(w << 20) // sum(weights) for w in itertools.accumulate(weights)]
 
-    @given(sizes)
-    def test_a_shorter_file_begins_like_a_longer_one(self, size):
-        """
-        Size cuts the text and changes nothing before the cut.
-        """
-        assert made(size=size)[:-2] == made(size=40_000)[: max(size - 2, 0)]
 
-    def test_never_changes(self):
-        """
-        The bytes are the same on every machine and with every NumPy, for cached inputs are
-        known by their seed.  Raise VERSION before you change this hash.
-        """
-        digest = hashlib.sha256(made(seed=7, number=3, size=3_000_000)).hexdigest()
+def obvious(seed, number, size):
+    """
+    A page of the Zipf text, word by word.
+    """
+    chances, page = draws(seed, number), ""
+    while len(page) < size:
+        for left in range(10 + below(chances, 3), 0, -1):
+            room = -1
+            while room not in {0, *range(4, size)}:
+                word = zipf_words()[bisect.bisect(shares(), next(chances) >> 44)]
+                room = size - len(page) - len(word) - 1
+            page += word + ("\n" if left == 1 or room == 0 else " ")
+            if room == 0:
+                break
+    return page.encode()
 
-        assert digest[:16] == "3b31bccbc92dd77b"
 
-    @pytest.mark.parametrize("other", [{"seed": 2}, {"number": 1}])
-    def test_differs_by_seed_and_file(self, other):
+class TestPlan:
+    """Files and their key."""
+
+    @given(st.integers(2, 2**40), st.integers(MIB, 2**28), st.sampled_from(KINDS))
+    def test_is_exact_and_fits_blocks(self, size, block, kind):
         """
-        Another seed, or another file of the same input, is another text.
+        The fewest files of whole pages that hold the input, none larger than a block, and equal
+        within a page; a single byte without room for a record is left out.
         """
-        assert made(**other) != made()
+        size = min(size, 1000 * block)
+        sizes = [f.bytes for f in plan_text(spec(size), block, kind).files]
+
+        assert sum(sizes) == size - (kind == "random" and size % PAGE == 1)
+        assert max(sizes) <= block
+        assert len(sizes) == -(-sum(sizes) // (block // PAGE * PAGE))
+        assert max(sizes) - min(sizes) < 2 * PAGE
+        assert all(s % PAGE == 0 for s in sizes[:-1])
+
+    def test_key_tells_contents_apart(self):
+        """
+        Size, block, seed and kind decide the content, and nothing else does.
+        """
+        asked = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
+        keys = [plan_text(s, block, kind).key for s, block in asked for kind in KINDS]
+
+        assert len(set(keys)) == 8
+
+    @pytest.mark.parametrize(
+        ("size", "block", "kind", "says"),
+        [
+            (MIB, PAGE - 1, "zipf", "a block of 32767 bytes does not hold a page"),
+            (1, MIB, "random", "a text of 1 bytes holds no record"),
+        ],
+    )
+    def test_refuses_what_holds_nothing(self, size, block, kind, says):
+        """
+        No page in a block, or no record in a text.
+        """
+        with pytest.raises(SpecError, match=says):
+            plan_text(spec(size), block, kind)
+
+    def test_seed_fits_java(self):
+        """
+        One that does not is refused before a job could fail for it.
+        """
+        with pytest.raises(SpecError, match="is larger than 9223372036854775807"):
+            generate_text(spec(seed=2**63), MIB, "zipf", "/in")
+
+
+class TestBytes:
+    """What the generator makes."""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("size", [2, 3, 4, 5, 255, 256, 257, 300, PAGE + 2, 3 * PAGE - 1])
+    def test_has_the_size_asked_for(self, kind, size):
+        """
+        To the byte, and every page ends with a newline, without an empty word before it.
+        """
+        data = made(kind, size)
+        pages = [data[i : i + PAGE] for i in range(0, len(data), PAGE)]
+
+        assert len(data) == size
+        assert all(p.endswith(b"\n") for p in pages)
+        assert size < 4 or not any(x in data for x in (b"  ", b"\n\n", b" \n"))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_page_is_the_same_wherever_it_is_made(self, kind):
+        """
+        Asked for alone, or in a longer text, it has the same bytes: so the number of files and
+        maps changes nothing.  Another seed is another text.
+        """
+        data = made(kind, 5 * PAGE)
+
+        assert made(kind, 5 * PAGE, first=3, count=1) == data[3 * PAGE : 4 * PAGE]
+        assert made(kind, 9 * PAGE, count=5) == data
+        assert made(kind, 5 * PAGE, seed=2)[:100] != data[:100]
+
+    @pytest.mark.parametrize("size", [PAGE, 20_001])
+    def test_zipf_is_the_obvious_text(self, size):
+        """
+        Drawn word by word in another language, the bytes are the same.
+        """
+        assert made(size=size, seed=7) == obvious(7, 0, size)
+
+    @pytest.mark.parametrize(
+        ("kind", "starts"), [("zipf", "a156b7328360ad6c"), ("random", "ad1455622bc8a559")]
+    )
+    def test_never_changes(self, kind, starts):
+        """
+        The bytes are the same on every machine and with every JDK, for cached inputs are known by
+        their seed.  Raise VERSION before you change this hash.
+        """
+        assert hashlib.sha256(made(kind, 10 * PAGE - 5, seed=7)).hexdigest()[:16] == starts
+
+
+class TestZipf:
+    """Words as frequent as in real text."""
+
+    def test_frequencies(self):
+        """
+        Test of fit by chi-square over 4 MB: the word of rank r is as frequent as 1/r, with a class
+        for each of the first 200 ranks, and classes of twice the ranks each behind them.
+        """
+        counts = Counter(made(size=128 * PAGE).decode().split())
+        seen = np.array([counts[w] for w in zipf_words()])
+        law = 1 / np.arange(1, 20_001)
+        edges = [*range(200), *(200 * 2**n for n in range(7))]
+
+        expected = np.add.reduceat(law, edges) / law.sum() * seen.sum()
+        assert seen.sum() == counts.total()
+        assert stats.chisquare(np.add.reduceat(seen, edges), expected).pvalue > 0.001
 
     def test_lines_have_ten_to_twelve_words(self):
         """
-        Every length of a line occurs, no other does, and no line or word is empty.
+        But for the last of a page; each length is as frequent as the others.
         """
-        lines = made().decode().split("\n")[:-2]
+        data = made(size=32 * PAGE)
+        pages = (data[i : i + PAGE].decode().split("\n")[:-2] for i in range(0, len(data), PAGE))
+        lengths = Counter(len(line.split(" ")) for page in pages for line in page)
 
-        assert {len(line.split(" ")) for line in lines} == {10, 11, 12}
-        assert all(word for line in lines for word in line.split(" "))
+        assert set(lengths) == {10, 11, 12}
+        assert stats.chisquare(list(lengths.values())).pvalue > 0.001
 
-    def test_frequencies_follow_zipf(self):
+    def test_words_are_pronounceable(self):
         """
-        The word of rank r is as frequent as 1/r says: each of the first 50 within 4 standard
-        deviations, and so is all that is rarer.
+        Each alternates consonants and vowels.
         """
-        counts = Counter(made(size=4_000_000).decode().split())
-        total = counts.total()
-        share = 1 / np.arange(1, VOCABULARY + 1) / np.sum(1 / np.arange(1, VOCABULARY + 1))
-
-        expected = np.append(share[:50], share[50:].sum())
-        seen = [counts[word] for word in words()[:50]]
-        seen = np.append(seen, total - sum(seen)) / total
-        assert np.all(np.abs(seen - expected) < 4 * np.sqrt(expected / total))
+        for word in zipf_words():
+            assert 3 <= len(word) <= 6
+            assert all((c in "aeiou") == (i % 2 == 1) for i, c in enumerate(word))
 
 
-def test_words_are_distinct_and_pronounceable():
-    """
-    There are 20 000 words; each alternates consonants and vowels and fits a machine word with
-    the space behind it.
-    """
-    assert len(set(words())) == VOCABULARY
-    for word in words():
-        assert 3 <= len(word) <= 6
-        assert all((c in "aeiou") == (i % 2 == 1) for i, c in enumerate(word))
+class TestRandom:
+    """Text by the law of RandomTextWriter."""
+
+    def test_words_are_those_of_hadoop(self):
+        """
+        Every one stands in the class file of RandomTextWriter, and they are a thousand.
+        """
+        name = "org/apache/hadoop/examples/RandomTextWriter.class"
+        theirs = zipfile.ZipFile(HadoopHome.find().examples_jar()).read(name)
+        ours = set(made("random", 64 * PAGE).split())
+
+        assert len(ours) == 1000
+        assert all(len(w).to_bytes(2, "big") + w in theirs for w in ours)
+
+    def test_every_word_is_as_likely(self):
+        """
+        Test of fit by chi-square over 2 MB.
+        """
+        counts = Counter(made("random", 64 * PAGE).split())
+
+        assert stats.chisquare(list(counts.values())).pvalue > 0.001
+
+    def test_records_have_a_key_and_a_value(self):
+        """
+        Of 5 to 9 and 10 to 99 words, but for the value of a page's last record; each number of
+        words in a key is as frequent as the others.
+        """
+        data = made("random", 64 * PAGE)
+        pages = (data[i : i + PAGE].decode().split("\n")[:-1] for i in range(0, len(data), PAGE))
+        whole = [r.split("\t") for page in pages for r in page[:-1]]
+        keys = Counter(len(key.split(" ")) for key, _ in whole)
+
+        assert set(keys) == {5, 6, 7, 8, 9}
+        assert stats.chisquare(list(keys.values())).pvalue > 0.001
+        assert {len(value.split(" ")) for _, value in whole} <= set(range(10, 100))

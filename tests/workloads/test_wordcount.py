@@ -47,28 +47,6 @@ def verdict(sample, *outputs):
 class TestPlanInput:
     """Files and their key."""
 
-    @given(st.integers(1, 2**40), st.integers(MIB, 2**28))
-    def test_is_exact_and_fits_blocks(self, size, block):
-        """
-        The fewest files that hold the input, none larger than a block, equal to the byte.
-        """
-        size = min(size, 1000 * block)
-        sizes = [f.bytes for f in workload.plan_input(spec(size), block).files]
-
-        assert sum(sizes) == size
-        assert len(sizes) == -(-size // block)
-        assert max(sizes) - min(sizes) <= 1
-
-    def test_key_tells_contents_apart(self):
-        """
-        Size, block and seed decide the content, and nothing else does.
-        """
-        asked = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
-        keys = [workload.plan_input(s, block).key for s, block in asked]
-
-        assert len(set(keys)) == 4
-        assert all(re.fullmatch(r"text-[0-9a-f]{16}", key) for key in keys)
-
     def test_refuses_parameters(self):
         """
         A parameter that nothing would read is an error, not an axis of the grid.
@@ -77,16 +55,17 @@ class TestPlanInput:
             workload.plan_input(spec(vocabulary=7), MIB)
 
 
-def test_generates_what_is_planned():
+@pytest.mark.parametrize(("kind", "content"), [("zipf", "ZipfText"), ("random", "RandomText")])
+def test_generates_the_text_asked_for(kind, content):
     """
-    Names and sizes of the files are those of the plan.
+    Its kind is a parameter; another kind is another content.
     """
-    planned = workload.plan_input(spec(2_500_000), MIB).files
-    made = workload.generate(spec(2_500_000), MIB, "hdfs:///in")
+    job = workload.generate(spec(text=kind), MIB, "hdfs:///in")
 
-    assert [(name, sum(map(len, chunks))) for name, chunks in made] == [
-        (f.name, f.bytes) for f in planned
-    ]
+    assert job.arguments == (f"mapreduce.harness.jobs.text.{content}", "288", "9", "1", "hdfs:///in")
+    assert workload.plan_input(spec(text=kind), MIB).key != workload.plan_input(spec(), MIB).key or (
+        kind == "zipf"
+    )
 
 
 def test_submits_one_job():
@@ -142,16 +121,16 @@ class TestSample:
         assert sample["counts"] == {"one": 1, "two": 1, "three": 1}
         assert sample["records"] == 2
 
-    def test_counts_generated_text(self):
+    def test_counts_much_text(self):
         """
         Over more than one block the count is the obvious one, and survives JSON.
         """
-        files = [b"".join(c) for _, c in workload.generate(spec(), 16 * MIB, "")]
-        sample = tally(*files)
+        text = b"".join(b"%x of %x\n" % (n % 999, n % 7) for n in range(10**6))
+        sample = tally(text)
 
         assert json.loads(json.dumps(sample)) == sample
-        assert sample["counts"] == dict(Counter(files[0].decode().split()))
-        assert sample["records"] == files[0].count(b"\n")
+        assert sample["counts"] == dict(Counter(text.decode().split()))
+        assert sample["records"] == 10**6
 
 
 class TestVerdict:
