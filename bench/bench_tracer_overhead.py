@@ -8,10 +8,12 @@ was measured before of the same tracer on the same machine counts, too; 0 only s
 """
 
 import argparse
+import math
 import os
 import statistics
 import tempfile
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import bench_ltrace
@@ -45,11 +47,13 @@ def main() -> None:
             measure(cluster, Path(folder), asked.minutes, talk, asked.modes)
     samples = known(home)
     found, costs = effects(samples), hook_costs() if asked.hooks else {}
-    shares = [computed(effect, samples, costs.get(effect.mode)) for effect in found]
+    shares = [computed(effect, samples, costs) for effect in found]
     told = zip(rows(found), shares, strict=True)
     table((*HEAD, "hooks x cost"), [(*row, share) for row, share in told])
     for mode, cost in costs.items():
         print(f"{mode}: " + ", ".join(f"{hook} {ns:.0f} ns" for hook, ns in cost.items()))
+    for line in readings(samples):
+        print(line)
 
 
 def arguments() -> argparse.Namespace:
@@ -89,12 +93,35 @@ def hook_costs() -> dict[str, dict[str, float]]:
         }
 
 
-def computed(effect: Effect, samples: list[Sample], cost: dict[str, float] | None) -> str:
+def readings(samples: list[Sample]) -> Iterator[str]:
+    """What spans, which time few reads of short records, say of reading beside what units say."""
+    for workload, kind in dict.fromkeys((s.workload, s.kind) for s in samples):
+        of = [s for s in samples if (s.workload, s.kind) == (workload, kind) and s.read_s]
+        spans = [s for s in of if s.mode == "spans"]
+        told = {m: [s.read_s for s in of if s.mode == m] for m in ("spans", "units")}
+        if min(len(times) for times in told.values()) < 2:
+            continue
+        means = {mode: statistics.fmean(times) for mode, times in told.items()}
+        errors = [statistics.stdev(t) / len(t) ** 0.5 / means[m] for m, t in told.items()]
+        ratio = means["spans"] / means["units"]
+        timed = statistics.fmean((s.read_samples or s.records) / s.records for s in spans)
+        yield (
+            f"{workload} {kind}s: reading by spans, {timed:.0%} of reads timed, is {ratio:.3f}"
+            f" (+-{1.96 * ratio * math.hypot(*errors):.3f}) of reading by units"
+        )
+
+
+def computed(
+    effect: Effect, samples: list[Sample], costs: Mapping[str, Mapping[str, float]]
+) -> str:
     """Part of a stock map's CPU time that the hooks take which a map of that mode passes."""
-    if cost is None or effect.kind != "map":
+    if not costs or effect.kind != "map":
         return ""
     wanted = effect.workload, effect.mode, effect.kind
     of = [s for s in samples if (s.workload, s.mode, s.kind) == wanted]
+    # JMH's records are short ones; spans that had all reads timed cost what units do.
+    all_timed = not any(s.read_samples for s in of)
+    cost = {**costs[effect.mode], "record": costs["units" if all_timed else effect.mode]["record"]}
     passed = {
         "record": statistics.fmean(s.records for s in of),
         "collect": statistics.fmean(s.outputs for s in of),

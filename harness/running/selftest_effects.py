@@ -34,7 +34,8 @@ class Sample:
 
     *mode* "woven" runs the classes with hooks, their recorder off.  *rate* is what the speed probe
     did meanwhile; *gc_s* was spent collecting garbage.  *records*, *outputs* and *spans* are what
-    the recorder counted, 0 without it.
+    the recorder counted, 0 without it; *read_s* is what reading took by the recorder, and
+    *read_samples* of how many reads it says so, 0: of all.
     """
 
     workload: str
@@ -50,6 +51,8 @@ class Sample:
     kind: str = "map"
     wall_s: float | None = None
     gc_s: float | None = None
+    read_s: float | None = None
+    read_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

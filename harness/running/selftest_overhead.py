@@ -356,6 +356,8 @@ def _sample(job: Observed, attempt: TaskAttempt, mode: str, probed: _Probed) -> 
         kind=attempt.kind,
         wall_s=attempt.duration_s,
         gc_s=attempt.counters.get(_GC, 0) / 1e3,
+        read_s=task.loop.read_s if task else None,
+        read_samples=task.loop.read_samples if task else 0,
     )
 
 
