@@ -12,27 +12,28 @@ from typing import Any, get_args
 
 from harness.errors import SpecError
 from harness.records import shapes
+from harness.records.arguments import Refusal, Scales, check_arguments, resolve_scales
 from harness.records.experiment import Experiment
-from harness.records.grid import axis_values, expand, is_profiling, meaning
+from harness.records.gridcheck import check_grid
 from harness.records.overrides import apply_overrides
 from harness.records.shapes import Key, Keys, Listed, Properties, Schema, Shape, Value
-from harness.records.trial import Cell, TraceMode
+from harness.records.trial import TraceMode
 from harness.records.yamltree import (
     Entries,
     Items,
     Node,
-    Place,
     Problems,
     Scalar,
-    nearest,
     read_tree,
     shown,
 )
-from harness.units import MIB
 
 SCHEMA = 1
 
 _SIZE = Value(shapes.size, {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB"]})
+_INPUT = Value(
+    shapes.size, {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB", "tiny"]}
+)
 _COUNT = Value(shapes.whole(1), {"type": "integer", "minimum": 1})
 _SEED = Value(shapes.whole(0, 2**31 - 1), {"type": "integer", "minimum": 0})
 _ARGUMENT = Value(shapes.argument, {"type": ["string", "number", "boolean"]})
@@ -50,15 +51,18 @@ class KnownNames:
     """
     Names that an experiment may use; *parameters* are the further arguments of each workload.
 
-    Without an entry there, a workload takes none.  *objection* says what is wrong with the name
-    of a property of Hadoop, and what to write.  *gpus* tells how many devices each of so many nodes
-    of a provider has, for ``gpus: auto``.
+    Without an entry there, a workload takes none.  *refusal* says what is wrong with the value of
+    such an argument, and what to write; *scales* are each workload's names of sizes.  *objection*
+    says what is wrong with the name of a property of Hadoop, and what to write.  *gpus* tells how
+    many devices each of so many nodes of a provider has, for ``gpus: auto``.
     """
 
     workloads: Collection[str]
     models: Collection[str]
     providers: Collection[str]
     parameters: Mapping[str, Collection[str]] = field(default_factory=dict)
+    scales: Scales = field(default_factory=dict)
+    refusal: Refusal = lambda workload, name, value: None  # noqa: ARG005
     objection: Callable[[str], tuple[str, str] | None] = lambda name: None  # noqa: ARG005
     gpus: Callable[[str, int], int] = lambda provider, workers: 0  # noqa: ARG005
 
@@ -82,13 +86,16 @@ def read_experiment(
         )
     apply_overrides(tree, overrides, problems)
     _check_schema(tree)
+    if known:
+        resolve_scales(tree, known.scales, problems)
+        check_arguments(tree, known.refusal, problems)
     values = _experiment(known).read(tree, "", problems)
     problems.check()
     del values["schema_version"]
     values.setdefault("predict", {"models": (), "profile_on": {}})
     values["predict"].setdefault("profile_on", {})
     experiment = _with_gpus(values, known)
-    _check_grid(experiment, tree, problems, narrowed=bool(overrides))
+    check_grid(experiment, tree, problems, narrowed=bool(overrides))
     problems.check()
     return experiment
 
@@ -111,6 +118,8 @@ def places(text: str, source: str) -> dict[str, str]:
     """
     Where each key of an experiment file stands, as ``file:line:column``, by its name alone.
 
+    The entry of a workload stands under ``workloads.NAME``.
+
     For errors that are found later than here; a *text* that cannot be read has no places.
     """
     try:
@@ -123,9 +132,19 @@ def _places(node: Node) -> Iterator[tuple[str, str]]:
     below = node.items if isinstance(node, Items) else []
     if isinstance(node, Entries):
         yield from ((name, str(at)) for name, at in node.keys.items())
+        yield from _workload_places(node)
         below = [*node.entries.values()]
     for each in below:
         yield from _places(each)
+
+
+def _workload_places(node: Entries) -> Iterator[tuple[str, str]]:
+    """Where the entry of each workload stands, as ``workloads.NAME``."""
+    listed = node.entries.get("workloads")
+    for item in listed.items if isinstance(listed, Items) else []:
+        name = item.entries.get("name") if isinstance(item, Entries) else None
+        if isinstance(name, Scalar):
+            yield f"workloads.{name.text}", str(item.at)
 
 
 def experiment_schema() -> dict[str, Any]:
@@ -274,7 +293,10 @@ def _workload(known: KnownNames | None) -> Shape:
             name, "name", "wordcount, or another of 'harness list workloads'", required=True
         ),
         "input": Key(
-            Listed(_SIZE), "input_bytes", "a size such as 32 MiB, or a list", required=True
+            Listed(_INPUT),
+            "input_bytes",
+            "a size such as 32 MiB, or one by its name, such as tiny, or a list",
+            required=True,
         ),
         "seed": Key(_SEED, "seed", "of the generated input (1)"),
     }
@@ -311,78 +333,3 @@ def _check_schema(tree: Entries) -> None:
             where=str(node.at),
             fix=f"use the harness that this file was written for, or write schema {SCHEMA}",
         )
-
-
-def _check_grid(
-    experiment: Experiment, tree: Entries, problems: Problems, *, narrowed: bool
-) -> None:
-    try:
-        cells = expand(experiment)
-    except SpecError as error:
-        problems.add(tree.at, error.what, error.fix)
-        return
-    predict = tree.entries.get("predict")
-    if isinstance(predict, Entries):
-        chosen = predict.entries["profile_on"]
-        assert isinstance(chosen, Entries)
-        if _values_exist(cells, chosen, problems, narrowed=narrowed):
-            _check_split(experiment, cells, predict.keys["profile_on"], problems)
-
-
-def _values_exist(
-    cells: Sequence[Cell], chosen: Entries, problems: Problems, *, narrowed: bool
-) -> bool:
-    """
-    Note what `profile_on` names and the grid does not have.
-
-    Where overrides *narrowed* the grid, it is enough that one of an axis' values is left.
-    """
-    axes, good = _axes(cells), True
-    for name, node in chosen.entries.items():
-        if name not in axes:
-            what = f"predict.profile_on: the grid has no axis '{shown(name)}'"
-            problems.add(chosen.keys[name], what, nearest(name, sorted(axes)))
-            good = False
-            continue
-        exist = [meaning(value) for value in axes[name]]
-        values = Listed(Value(shapes.hadoop_text, {})).read(node, name, problems)
-        lacking = [v for v in values if meaning(v) not in exist]
-        if lacking and not (narrowed and len(lacking) < len(values)):
-            missed = ", ".join(_readable(name, v) for v in lacking)
-            what = f"predict.profile_on: no cell has {shown(name)} {missed}"
-            problems.add(node.at, what, f"its values are {', '.join(axes[name])}")
-            good = False
-    return good
-
-
-def _check_split(
-    experiment: Experiment, cells: Sequence[Cell], at: Place, problems: Problems
-) -> None:
-    """Note a workload that feeds no profile, and a grid of which nothing is left to score."""
-    profiling = [is_profiling(cell, experiment.predict) for cell in cells]
-    fed = {cell.workload.name for cell, feeds in zip(cells, profiling, strict=True) if feeds}
-    exist = "; ".join(
-        f"{name} has {', '.join(values)}" for name, values in _axes(cells).items() if values[1:]
-    )
-    fix = f"choose some values and leave some: {exist or 'no axis has two values yet'}"
-    for name in sorted({cell.workload.name for cell in cells} - fed):
-        problems.add(at, f"predict.profile_on selects no cell of {name}", fix)
-    if all(profiling):
-        problems.add(at, "predict.profile_on selects every cell, and none is left to score", fix)
-
-
-def _axes(cells: Sequence[Cell]) -> dict[str, list[str]]:
-    """Values of each axis as text, in the order of the grid."""
-    found: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        for name, value in axis_values(cell).items():
-            found.setdefault(name, {})[_readable(name, value)] = None
-    return {name: list(values) for name, values in found.items()}
-
-
-def _readable(name: str, value: str | float) -> str:
-    """Write a value as in the file: sizes in MiB where they are whole."""
-    whole = meaning(value)
-    if name in ("input", "task_memory") and isinstance(whole, int) and whole % MIB == 0:
-        return f"{whole // MIB} MiB"
-    return shown(str(value))

@@ -15,11 +15,13 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from harness.errors import SpecError
+from harness.hadoop.site import block_bytes
 from harness.records.codec import places
 from harness.records.experiment import Experiment
 from harness.records.grid import label, varying
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
 from harness.running.cells import configured
+from harness.workloads import WORKLOADS
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -122,6 +124,21 @@ def refuse(
         where=at[0],
         fix="change cluster.node or the configuration; nothing was started",
     )
+
+
+def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
+    """Raise `SpecError`, at its place in *text*, for an input that a workload cannot make."""
+    seen = set[str]()
+    for cell in cells:
+        workload, block = cell.workload, block_bytes(cell.cluster)
+        if (key := f"{workload!r} {block}") in seen:
+            continue
+        seen.add(key)
+        try:
+            WORKLOADS[workload.name].plan_input(workload, block)
+        except SpecError as error:
+            at = places(text, source).get(f"workloads.{workload.name}", source)
+            raise SpecError(error.what, where=at, fix=error.fix) from error
 
 
 def _place(reason: str, source: str, text: str) -> str:

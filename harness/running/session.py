@@ -26,12 +26,11 @@ from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.state import clusters_folder
 from harness.errors import DataError, MachineError, ParseError, SpecError
-from harness.hadoop.names import is_known, is_own, objection, resembling
+from harness.hadoop.names import is_known, is_own, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective, refusals
-from harness.models import MODELS
 from harness.parsing import jobhistory
-from harness.records.codec import KnownNames, read_experiment
+from harness.records.codec import read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand, order
 from harness.records.prediction import Cluster
@@ -40,15 +39,15 @@ from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
 from harness.running.cells import configured, overruled
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
+from harness.running.known import known_names
 from harness.running.machine import machine_facts
 from harness.running.overhead import tracer_overhead
-from harness.running.plan import Plan, make_plan, refuse
+from harness.running.plan import Plan, make_plan, refuse, refuse_inputs
 from harness.running.probe import probe_jar
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.store import Run, Store
 from harness.units import MIB, format_bytes
-from harness.workloads import WORKLOADS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
@@ -69,15 +68,11 @@ class Session:
     @cached_property
     def experiment(self) -> Experiment:
         """The experiment; `SpecError` says all that is wrong with its file."""
-        known = KnownNames(
-            workloads=tuple(WORKLOADS),
-            models=tuple(MODELS),
-            providers=tuple(PROVIDERS),
-            objection=objection,
-            gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
-        )
+        known = known_names()
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
-        refuse(expand(experiment), refusals, self.source, self.text)
+        cells = expand(experiment)
+        refuse(cells, refusals, self.source, self.text)
+        refuse_inputs(cells, self.source, self.text)
         return experiment
 
     @cached_property

@@ -185,7 +185,8 @@ class TestErrors:
             .replace("repeat: 2", "repeat: none")
         )
 
-        lacks = "workloads.0 lacks 'input'; add input: a size such as 32 MiB, or a list"
+        lacks = "workloads.0 lacks 'input'; add input: a size such as 32 MiB, or one by its name,"
+        lacks += " such as tiny, or a list"
         size = "'200 mbit' is not a size; write 32 MiB, 200 MB or a number of bytes"
         count = "'none' is not a whole number from 1 to 1000000; write one such as 3"
         name = "there is no workload 'wordcout'; did you mean wordcount?"

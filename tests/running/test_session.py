@@ -98,7 +98,8 @@ class TestMeasure:
         """
         An input that has no room is refused before anything is started; a plan only tells it.
         """
-        s = session(overrides=["workloads.0.input=900 TiB"])
+        large = ["workloads.0.input=900 TiB", "cluster.site.dfs.blocksize=16 GiB"]
+        s = session(overrides=large)
 
         with pytest.raises(MachineError, match=r"900 TiB takes 1800 TiB with its replicas, and"):
             s.measure()
@@ -127,12 +128,14 @@ class TestMeasure:
 
     def test_a_size_without_its_unit_is_told(self, session):
         """
-        32 are bytes, and hardly anybody means them.
+        5000 are bytes, and hardly anybody means them.
         """
-        s = session(overrides=["workloads.0.input=32"])
+        s = session(overrides=["workloads.0.input=5000"])
         s.plan()
 
-        assert [x for x in s.talk.lines if x.startswith("warning: an input of 32 B tells nothing")]
+        assert [
+            x for x in s.talk.lines if x.startswith("warning: an input of 5000 B tells nothing")
+        ]
 
     def test_runs_the_whole_plan(self, session):
         """
