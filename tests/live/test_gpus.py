@@ -1,0 +1,48 @@
+"""
+GPUs as YARN counts them, on a node that declares one and has none.
+"""
+
+import pytest
+
+from harness.clusters.home import HadoopHome
+from harness.clusters.local import LocalCluster
+from harness.records.trial import ClusterSpec, NodeSpec
+from harness.running.selftest import JOBS_JAR, SLEEP, JobBench
+from harness.running.talk import Silence
+from harness.workloads.base import JobCommand
+from tests.live.runs import settings
+
+pytestmark = pytest.mark.live
+
+JOB = {"sleep.maps": "3", "sleep.records": "1", "sleep.work": "1500", "mapreduce.job.reduces": "0"}
+ASKING = {"mapreduce.map.resource.yarn.io/gpu": "1"}
+
+
+def most_at_once(trace):
+    """
+    Most maps that held a container at one moment.
+    """
+    maps = trace.succeeded("map")
+    return max(sum(a.start_s <= b.start_s < a.finish_s for a in maps) for b in maps)
+
+
+def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
+    """
+    On a node of two map slots and one GPU, maps that ask for a GPU run one after the other; maps of
+    the same job that ask for none run two at a time.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", settings(tmp_path)["XDG_STATE_HOME"])
+    spec = ClusterSpec(workers=1, node=NodeSpec(map_slots=2, gpus=1))
+
+    with LocalCluster("gpus", spec, HadoopHome.find()) as cluster:
+        bench = JobBench(cluster, tmp_path, Silence())
+        (node,) = cluster.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
+        types = node["totalResource"]["resourceInformations"]["resourceInformation"]
+        found = []
+        for name, more in (("asking", ASKING), ("not", {})):
+            command = JobCommand(SLEEP, (f"/harness/{name}",))
+            observed = bench.observed(name, command, JOB | more, [JOBS_JAR])
+            found.append(most_at_once(observed.trace))
+
+    assert [t["value"] for t in types if t["name"] == "yarn.io/gpu"] == [1]
+    assert found == [1, 2]
