@@ -104,6 +104,11 @@ def _reduce_heap(properties: Mapping[str, str]) -> tuple[int, str]:
     return _share_of_container(properties), options
 
 
+def whole(name: str, text: str, least: int = 1) -> int:
+    """Whole number that the property *name* has; ``SpecError`` for any other *text*."""
+    return _whole(least)(name, text)
+
+
 def _share_of_container(properties: Mapping[str, str]) -> int:
     """Heap that Hadoop gives a reduce without ``-Xmx``: a share of its container."""
     memory, ratio = "mapreduce.reduce.memory.mb", "mapreduce.job.heap.memory-mb.ratio"

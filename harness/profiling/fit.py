@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from harness.errors import DataError
 from harness.profiling.compression import compression_ratios, ratios_of
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import Ratios, statistics, tasks
+from harness.profiling.gpu import gpu_statistics
 from harness.profiling.inside import inside_statistics
 from harness.profiling.jobs import profiled_jobs
 from harness.profiling.network import network_statistics
@@ -28,12 +29,16 @@ Readable = list[tuple[Observation, Ratios]]
 
 
 def fit_profile(
-    workload: str, observations: Sequence[Observation], speed: SpeedCorrection | None = None
+    workload: str,
+    observations: Sequence[Observation],
+    speed: SpeedCorrection | None = None,
+    machine: Mapping[str, Statistic] | None = None,
 ) -> Profile:
     """
     Statistics, costs and overheads of *workload*, each with its count, its spread and its source.
 
     *speed* is the correction of the whole run; without it, one is fitted on *observations*.
+    *machine* are rates of the nodes' disks and memory, where they were measured.
     What cannot be had from them is absent, and `warnings` says why.  ``DataError`` when no job
     succeeded.
     """
@@ -61,7 +66,9 @@ def fit_profile(
         | codecs
         | jobs_per_trial(observations)
         | inside_statistics(succeeded, speed)
-        | network_statistics(succeeded, speed),
+        | network_statistics(succeeded, speed)
+        | gpu_statistics(succeeded, speed, warnings)
+        | dict(machine or {}),
         costs=fit.costs,
         overheads=around,
         groups=fit.groups,

@@ -38,6 +38,7 @@ def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapInside:
         alone_records=loop.records - loop.overlapped,
         spilling_s=loop.spilling_s + loop.spilling_read_s,
         spilling_records=loop.overlapped,
+        loop_s=middle.wall_s if middle else None,
         read_s=loop.read_s,
         collect_s=loop.output_s if loop.outputs else None,
         blocked_s=loop.blocked_s,

@@ -49,6 +49,7 @@ class MapInside:
     *alone_s* and *spilling_s* are the main thread's time in the record loop (reading, mapping and
     collecting, without being blocked) while no spill ran and while one did, *alone_records* and
     *spilling_records* the input records of each.  *read_s* and *collect_s* are parts of their sum.
+    *loop_s* is all that the mapper ran, with its set-up, its clean-up and what it was blocked.
     *start_up_s* lasts from the launch to the record loop, *flush_s* from its end to the merge
     (the last spill in it), *end_s* from the merge to the end.
     """
@@ -63,6 +64,7 @@ class MapInside:
     alone_records: int | None = None
     spilling_s: float | None = None
     spilling_records: int | None = None
+    loop_s: float | None = None
     read_s: float | None = None
     collect_s: float | None = None
     blocked_s: float | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from harness.records.trial import Record
 
@@ -51,12 +51,19 @@ class Cluster(Record):
 
 
 class JobInput(Record):
-    """Input of a job: stored bytes, number of files, number of splits, mean bytes of a split."""
+    """
+    Input of a job: stored bytes, number of files, number of splits, mean bytes of a split.
+
+    *replication* is that of its blocks.  *gpu_block_bytes* are given to a device at once, by map
+    functions that compute on one; 0 of all others.
+    """
 
     input_bytes: int
     num_files: int
     num_splits: int
     split_bytes: float
+    replication: PositiveInt = 3
+    gpu_block_bytes: NonNegativeInt = 0
 
 
 class TaskSpan(Record):

@@ -35,6 +35,7 @@ from harness.running.job_inside import job_inside
 from harness.running.observe import observe
 from harness.running.probe import rate
 from harness.running.questions import place, predict_cell, question
+from harness.running.rates import rate_statistics
 from harness.running.vet import job_vet, vet_book
 from harness.scoring import score
 from harness.scoring.measured import measured
@@ -77,7 +78,8 @@ class Evaluation:
                 seen.setdefault(record.trial.cell.workload.name, []).extend(self.observe(record))
         # One machine, one reference speed: all workloads of the run share it.
         speed = fit_speed([o for observations in seen.values() for o in observations])
-        profiles = {name: fit_profile(name, mine, speed) for name, mine in seen.items()}
+        rates = rate_statistics(self.run.manifest().get("rates"))
+        profiles = {name: fit_profile(name, mine, speed, rates) for name, mine in seen.items()}
         for profile in profiles.values():
             self.run.write_profile(profile)
         if not profiles:

@@ -25,7 +25,7 @@ from typing import Literal
 from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.clusters.interrupts import Postponed
-from harness.errors import ClusterError, JobError
+from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop.site import block_bytes
 from harness.parsing.machine import read_machine
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
@@ -33,7 +33,8 @@ from harness.running.clock import Watch
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
-from harness.running.probe import SpeedProbe
+from harness.running.probe import SpeedProbe, probe_jar
+from harness.running.rates import measure_rates
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.running.trial import Outcome, TrialCluster, TrialRunner
@@ -64,8 +65,8 @@ class Execution:
     """
     The trials still to run, and all that running them needs.
 
-    *retries* is how often a failed trial is run again before its failure counts.  *wall* is the
-    wall clock, in seconds since the epoch.
+    *retries* is how often a failed trial is run again before its failure counts.  *rated* asks for
+    the rates of a node's disk and memory.  *wall* is the wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -76,6 +77,7 @@ class Execution:
     talk: Talk
     on_error: OnError = "skip"
     retries: int = 0
+    rated: bool = False
     durations: list[float] = field(default_factory=list)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
@@ -132,6 +134,7 @@ class Execution:
             with self._cluster(spec) as cluster:
                 runner = self._runner(cluster, spec)
                 is_lost = self._warm_up(runner, trials[0], probe_log)
+                self._rate_node(cluster)
                 while trials and not is_lost:
                     attempt = self._attempt(runner, trials[0], probe_log)
                     is_lost = attempt.cluster_lost
@@ -153,6 +156,18 @@ class Execution:
             self._attempt(runner, trial, probe_log, warmup=True).cluster_lost
             for _ in range(self.warmup)
         )
+
+    def _rate_node(self, cluster: TrialCluster) -> None:
+        """Measure a worker's disk and memory, once in a run; without them models say what lacks."""
+        if not self.rated or "rates" in self.run.manifest():
+            return
+        worker = cluster.hosts[1]
+        try:
+            found = measure_rates(worker, self.home.java.launcher, probe_jar())
+        except HarnessError as error:
+            self.talk.say(f"warning: {error.what}")
+        else:
+            self.run.manifest({"rates": {worker.name: found}})
 
     @contextmanager
     def _cluster(self, spec: ClusterSpec) -> Iterator[TrialCluster]:

@@ -58,12 +58,9 @@ def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     same = abs(size - planned.input_bytes) <= TOLERANCE * planned.input_bytes
     if size == 0 or (same and trace.num_maps == planned.num_splits):
         return planned
-    return JobInput(
-        input_bytes=size,
-        num_files=trace.num_maps,
-        num_splits=trace.num_maps,
-        split_bytes=size / trace.num_maps,
-    )
+    maps = trace.num_maps
+    read = {"input_bytes": size, "num_files": maps, "num_splits": maps, "split_bytes": size / maps}
+    return planned.model_copy(update=read)
 
 
 def _inside(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.errors import DataError, HarnessError, MissingStatistic
-from harness.hadoop.properties import job_config
+from harness.hadoop.properties import job_config, whole
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.models import MODELS
@@ -22,6 +22,9 @@ from harness.records.trial import Cell
 from harness.running.cells import configured
 from harness.workloads import WORKLOADS
 from harness.workloads.base import Workload
+from harness.workloads.shape import arguments
+
+GPU_BLOCK = "block"
 
 
 def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
@@ -38,8 +41,18 @@ def question(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
             num_files=len(plan.files),
             num_splits=len(plan.files),
             split_bytes=plan.bytes / len(plan.files),
+            replication=whole("dfs.replication", properties["dfs.replication"]),
+            gpu_block_bytes=_gpu_block_bytes(workload, cell),
         ),
     )
+
+
+def _gpu_block_bytes(workload: Workload, cell: Cell) -> int:
+    """Bytes that a map gives to its device at once: the argument `block` of such workloads."""
+    if GPU_BLOCK not in workload.parameters:
+        return 0
+    block = arguments(cell.workload, workload.parameters)[GPU_BLOCK]
+    return block if isinstance(block, int) else 0
 
 
 def planned_jobs(cell: Cell) -> int | None:

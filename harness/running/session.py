@@ -44,6 +44,7 @@ from harness.running.machine import machine_facts
 from harness.running.overhead import tracer_overhead
 from harness.running.plan import Plan, make_plan, refuse, refuse_inputs
 from harness.running.probe import probe_jar
+from harness.running.rates import wanted
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.store import Run, Store
@@ -134,6 +135,7 @@ class Session:
                 talk=self.talk,
                 on_error=on_error,
                 retries=retries,
+                rated=wanted(experiment.predict.models),
             )
             execution.execute(trials, done)
             run.finish()

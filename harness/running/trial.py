@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.clusters.hdfs import Hdfs, RefusedError
+from harness.clusters.host import LocalHost
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
@@ -39,6 +40,11 @@ class TrialCluster(JobCluster, Protocol):
     """What a trial asks of a cluster."""
 
     hdfs: Hdfs
+
+    @property
+    def hosts(self) -> Sequence[LocalHost]:
+        """The nodes, master first."""
+        ...
 
     def await_idle(self, timeout_s: float) -> None:
         """Return when no application holds a container."""

@@ -52,6 +52,18 @@ def kept(run, kind):
     return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
 
 
+def rated(monkeypatch, execution, measure):
+    """
+    An execution that measures rates, by *measure*.
+    """
+    nodes = [SimpleNamespace(name=name) for name in ("master", "worker1", "worker2")]
+    monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes, raising=False)
+    monkeypatch.setattr(module, "measure_rates", measure)
+    found = execution(rated=True)
+    found.home = SimpleNamespace(java=SimpleNamespace(launcher="java"))
+    return found
+
+
 class TestGoodRun:
     def test_commits_every_trial(self, execution, run):
         """
@@ -85,6 +97,30 @@ class TestGoodRun:
         assert states(run, trials) == ["done"] * 3
         assert (len(clusters.started), clusters.running) == (1, 0)
         assert clusters.jobs == ["teragen", *["terasort"] * 3]
+
+    def test_rates_a_worker_once_in_a_run(self, execution, run, monkeypatch):
+        """
+        Where models ask for rates: the manifest has them, and no other cluster measures again.
+        """
+        asked = rated(monkeypatch, execution, lambda host, java, jar: {"how": host.name})
+        asked.execute([terasort(0), terasort(0, workers=3)], set())
+
+        assert run.manifest()["rates"] == {"worker1": {"how": "worker1"}}
+
+    def test_goes_on_without_rates(self, execution, run, monkeypatch):
+        """
+        A measurement that fails is told; trials are worth more.
+        """
+
+        def fail(host, java, jar):
+            raise MachineError("the rates of worker1 cannot be measured")
+
+        asked = rated(monkeypatch, execution, fail)
+        asked.execute(trials := plan(1), set())
+
+        assert states(run, trials) == ["done"]
+        assert "rates" not in run.manifest()
+        assert "warning: the rates of worker1 cannot be measured" in asked.talk.lines
 
     def test_starts_one_cluster_for_each_kind(self, execution, clusters):
         """

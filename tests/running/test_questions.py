@@ -12,6 +12,7 @@ from harness.records.profile import Profile, Statistic
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.running.questions import place, predict_cell, question
 from harness.workloads import WORKLOADS
+from harness.workloads.base import InputFile, InputPlan, Parameter
 from tests.running.fakes import Rounds, terasort
 
 FACTOR = "mapreduce.task.io.sort.factor"
@@ -115,6 +116,39 @@ def test_question_is_what_the_plan_says():
     assert (config.num_reduces, config.use_combiner) == (4, False)
     assert (cluster.num_nodes, cluster.map_slots) == (3, 1)
     assert (job_input.num_splits, job_input.input_bytes) == (3, 6_000_000)
+
+
+def test_question_has_the_replicas_of_the_input():
+    """
+    Those of the cluster, in which the input lies.
+    """
+    cell = terasort().cell
+    site = cell.cluster.site | {"dfs.replication": "1"}
+    alone = cell.model_copy(update={"cluster": cell.cluster.model_copy(update={"site": site})})
+
+    assert (question(cell)[2].replication, question(alone)[2].replication) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "bytes_"),
+    [
+        ({}, {}, 0),
+        ({"block": Parameter(4096, "")}, {}, 4096),
+        ({"block": Parameter(4096, "")}, {"block": 512}, 512),
+    ],
+)
+def test_question_has_the_block_of_a_device(monkeypatch, parameters, given, bytes_):
+    """
+    Where a workload has such an argument; of all others there is none.
+    """
+    workload = Rounds(1)
+    workload.parameters = parameters
+    workload.plan_input = lambda spec, block: InputPlan("k", (InputFile("f", 6_000_000),))
+    monkeypatch.setitem(WORKLOADS, "rounds", workload)
+    cell = terasort(name="rounds").cell
+    spec = cell.workload.model_copy(update={"parameters": given})
+
+    assert question(cell.model_copy(update={"workload": spec}))[2].gpu_block_bytes == bytes_
 
 
 @pytest.mark.parametrize(

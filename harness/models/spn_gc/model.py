@@ -14,10 +14,11 @@ from harness.models.spn_gc.phases import PHASES, spn_phases
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
-# The cell says these; all else is measured.
-_OF_CELL = frozenset({"input_bytes", "split_bytes", "num_reduces", "num_datanodes"})
+# The cell says these; all else is measured.  Its own `gpu_block_bytes` win over the test job's.
+_OF_CELL = frozenset({"input_bytes", "split_bytes", "num_reduces", "num_datanodes", "replication"})
 _OF_REDUCES = frozenset({"reduce_s", "test_map_output_bytes", "test_reduce_bytes"})
-_NOTED = ("replication", "cpu_ratio", "gpu_ratio", "reduce_uses_gpu")
+_NOTED = ("cpu_ratio", "gpu_ratio", "reduce_uses_gpu")
+STAND_IN = "gpu_stand_in"  # statistic: 1 where the processor did the work of the device
 
 # Drawn with slots (4.2), which the paper's net does not have: so many runs, of so many tasks in
 # sum, as take no longer than the rest of a prediction.
@@ -77,11 +78,16 @@ class SpnGc:
             "input_bytes": job_input.input_bytes,
             "split_bytes": job_input.split_bytes,
             "num_datanodes": cluster.num_nodes,
+            "replication": job_input.replication,
             "reduce_uses_gpu": uses_gpu,
         }
+        if job_input.gpu_block_bytes:
+            given["gpu_block_bytes"] = job_input.gpu_block_bytes
         given["map_s"] *= _share_of_test_split(given, held["test_num_maps"].value, self.name)
-        taken = [f"no {n}: taken as {FIELDS[n].default:g}" for n in _NOTED if n not in held]
-        return given, taken
+        notes = [f"no {n}: taken as {FIELDS[n].default:g}" for n in _NOTED if n not in held]
+        if STAND_IN in held and held[STAND_IN].value:
+            notes.append("the device of the test job is its processor (device=cpu), and no GPU")
+        return given, notes
 
     def _prediction(
         self,

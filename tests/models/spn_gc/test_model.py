@@ -11,7 +11,7 @@ from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 from tests.models.spn_gc.given import MIB, parameters
 
-OF_CELL = {"input_bytes", "split_bytes", "num_reduces", "num_datanodes"}
+OF_CELL = {"input_bytes", "split_bytes", "num_reduces", "num_datanodes", "replication"}
 GIVEN = {n: v for n, v in parameters().items() if n not in OF_CELL} | {"test_num_maps": 4.0}
 GPU = {"map_gpu_s", "gpu_block_bytes", "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps"}
 
@@ -27,11 +27,13 @@ def profile(*, without=(), **changes):
     return Profile(workload="kmeans", statistics=stat)
 
 
-def predict(name="spn-gc", given=None, *, maps=16, slots=64, reduce_slots=64, **config):
+def predict(name="spn-gc", given=None, *, maps=16, slots=64, reduce_slots=64, of=(), **config):
     """
-    Prediction for a job of *maps* splits of 64 MiB on four nodes.
+    Prediction for a job of *maps* splits of 64 MiB on four nodes; *of* is more of its input.
     """
-    size = JobInput(input_bytes=maps * 64 * MIB, num_files=1, num_splits=maps, split_bytes=64 * MIB)
+    size = JobInput(
+        input_bytes=maps * 64 * MIB, num_files=1, num_splits=maps, split_bytes=64 * MIB, **dict(of)
+    )
     on = Cluster(
         num_nodes=4, map_slots_per_node=16, reduce_slots_per_node=16,
         map_slots=slots, reduce_slots=reduce_slots,
@@ -140,12 +142,32 @@ class TestPrediction:
 
     def test_says_what_it_took_for_granted(self):
         """
-        Each default that nobody measured, and a split that makes other maps.
+        Each default that nobody measured.
         """
-        found = predict(given=profile(without=["replication"]))
+        assert predict().warnings == (
+            "no cpu_ratio: taken as 1", "no gpu_ratio: taken as 1",
+            "no reduce_uses_gpu: taken as 0",
+        )  # fmt: skip
 
-        assert "no replication: taken as 3" in found.warnings
-        assert [w for w in found.warnings if w.startswith("no ")] == list(found.warnings)
+    def test_says_that_a_processor_stood_in(self):
+        """
+        Times of a device that is the processor are told as such.
+        """
+        said = predict(given=profile(gpu_stand_in=1)).warnings
+
+        assert [w for w in said if "device=cpu" in w]
+        assert predict(given=profile(gpu_stand_in=0)).warnings == predict().warnings
+
+    def test_takes_block_and_replicas_from_the_input(self):
+        """
+        Those of the cell win over those of the test job; the blocks of a test job serve any cell.
+        """
+        blocks = predict(of={"gpu_block_bytes": 4 * MIB}).dataflow["gpu_blocks_per_split"]
+        local = predict(of={"replication": 1}).dataflow["local_read_fraction"]
+        plain = predict().dataflow
+
+        assert (blocks, plain["gpu_blocks_per_split"]) == (16, 8)
+        assert (local, plain["local_read_fraction"]) == (0.25, 0.75)
 
     def test_measurable_phases_are_the_tasks(self):
         """
