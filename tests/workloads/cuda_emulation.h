@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#define CUDART_VERSION 13000
 #define __global__
 #define __device__
 #define __launch_bounds__(threads)

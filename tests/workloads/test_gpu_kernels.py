@@ -39,34 +39,47 @@ class Device:
     def text(self):
         return self.lib.hg_text().decode()
 
+    def work(self, block, out, kernel, *arguments):
+        """
+        The three steps of a block; the first code that is not 0, or 0.
+        """
+        ns = c_double(-1)
+        for call in (
+            lambda: self.lib.hg_upload(self.handle, at(block), c_int64(block.nbytes), byref(ns)),
+            lambda: kernel(self.handle, c_int64(len(block)), *arguments, byref(ns)),
+            lambda: self.lib.hg_download(self.handle, at(out), c_int64(out.nbytes), byref(ns)),
+        ):
+            if code := call():
+                return code
+            assert ns.value >= 0
+        return 0
+
     def kmeans(self, points, centres):
         """
         Sums and counts for each centre, the first bad point, and the code.
         """
-        (n, d), k = points.shape, len(centres)
-        out, bad, ns = np.zeros((k, d + 1)), c_int64(), np.zeros(3)
-        code = self.lib.hg_kmeans(
-            self.handle, at(points), c_int64(n), d, at(centres), k, at(out), byref(bad), at(ns)
-        )
-        assert (ns >= 0).all()
-        return out[:, :d], out[:, d], bad.value, code
+        d, k = points.shape[1], len(centres)
+        out = np.zeros(k * (d + 1) + 1)
+        code = self.work(points, out, self.lib.hg_kmeans, d, at(centres), k)
+        table = out[:-1].reshape(k, d + 1)
+        return table[:, :d], table[:, d], out[-1:].view(np.int64)[0], code
 
     def depth(self, frames, shifts, radius):
+        """
+        Depth frames.
+        """
         count, height, width, _ = frames.shape
-        out, ns = np.zeros((count, height, width // 2), np.uint8), np.zeros(3)
-        code = self.lib.hg_sbs(
-            self.handle, at(frames), c_int64(count), width, height, shifts, radius, at(out), at(ns)
-        )
-        assert code == 0, self.text
+        out = np.zeros((count, height, width // 2), np.uint8)
+        assert self.work(frames, out, self.lib.hg_sbs, width, height, shifts, radius) == 0
         return out
 
     def matmul(self, pairs, repeats=1):
+        """
+        Products of pairs of tiles.
+        """
         count, _, tile, _ = pairs.shape
-        out, ns = np.zeros((count, tile, tile), np.float32), np.zeros(3)
-        code = self.lib.hg_matmul(
-            self.handle, at(pairs), c_int64(count), tile, repeats, at(out), at(ns)
-        )
-        assert code == 0, self.text
+        out = np.zeros((count, tile, tile), np.float32)
+        assert self.work(pairs, out, self.lib.hg_matmul, tile, repeats) == 0
         return out
 
 
@@ -76,6 +89,14 @@ def at(array):
     """
     assert array.flags.c_contiguous
     return array.ctypes.data_as(c_void_p)
+
+
+def built(out):
+    """
+    Compile the source for processors, as the set-up does.
+    """
+    environment = {**os.environ, "NO_JAVA": "1"}
+    subprocess.run([str(KERNELS / "build"), "cpu", str(out)], check=True, env=environment)
 
 
 def emulated(out):
@@ -89,28 +110,38 @@ def emulated(out):
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["processor", "emulation"])
-def library(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
     """
-    The library, built here.
+    The libraries by their kind, built when they are asked for.
     """
-    out = tmp_path_factory.mktemp("kernels") / f"{request.param}.so"
-    if request.param == "emulation":
-        emulated(out)
-    else:
-        environment = {**os.environ, "NO_JAVA": "1"}
-        subprocess.run([str(KERNELS / "build"), "cpu", str(out)], check=True, env=environment)
-    return ctypes.CDLL(str(out))
+    folder, found = tmp_path_factory.mktemp("kernels"), {}
+
+    def library(kind):
+        if kind not in found:
+            (emulated if kind == "emulation" else built)(out := folder / f"{kind}.so")
+            found[kind] = ctypes.CDLL(str(out))
+        return found[kind]
+
+    return library
 
 
-@pytest.fixture(params=[1, 3], ids=["one thread", "three threads"])
-def device(library, request):
+@pytest.fixture(params=["processor", "emulation"])
+def library(libraries, request):
     """
-    A device of it.
+    Each of them.
     """
-    if library.hg_is_cuda() and request.param > 1:
-        pytest.skip("the threads are the processor's")
-    opened = Device(library, threads=request.param)
+    return libraries(request.param)
+
+
+@pytest.fixture(params=[("processor", 1), ("processor", 3), ("emulation", 1)], ids=str)
+def device(libraries, request):
+    """
+    A device of each, the processor's with one thread and with several.
+    """
+    kind, threads = request.param
+    library = libraries(kind)
+    opened = Device(library, threads=threads)
     assert opened.open == 0
     yield opened
     library.hg_close(opened.handle)
@@ -253,9 +284,22 @@ def test_nonsense_is_refused(device):
     """
     Sizes that no array has are named, not tried.
     """
-    code = device.lib.hg_sbs(device.handle, None, c_int64(1), 7, 5, 2, 0, None, None)
+    code = device.lib.hg_sbs(device.handle, c_int64(1), 7, 5, 2, 0, None)
 
     assert (code, device.text) == (BAD_ARGUMENT, "1 frames of 7 x 5, 2 shifts, radius 0")
+
+
+def test_a_kernel_reads_no_further_than_its_block(device):
+    """
+    More points than were uploaded are refused; so are more results than there are.
+    """
+    device.kmeans(mixture(100, 4, 2), mixture(2, 4, 2))
+    ns, room = c_double(), np.zeros(10_000)
+
+    asked = device.lib.hg_kmeans(device.handle, c_int64(10**9), 4, at(room), 2, byref(ns))
+    taken = device.lib.hg_download(device.handle, at(room), c_int64(room.nbytes), byref(ns))
+
+    assert (asked, taken) == (BAD_ARGUMENT, BAD_ARGUMENT)
 
 
 def test_memory_rate(device):

@@ -3,7 +3,9 @@
 
 #include "platform.h"
 
-#if !HG_CUDA
+#if HG_CUDA
+#include <dlfcn.h>
+#else
 #include <omp.h>
 #endif
 
@@ -24,9 +26,9 @@ struct Device {
   int shared_bytes = 48 * 1024;
   int processors = 1;
   cudaStream_t stream = nullptr;
-  cudaEvent_t mark[4] = {};
+  cudaEvent_t mark[2] = {};
 #else
-  double mark[4] = {};
+  double mark[2] = {};
 #endif
 };
 
@@ -42,7 +44,16 @@ __global__ void warm_up(int* nothing) {
   if (nothing) *nothing = 0;
 }
 
-inline int count(int* devices) { return check(cudaGetDeviceCount(devices), "looking for devices"); }
+// CUDA gives the same code where no driver is there and where it is too old: a look at its library tells them apart.
+inline int count(int* devices) {
+  const int code = check(cudaGetDeviceCount(devices), "looking for devices");
+  if (code != 35) return code;
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  if (!driver) return fail(code, "there is no driver: libcuda.so.1 is not found (CUDA error %d)", code);
+  dlclose(driver);
+  return fail(code, "the driver is too old for CUDA %d.%d (CUDA error %d)", CUDART_VERSION / 1000,
+              CUDART_VERSION % 1000 / 10, code);
+}
 
 inline int start(Device& d, int ordinal) {
   HG_TRY(check(cudaSetDevice(ordinal), "choosing the device"));
@@ -88,14 +99,12 @@ inline int mark(Device& d, int which) { return check(cudaEventRecord(d.mark[whic
 
 inline int launched() { return check(cudaGetLastError(), "launching a kernel"); }
 
-// Waits, and answers the three stretches between the four marks.  Results may be read after it, not before.
-inline int times(Device& d, double* ns) {
-  HG_TRY(check(cudaStreamSynchronize(d.stream), "running the kernel"));
-  for (int i = 0; i < 3; ++i) {
-    float ms = 0;
-    HG_TRY(check(cudaEventElapsedTime(&ms, d.mark[i], d.mark[i + 1]), "reading a time"));
-    ns[i] = double(ms) * 1e6;
-  }
+// Waits, and answers the time between the two marks.  Results may be read after it, not before.
+inline int elapsed(Device& d, double* ns) {
+  HG_TRY(check(cudaStreamSynchronize(d.stream), "waiting for the device"));
+  float ms = 0;
+  HG_TRY(check(cudaEventElapsedTime(&ms, d.mark[0], d.mark[1]), "reading a time"));
+  *ns = double(ms) * 1e6;
   return 0;
 }
 
@@ -161,8 +170,8 @@ inline int mark(Device& d, int which) {
 
 inline int launched() { return 0; }
 
-inline int times(Device& d, double* ns) {
-  for (int i = 0; i < 3; ++i) ns[i] = d.mark[i + 1] - d.mark[i];
+inline int elapsed(Device& d, double* ns) {
+  *ns = d.mark[1] - d.mark[0];
   return 0;
 }
 
@@ -191,6 +200,31 @@ inline int reserve(Device& d, Buffer which, int64_t bytes) {
 template <class T>
 T* at(Device& d, Buffer which) {
   return static_cast<T*>(d.memory[which]);
+}
+
+// The first of a block's three steps: its bytes to the device.
+inline int upload(Device& d, const void* block, int64_t bytes, double* ns) {
+  HG_TRY(reserve(d, INPUT, bytes));
+  HG_TRY(mark(d, 0));
+  HG_TRY(to_device(d, d.memory[INPUT], block, bytes));
+  HG_TRY(mark(d, 1));
+  return elapsed(d, ns);
+}
+
+// The last: the results to the host.
+inline int download(Device& d, void* results, int64_t bytes, double* ns) {
+  if (bytes > d.size[OUTPUT])
+    return fail(BAD_ARGUMENT, "%lld bytes of results, where there are %lld", (long long)bytes, (long long)d.size[OUTPUT]);
+  HG_TRY(mark(d, 0));
+  HG_TRY(to_host(d, results, d.memory[OUTPUT], bytes));
+  HG_TRY(mark(d, 1));
+  return elapsed(d, ns);
+}
+
+// Whether the uploaded block has the bytes that a kernel is about to read.
+inline int expect(const Device& d, int64_t bytes) {
+  if (bytes <= d.size[INPUT]) return 0;
+  return fail(BAD_ARGUMENT, "a kernel for %lld bytes, where %lld are", (long long)bytes, (long long)d.size[INPUT]);
 }
 
 }  // namespace hg

@@ -62,18 +62,23 @@ HG_API void hg_host_free(void* memory, int pinned) { hg::host_free(memory, pinne
 
 HG_API int hg_memory_rate(Device* d, int64_t bytes, double* rate) { return hg::memory_rate(*d, bytes, rate); }
 
-HG_API int hg_kmeans(Device* d, const float* points, int64_t n, int dimensions, const float* centres, int k, double* out,
-                     int64_t* bad, double* ns) {
-  return hg::kmeans(*d, points, n, dimensions, centres, k, out, bad, ns);
+// A block takes three calls: upload, one of the kernels, download; each waits for the device and answers its time.
+HG_API int hg_upload(Device* d, const void* block, int64_t bytes, double* ns) { return hg::upload(*d, block, bytes, ns); }
+
+HG_API int hg_download(Device* d, void* results, int64_t bytes, double* ns) {
+  return hg::download(*d, results, bytes, ns);
 }
 
-HG_API int hg_sbs(Device* d, const uint8_t* rgb, int64_t frames, int width, int height, int shifts, int radius,
-                  uint8_t* depth, double* ns) {
-  return hg::sbs(*d, rgb, frames, width, height, shifts, radius, depth, ns);
+HG_API int hg_kmeans(Device* d, int64_t n, int dimensions, const float* centres, int k, double* ns) {
+  return hg::kmeans(*d, n, dimensions, centres, k, ns);
 }
 
-HG_API int hg_matmul(Device* d, const float* pairs, int64_t n, int tile, int repeats, float* out, double* ns) {
-  return hg::matmul(*d, pairs, n, tile, repeats, out, ns);
+HG_API int hg_sbs(Device* d, int64_t frames, int width, int height, int shifts, int radius, double* ns) {
+  return hg::sbs(*d, frames, width, height, shifts, radius, ns);
+}
+
+HG_API int hg_matmul(Device* d, int64_t n, int tile, int repeats, double* ns) {
+  return hg::matmul(*d, n, tile, repeats, ns);
 }
 
 #ifndef HG_NO_JAVA
@@ -81,9 +86,6 @@ HG_API int hg_matmul(Device* d, const float* pairs, int64_t n, int tile, int rep
 #include <jni.h>
 
 // The Java side checks the sizes of its buffers; here an address that is no direct buffer's is refused.
-#define HG_JAVA(type, name) \
-  extern "C" JNIEXPORT type JNICALL Java_mapreduce_harness_gpu_Native_##name
-
 namespace {
 
 Device* of(jlong handle) { return reinterpret_cast<Device*>(handle); }
@@ -93,20 +95,19 @@ T* address(JNIEnv* env, jobject buffer) {
   return static_cast<T*>(env->GetDirectBufferAddress(buffer));
 }
 
-int report(JNIEnv* env, jdoubleArray to, const double* ns, int code) {
-  if (code == 0) env->SetDoubleArrayRegion(to, 0, 3, ns);
+// Hand a time over.
+int timed(JNIEnv* env, jdoubleArray to, int code, double ns) {
+  env->SetDoubleArrayRegion(to, 0, 1, &ns);
   return code;
 }
 
 int no_buffer() { return hg::fail(hg::BAD_ARGUMENT, "a buffer is not direct"); }
 
-}  // namespace
+jstring text(JNIEnv* env, jclass) { return env->NewStringUTF(hg_text()); }
 
-HG_JAVA(jstring, text)(JNIEnv* env, jclass) { return env->NewStringUTF(hg_text()); }
+jboolean is_cuda(JNIEnv*, jclass) { return jboolean(hg_is_cuda()); }
 
-HG_JAVA(jboolean, isCuda)(JNIEnv*, jclass) { return jboolean(hg_is_cuda()); }
-
-HG_JAVA(jint, count)(JNIEnv* env, jclass, jintArray to) {
+jint count(JNIEnv* env, jclass, jintArray to) {
   int devices = 0;
   const int code = hg_count(&devices);
   const jint value = devices;
@@ -114,7 +115,7 @@ HG_JAVA(jint, count)(JNIEnv* env, jclass, jintArray to) {
   return code;
 }
 
-HG_JAVA(jint, open)(JNIEnv* env, jclass, jint ordinal, jint threads, jlong limit, jlongArray to, jdoubleArray ns) {
+jint open(JNIEnv* env, jclass, jint ordinal, jint threads, jlong limit, jlongArray to, jdoubleArray ns) {
   Device* d = nullptr;
   double took = 0;
   const int code = hg_open(ordinal, threads, limit, &d, &took);
@@ -124,55 +125,91 @@ HG_JAVA(jint, open)(JNIEnv* env, jclass, jint ordinal, jint threads, jlong limit
   return code;
 }
 
-HG_JAVA(void, close)(JNIEnv*, jclass, jlong device) { hg_close(of(device)); }
+void close(JNIEnv*, jclass, jlong device) { hg_close(of(device)); }
 
-HG_JAVA(jstring, name)(JNIEnv* env, jclass, jlong device) { return env->NewStringUTF(hg_name(of(device))); }
+jstring name(JNIEnv* env, jclass, jlong device) { return env->NewStringUTF(hg_name(of(device))); }
 
-HG_JAVA(jdouble, allocNs)(JNIEnv*, jclass, jlong device) { return hg_alloc_ns(of(device)); }
+jdouble alloc_ns(JNIEnv*, jclass, jlong device) { return hg_alloc_ns(of(device)); }
 
-HG_JAVA(jobject, allocate)(JNIEnv* env, jclass, jlong device, jlong bytes, jboolean pinned) {
+jobject allocate(JNIEnv* env, jclass, jlong device, jlong bytes, jboolean pinned) {
   void* memory = nullptr;
   return hg_host_alloc(of(device), bytes, pinned, &memory) ? nullptr : env->NewDirectByteBuffer(memory, bytes);
 }
 
-HG_JAVA(void, free)(JNIEnv* env, jclass, jobject buffer, jboolean pinned) {
-  hg_host_free(address<void>(env, buffer), pinned);
-}
+void release(JNIEnv* env, jclass, jobject buffer, jboolean pinned) { hg_host_free(address<void>(env, buffer), pinned); }
 
-HG_JAVA(jint, memoryRate)(JNIEnv* env, jclass, jlong device, jlong bytes, jdoubleArray to) {
+jint memory_rate(JNIEnv* env, jclass, jlong device, jlong bytes, jdoubleArray to) {
   double rate = 0;
   const int code = hg_memory_rate(of(device), bytes, &rate);
   env->SetDoubleArrayRegion(to, 0, 1, &rate);
   return code;
 }
 
-HG_JAVA(jint, kmeans)(JNIEnv* env, jclass, jlong device, jobject points, jlong n, jint dimensions, jobject centres,
-                      jint k, jobject out, jlongArray bad, jdoubleArray to) {
-  auto *p = address<float>(env, points), *c = address<float>(env, centres);
-  auto* o = address<double>(env, out);
-  if (!p || !c || !o) return no_buffer();
-  double ns[3] = {};
-  int64_t found = -1;
-  const int code = hg_kmeans(of(device), p, n, dimensions, c, k, o, &found, ns);
-  const jlong worst = found;
-  env->SetLongArrayRegion(bad, 0, 1, &worst);
-  return report(env, to, ns, code);
+jint upload(JNIEnv* env, jclass, jlong device, jobject block, jlong bytes, jdoubleArray to) {
+  auto* from = address<void>(env, block);
+  double ns = 0;
+  const int code = from ? hg_upload(of(device), from, bytes, &ns) : no_buffer();
+  return timed(env, to, code, ns);
 }
 
-HG_JAVA(jint, sbs)(JNIEnv* env, jclass, jlong device, jobject frames, jlong n, jint width, jint height, jint shifts,
-                   jint radius, jobject depth, jdoubleArray to) {
-  auto *f = address<uint8_t>(env, frames), *o = address<uint8_t>(env, depth);
-  if (!f || !o) return no_buffer();
-  double ns[3] = {};
-  return report(env, to, ns, hg_sbs(of(device), f, n, width, height, shifts, radius, o, ns));
+jint download(JNIEnv* env, jclass, jlong device, jobject results, jlong bytes, jdoubleArray to) {
+  auto* there = address<void>(env, results);
+  double ns = 0;
+  const int code = there ? hg_download(of(device), there, bytes, &ns) : no_buffer();
+  return timed(env, to, code, ns);
 }
 
-HG_JAVA(jint, matmul)(JNIEnv* env, jclass, jlong device, jobject pairs, jlong n, jint tile, jint repeats, jobject out,
-                      jdoubleArray to) {
-  auto *p = address<float>(env, pairs), *o = address<float>(env, out);
-  if (!p || !o) return no_buffer();
-  double ns[3] = {};
-  return report(env, to, ns, hg_matmul(of(device), p, n, tile, repeats, o, ns));
+jint kmeans(JNIEnv* env, jclass, jlong device, jlong n, jint dimensions, jobject centres, jint k, jdoubleArray to) {
+  auto* from = address<float>(env, centres);
+  double ns = 0;
+  const int code = from ? hg_kmeans(of(device), n, dimensions, from, k, &ns) : no_buffer();
+  return timed(env, to, code, ns);
+}
+
+jint sbs(JNIEnv* env, jclass, jlong device, jlong n, jint width, jint height, jint shifts, jint radius,
+         jdoubleArray to) {
+  double ns = 0;
+  const int code = hg_sbs(of(device), n, width, height, shifts, radius, &ns);
+  return timed(env, to, code, ns);
+}
+
+jint matmul(JNIEnv* env, jclass, jlong device, jlong n, jint tile, jint repeats, jdoubleArray to) {
+  double ns = 0;
+  const int code = hg_matmul(of(device), n, tile, repeats, &ns);
+  return timed(env, to, code, ns);
+}
+
+#define HG_BUFFER "Ljava/nio/ByteBuffer;"
+#define HG_METHOD(name, signature, function) \
+  { const_cast<char*>(name), const_cast<char*>(signature), reinterpret_cast<void*>(function) }
+
+const JNINativeMethod METHODS[] = {
+    HG_METHOD("text", "()Ljava/lang/String;", text),
+    HG_METHOD("isCuda", "()Z", is_cuda),
+    HG_METHOD("count", "([I)I", count),
+    HG_METHOD("open", "(IIJ[J[D)I", open),
+    HG_METHOD("close", "(J)V", close),
+    HG_METHOD("name", "(J)Ljava/lang/String;", name),
+    HG_METHOD("allocNs", "(J)D", alloc_ns),
+    HG_METHOD("allocate", "(JJZ)" HG_BUFFER, allocate),
+    HG_METHOD("release", "(" HG_BUFFER "Z)V", release),
+    HG_METHOD("memoryRate", "(JJ[D)I", memory_rate),
+    HG_METHOD("upload", "(J" HG_BUFFER "J[D)I", upload),
+    HG_METHOD("download", "(J" HG_BUFFER "J[D)I", download),
+    HG_METHOD("kmeans", "(JJI" HG_BUFFER "I[D)I", kmeans),
+    HG_METHOD("sbs", "(JJIIII[D)I", sbs),
+    HG_METHOD("matmul", "(JJII[D)I", matmul),
+};
+
+}  // namespace
+
+// The library that is loaded last serves: where CUDA's finds no device, the processor's takes its place.
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
+  JNIEnv* env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  jclass type = env->FindClass("mapreduce/harness/gpu/Native");
+  if (!type || env->RegisterNatives(type, METHODS, sizeof METHODS / sizeof METHODS[0]) != 0) return JNI_ERR;
+  return JNI_VERSION_1_8;
 }
 
 #endif

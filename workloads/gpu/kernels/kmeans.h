@@ -239,34 +239,26 @@ inline int km_run(Device& dev, int64_t n, const float* points, const float* prep
 
 #endif
 
-// n points of d floats; out: for each of k centres d sums and the number of its points.  *bad: first bad point, or -1.
-inline int kmeans(Device& dev, const float* points, int64_t n, int d, const float* centres, int k, double* out,
-                  int64_t* bad, double* ns) {
+// The uploaded n points of d floats.  Results: for each of k centres d sums and the number of its points, as doubles;
+// behind them, as a 64-bit number, the first bad point, or -1.
+inline int kmeans(Device& dev, int64_t n, int d, const float* centres, int k, double* ns) {
   if (n < 1 || d < 1 || k < 1) return fail(BAD_ARGUMENT, "%lld points, %d dimensions, %d centres", (long long)n, d, k);
-  const int64_t cells = int64_t(k) * (d + 1), in_bytes = n * d * 4, small = (cells + d) * 4, out_bytes = (cells + 1) * 8;
+  const int64_t cells = int64_t(k) * (d + 1), small = (cells + d) * 4;
   std::vector<float> prepared(size_t(cells) + d);
   prepare_centres(centres, k, d, prepared.data());
-  HG_TRY(reserve(dev, INPUT, in_bytes));
+  HG_TRY(expect(dev, n * d * 4));
   HG_TRY(reserve(dev, SMALL, small));
-  HG_TRY(reserve(dev, OUTPUT, out_bytes));
+  HG_TRY(reserve(dev, OUTPUT, (cells + 1) * 8));
   double* total = at<double>(dev, OUTPUT);
-  auto* worst = reinterpret_cast<unsigned long long*>(total + cells);
-  HG_TRY(to_device(dev, at<float>(dev, SMALL), prepared.data(), small));
-  HG_TRY(zero(dev, total, cells * 8));
+  auto* bad = reinterpret_cast<unsigned long long*>(total + cells);
   const unsigned long long none = ~0ull;
-  HG_TRY(to_device(dev, worst, &none, 8));
+  HG_TRY(to_device(dev, at<float>(dev, SMALL), prepared.data(), small));
+  HG_TRY(to_device(dev, bad, &none, 8));
   HG_TRY(mark(dev, 0));
-  HG_TRY(to_device(dev, at<float>(dev, INPUT), points, in_bytes));
+  HG_TRY(zero(dev, total, cells * 8));
+  HG_TRY(km_run(dev, n, at<float>(dev, INPUT), at<float>(dev, SMALL), k, d, total, bad));
   HG_TRY(mark(dev, 1));
-  HG_TRY(km_run(dev, n, at<float>(dev, INPUT), at<float>(dev, SMALL), k, d, total, worst));
-  HG_TRY(mark(dev, 2));
-  HG_TRY(to_host(dev, out, total, cells * 8));
-  unsigned long long found = none;
-  HG_TRY(to_host(dev, &found, worst, 8));
-  HG_TRY(mark(dev, 3));
-  HG_TRY(times(dev, ns));
-  *bad = found == none ? -1 : int64_t(found);
-  return 0;
+  return elapsed(dev, ns);
 }
 
 }  // namespace hg

@@ -54,14 +54,12 @@ inline int memory_rate(Device& d, int64_t bytes, double* rate) {
   HG_TRY(zero(d, at<char>(d, INPUT), bytes));
   *rate = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    double ns[3];
+    double ns = 0;
     HG_TRY(mark(d, 0));
-    HG_TRY(mark(d, 1));
     HG_TRY(mem_run(d, bytes));
-    HG_TRY(mark(d, 2));
-    HG_TRY(mark(d, 3));
-    HG_TRY(times(d, ns));
-    if (ns[1] > 0) *rate = std::max(*rate, double(bytes) / (ns[1] * 1e-9));
+    HG_TRY(mark(d, 1));
+    HG_TRY(elapsed(d, &ns));
+    if (ns > 0) *rate = std::max(*rate, double(bytes) / (ns * 1e-9));
   }
   return 0;
 }

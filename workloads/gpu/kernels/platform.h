@@ -25,9 +25,9 @@
 
 // Where the compiler can, an inner loop is built for AVX2 with FMA as well, and chosen when the library is loaded.
 #if !HG_CUDA && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define HG_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define HG_CLONES static __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
-#define HG_CLONES
+#define HG_CLONES static
 #endif
 
 namespace hg {

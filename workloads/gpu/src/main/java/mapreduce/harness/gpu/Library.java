@@ -1,0 +1,87 @@
+package mapreduce.harness.gpu;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+
+/** Which library this JVM uses, loaded once: CUDA's, or the processor's. */
+final class Library {
+  static final String CUDA = "libharness-gpu-cuda.so";
+  static final String CPU = "libharness-gpu-cpu.so";
+
+  private static String loaded = "";
+  private static int devices;
+
+  private Library() {}
+
+  /** Choose by {@code gpu.device}: gpu, cpu, or any; answers the number of devices. */
+  static synchronized int choose(String device) throws DeviceException {
+    switch (device) {
+      case "cpu":
+        return load(CPU);
+      case "gpu":
+        return cuda();
+      case "any":
+        return any();
+      default:
+        throw new DeviceException("gpu.device is '" + device + "': it is one of gpu, cpu, any");
+    }
+  }
+
+  private static int cuda() throws DeviceException {
+    load(CUDA);
+    if (devices == 0) {
+      throw new DeviceException("CUDA finds no device", "run with gpu.device=cpu, or on a node that has one");
+    }
+    return devices;
+  }
+
+  private static int any() throws DeviceException {
+    try {
+      return cuda();
+    } catch (DeviceException why) {
+      // No library, no driver or no device: 'any' asks for the processor then.
+      return load(CPU);
+    }
+  }
+
+  private static int load(String name) throws DeviceException {
+    if (!loaded.equals(name)) {
+      link(name);
+      loaded = name;
+    }
+    int[] found = new int[1];
+    int code = Native.count(found);
+    if (code != 0) {
+      String fix = code == 35 ? "install NVIDIA's driver 580 or newer, or run with gpu.device=cpu" : "";
+      throw new DeviceException(Native.text(), fix);
+    }
+    devices = found[0];
+    return devices;
+  }
+
+  private static void link(String name) throws DeviceException {
+    try (InputStream packed = Library.class.getResourceAsStream("/native/" + name)) {
+      if (packed == null) {
+        boolean cuda = name.equals(CUDA);
+        throw new DeviceException(
+            "harness-gpu.jar has no " + name,
+            cuda ? "build it with 'make cuda'" : "install g++ where the harness is set up, then 'make setup'");
+      }
+      Path here = Path.of("").toAbsolutePath();
+      Path file = Files.createTempFile(here, "native-", ".so");
+      Files.copy(packed, file, StandardCopyOption.REPLACE_EXISTING);
+      try {
+        System.load(file.toString());
+      } finally {
+        Files.delete(file); // what is loaded stays loaded
+      }
+    } catch (IOException | UnsatisfiedLinkError why) {
+      String lacking = String.valueOf(why.getMessage());
+      String fix = lacking.contains("libgomp") ? "install libgomp1 on this node" : "";
+      throw new DeviceException("the library " + name + " does not load: " + lacking, fix, why);
+    }
+  }
+}
