@@ -31,13 +31,13 @@ final class Native {
 
   static native int memoryRate(long device, long bytes, double[] rate);
 
-  static native int kmeans(
-      long device, ByteBuffer points, long n, int dimensions, ByteBuffer centres, int k, ByteBuffer out, long[] bad,
-      double[] ns);
+  static native int upload(long device, ByteBuffer block, long bytes, double[] ns);
 
-  static native int sbs(
-      long device, ByteBuffer frames, long n, int width, int height, int shifts, int radius, ByteBuffer depth,
-      double[] ns);
+  static native int download(long device, ByteBuffer results, long bytes, double[] ns);
 
-  static native int matmul(long device, ByteBuffer pairs, long n, int tile, int repeats, ByteBuffer out, double[] ns);
+  static native int kmeans(long device, long n, int dimensions, ByteBuffer centres, int k, double[] ns);
+
+  static native int sbs(long device, long n, int width, int height, int shifts, int radius, double[] ns);
+
+  static native int matmul(long device, long n, int tile, int repeats, double[] ns);
 }

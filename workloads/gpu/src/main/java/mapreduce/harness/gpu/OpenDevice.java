@@ -15,11 +15,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task's device: open from its first block to its last; counts what it does, and reports it as spans.
+ * A task's device: open from its first block to its last.
  *
- * <p>CUDA's events time the three steps of a block, which run without the host between them. A span of the host cannot
- * begin and end inside that call, so the steps' spans are reported one after the other behind it: each has the step's
- * amount of bytes, and {@link Device} has its time.
+ * <p>Each of the three steps of a block is a span of the task, by the host's clock, and adds its time by the device's
+ * clock to a counter of {@link Device}.
  */
 final class OpenDevice implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenDevice.class);
@@ -28,7 +27,7 @@ final class OpenDevice implements Closeable {
   private final TaskInputOutputContext<?, ?, ?, ?> context;
   private final boolean pinned;
   private final List<ByteBuffer> buffers = new ArrayList<>();
-  private final double[] ns = new double[3];
+  private final double[] ns = new double[1];
   private final long handle;
 
   private OpenDevice(TaskInputOutputContext<?, ?, ?, ?> context, long handle) {
@@ -88,38 +87,34 @@ final class OpenDevice implements Closeable {
     return made.order(ByteOrder.nativeOrder());
   }
 
-  /** Sums and counts for each centre; answers the number of the first point that cannot be compared, or -1. */
-  long kmeans(ByteBuffer points, long n, int dimensions, ByteBuffer centres, int k, ByteBuffer out) throws IOException {
-    long[] bad = new long[1];
-    check(Native.kmeans(handle, points, n, dimensions, centres, k, out, bad, ns));
-    worked(n * dimensions * Float.BYTES, (long) k * (dimensions + 1) * Double.BYTES);
-    return bad[0];
-  }
-
-  void sbs(ByteBuffer frames, long n, int width, int height, int shifts, int radius, ByteBuffer depth)
-      throws IOException {
-    check(Native.sbs(handle, frames, n, width, height, shifts, radius, depth, ns));
-    worked(n * width * height * 3, n * width * height / 2);
-  }
-
-  void matmul(ByteBuffer pairs, long n, int tile, int repeats, ByteBuffer out) throws IOException {
-    check(Native.matmul(handle, pairs, n, tile, repeats, out, ns));
-    worked(2 * n * tile * tile * Float.BYTES, n * tile * tile * Float.BYTES);
-  }
-
-  private void worked(long in, long out) {
+  /** Copies a block to the device, runs the kernel there, and copies the results back. */
+  void work(ByteBuffer block, long in, Kernel kernel, ByteBuffer results, long out) throws IOException {
+    step("gpu.h2d", Device.H2D_NS, in, () -> Native.upload(handle, block, in, ns));
+    step("gpu.kernel", Device.KERNEL_NS, in, () -> kernel.run(handle, ns));
+    step("gpu.d2h", Device.D2H_NS, out, () -> Native.download(handle, results, out, ns));
     count(Device.BLOCKS, 1);
     count(Device.BYTES_IN, in);
     count(Device.BYTES_OUT, out);
-    step("gpu.h2d", Device.H2D_NS, ns[0], in);
-    step("gpu.kernel", Device.KERNEL_NS, ns[1], in);
-    step("gpu.d2h", Device.D2H_NS, ns[2], out);
     context.progress();
   }
 
-  private void step(String name, Device counter, double took, long bytes) {
-    count(counter, took);
-    Trace.end(Trace.begin(name), bytes);
+  /** One of the kernels of {@link Native}, with its arguments. */
+  interface Kernel {
+    int run(long device, double[] ns);
+  }
+
+  private interface Step {
+    int run();
+  }
+
+  private void step(String name, Device counter, long bytes, Step step) throws IOException {
+    long span = Trace.begin(name);
+    try {
+      check(step.run());
+    } finally {
+      Trace.end(span, bytes);
+    }
+    count(counter, ns[0]);
   }
 
   private void count(Device counter, double value) {

@@ -1,0 +1,30 @@
+package mapreduce.harness.gpu;
+
+import java.io.IOException;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.io.NullWritable;
+import org.apache.hadoop.mapreduce.RecordWriter;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+
+/** The bytes of the values, one after the other, and nothing else. */
+public final class RawOutputFormat extends FileOutputFormat<NullWritable, BytesWritable> {
+  @Override
+  public RecordWriter<NullWritable, BytesWritable> getRecordWriter(TaskAttemptContext context) throws IOException {
+    Path file = getDefaultWorkFile(context, "");
+    FSDataOutputStream out = file.getFileSystem(context.getConfiguration()).create(file, false);
+    return new RecordWriter<>() {
+      @Override
+      public void write(NullWritable nothing, BytesWritable value) throws IOException {
+        out.write(value.getBytes(), 0, value.getLength());
+      }
+
+      @Override
+      public void close(TaskAttemptContext closing) throws IOException {
+        out.close();
+      }
+    };
+  }
+}
