@@ -1,10 +1,13 @@
 # Everything starts here.  `make setup PYTHON=/path/to/python3` chooses the interpreter.
 export PYTHON
 
-.PHONY: setup demo test test-long check bench clean
+.PHONY: setup cuda demo test test-long check bench clean
 
 setup:  ## .venv with the command .venv/bin/harness, Hadoop's jars and ours
 	@scripts/setup core
+
+cuda:  ## setup, and the GPU workloads' library for CUDA devices (105 MB of compiler; needs g++, no GPU)
+	@HARNESS_CUDA=1 scripts/setup core
 
 demo: setup  ## a real cluster, a small grid, predictions, scores, a report
 	.venv/bin/harness all experiments/demo.yaml

@@ -24,13 +24,14 @@ import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
 /**
- * Generate points|frames|pairs OUTPUT: {@code gpu.records} records in {@code mapreduce.job.maps} files.
+ * Generate points|frames|pairs OUTPUT: {@code gpu.records} records in {@code gpu.files} files.
  *
  * <p>A record is a function of {@code gpu.seed} and its number: all files together have the same bytes however many
  * they are. Their records differ by one at most, the larger ones first. {@link Scenes} says what records hold.
  */
 public final class Generate extends Configured implements Tool {
   static final String RECORDS = "gpu.records";
+  static final String FILES = "gpu.files";
   static final String KIND = "gpu.generate";
   private static final int PIECE = 1 << 18;
 
@@ -64,7 +65,7 @@ public final class Generate extends Configured implements Tool {
     @Override
     public List<InputSplit> getSplits(JobContext job) {
       long records = job.getConfiguration().getLong(RECORDS, 0);
-      int maps = job.getConfiguration().getInt("mapreduce.job.maps", 1);
+      int maps = job.getConfiguration().getInt(FILES, 1);
       List<InputSplit> splits = new ArrayList<>();
       long first = 0;
       for (int i = 0; i < maps; i++) {
