@@ -38,13 +38,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.profiling.dataflow import pooled
 from harness.profiling.observation import Observation
+from harness.records.device import CPU, CUDA, devices
 from harness.records.inside import MapInside, ReduceInside
 from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.trace import TaskAttempt
+from harness.records.trace import TaskAttempt, TaskKind
 from harness.stats.spread import standard_deviation
 
 _STEPS = ("H2D_NS", "KERNEL_NS", "D2H_NS")
-_KINDS = {"cuda": "DEVICE_CUDA", "cpu": "DEVICE_CPU"}
 
 
 def gpu_statistics(
@@ -56,18 +56,17 @@ def gpu_statistics(
     Seconds of the processor are at reference speed, a GPU's as it told them.  *warnings* says where
     devices of both kinds were used, which have no rate in common.
     """
-    used = [o for o in observations if any(_used(a) for a in o.trace.succeeded("map"))]
-    kinds = {kind for o in used for kind in _kinds(o.trace.succeeded("map"))}
+    used = [o for o in observations if _devices(o, "map")]
+    kinds = {kind for o in used for kind in _devices(o, "map")}
     if len(kinds) > 1:
         warnings.append("maps used GPUs and processors: profile with one kind of device")
     if len(kinds) != 1:
         return {}
     (kind,) = kinds
     device = _Device(kind, speed)
-    reduces = [a for o in used for a in o.trace.succeeded("reduce")]
-    on_device = float(any(map(_used, reduces)))
+    on_device = float(any(_devices(o, "reduce") for o in used))
     return {
-        "gpu_stand_in": _plain(float(kind == "cpu"), len(used), f"counters DEVICE_*; {device}"),
+        "gpu_stand_in": _plain(float(kind == CPU), len(used), f"counters DEVICE_*; {device}"),
         "reduce_uses_gpu": _plain(on_device, len(used), "counters of reduces"),
         **device.rates(used),
         **_test_job(used, device),
@@ -81,12 +80,12 @@ class _Device:
         self.kind, self.speed = kind, speed
 
     def __str__(self) -> str:
-        return "device=cuda" if self.kind == "cuda" else "device=cpu, in the place of a GPU"
+        return "device=cuda" if self.kind == CUDA else "device=cpu, in the place of a GPU"
 
     def seconds(self, observation: Observation, task: TaskAttempt, *names: str) -> float:
         """Seconds of the device in *task*, at reference speed where it is the processor."""
         measured = sum(_count(task, name) for name in names) / 1e9
-        return measured if self.kind == "cuda" else self.at_reference(observation, measured)
+        return measured if self.kind == CUDA else self.at_reference(observation, measured)
 
     def at_reference(self, observation: Observation, seconds: float) -> float:
         """Seconds of the processor at reference speed."""
@@ -266,9 +265,5 @@ def _count(attempt: TaskAttempt, name: str) -> float:
     return float(attempt.counters.get(f"Device.{name}", 0))
 
 
-def _used(attempt: TaskAttempt) -> bool:
-    return any(_count(attempt, counter) for counter in _KINDS.values())
-
-
-def _kinds(attempts: Iterable[TaskAttempt]) -> set[str]:
-    return {k for a in attempts for k, counter in _KINDS.items() if _count(a, counter)}
+def _devices(observation: Observation, kind: TaskKind) -> tuple[str, ...]:
+    return devices(a.counters for a in observation.trace.succeeded(kind))

@@ -140,7 +140,9 @@ class TrialRecord(Record):
 
     Times are seconds since the epoch on the machine that ran the harness.  *reason* says why a
     trial is not done.  *job_ids* are the Hadoop jobs of the trial, in order.  *disturbed* names
-    the rule that marked the trial, and is empty for an undisturbed one.
+    the rule that marked the trial, and is empty for an undisturbed one.  *device* is the kind on
+    which maps computed: ``cuda``, or ``cpu`` where the processor stood in for one, or both; it is
+    empty where they used none.
     """
 
     schema_version: Literal[1] = 1
@@ -151,6 +153,7 @@ class TrialRecord(Record):
     job_ids: tuple[str, ...] = ()
     reason: str = ""
     disturbed: str = ""
+    device: str = ""
     versions: Versions
     input_bytes: int | None = None
     num_splits: int | None = None

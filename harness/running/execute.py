@@ -28,6 +28,7 @@ from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop.site import block_bytes
 from harness.parsing.machine import read_machine
+from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
 from harness.running.inputs import Inputs
@@ -262,6 +263,7 @@ class Execution:
             job_ids=tuple(outcome.job_ids),
             reason=outcome.reason,
             disturbed=mark,
+            device=", ".join(devices(a.counters for t in outcome.traces for a in t.attempts)),
             versions=self.versions,
             input_bytes=outcome.input_bytes,
             num_splits=outcome.num_splits,

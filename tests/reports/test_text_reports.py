@@ -15,7 +15,7 @@ from harness.reports.data import in_order, insides
 from harness.reports.inside import bars
 from harness.reports.json_report import render_json
 from harness.reports.markdown import escape, render_markdown
-from harness.reports.method import flatten, manifest_table
+from harness.reports.method import flatten, manifest_table, trial_table
 from harness.reports.profile_tables import correction_text, scaled, statistics_table
 from harness.reports.tables import signed_tone, table
 from harness.reports.terminal import render_terminal
@@ -230,3 +230,17 @@ def test_every_report_is_described():
     What `harness list reports` shows is one line for each.
     """
     assert all(r.description and "\n" not in r.description for r in REPORTS.values())
+
+
+@pytest.mark.parametrize(("device", "told"), [("cpu", True), ("cuda", False), ("", False)])
+def test_a_processor_is_never_called_a_gpu(whole, device, told):
+    """
+    Trials in which it did the work of a device are told, above the tables and in each row.
+    """
+    trials = [r.model_copy(update={"device": device}) for r in whole.trials]
+    data = dataclasses.replace(whole, trials=trials)
+    words = "the processor did the work of a device (device=cpu)"
+    remarks = {row[-1].text for row in trial_table(data).rows}
+
+    assert (words in render_markdown(data)) == told
+    assert (f"device={device}" in remarks) == bool(device)
