@@ -134,7 +134,7 @@ class TestMeasure:
         s.plan()
 
         assert [
-            x for x in s.talk.lines if x.startswith("warning: an input of 5000 B tells nothing")
+            x for x in s.talk.lines if x.startswith("warning: an input of 4.88 KiB tells nothing")
         ]
 
     def test_runs_the_whole_plan(self, session):
