@@ -57,6 +57,9 @@ def command() -> None:
 @click.argument("trial", shell_complete=completion.trials)
 @click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest).")
 @click.option(
+    "--job", "number", type=click.IntRange(1), metavar="K", help="Of several jobs the K-th alone."
+)
+@click.option(
     "--chrome",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -65,24 +68,32 @@ def command() -> None:
 @results_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def show(
-    trial: str, task: str | None, chrome: Path | None, results_dir: Path, as_json: bool
+    trial: str,
+    task: str | None,
+    number: int | None,
+    chrome: Path | None,
+    results_dir: Path,
+    as_json: bool,
 ) -> None:
     """
     List the tasks of TRIAL, an id or its begin, and draw one as a waterfall.
 
-    The word "show" may be left out.
+    Of a trial with several jobs these are the tasks of all, unless --job names one.  The word
+    "show" may be left out.
 
     \b
     Example:
         harness trace show 3f0a
         harness trace show 3f0a --task r_000000
+        harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
     from harness.store import Store
 
     run, trial_id = Store(results_dir).find_trial(trial)
-    job = _job(run, trial_id)
-    recorded = list(run.read_recordings(trial_id))
+    job = _job(run, trial_id, number)
+    mine = {a.attempt_id for a in job.attempts}
+    recorded = [t for t in run.read_recordings(trial_id) if number is None or t.attempt_id in mine]
     if chrome is not None:
         _write_chrome(chrome, job, recorded)
         talk(f"wrote {chrome}: open it at https://ui.perfetto.dev")
@@ -163,7 +174,10 @@ def _show_checks(checks: Sequence[Check], effects: Sequence[Effect]) -> None:
         table(HEAD, rows(effects))
 
 
-def _job(run: Run, trial_id: str) -> JobTrace:
+def _job(run: Run, trial_id: str, number: int | None) -> JobTrace:
+    """Trace of the *number*-th job of a trial, from 1; without a number, of all its jobs."""
+    from harness.records.trace import joined
+
     traces = run.read_trace(trial_id)
     if not traces:
         raise DataError(
@@ -171,7 +185,17 @@ def _job(run: Run, trial_id: str) -> JobTrace:
             where=str(run.trial_dir(trial_id)),
             fix="read why it failed in its trial.json",
         )
-    return traces[0]
+    if number is None:
+        if len(traces) > 1:
+            talk(f"{len(traces)} jobs, one after the other; --job K shows one of them")
+        return joined(traces)
+    if number > len(traces):
+        raise DataError(
+            f"trial {trial_id} has no job {number}: its jobs are 1 to {len(traces)}",
+            where=str(run.trial_dir(trial_id)),
+            fix=f"write --job {len(traces)}, or leave it out for all",
+        )
+    return traces[number - 1]
 
 
 def _chosen(job: JobTrace, recorded: list[TaskSpans], task: str | None) -> list[TaskSpans]:

@@ -97,6 +97,7 @@ def joined(jobs: Sequence[JobTrace]) -> JobTrace:
     ended = next((j for j in jobs if j.state != "SUCCEEDED"), first)
     return replace(
         first,
+        job_id=f"{first.job_id} to {others[-1].job_id}",
         state=ended.state,
         diagnostics=ended.diagnostics,
         finish_s=others[-1].finish_s,

@@ -12,6 +12,7 @@ from harness.reports.answer import answer, ranking
 from harness.reports.data import ReportData, failed, insides, summary, workloads
 from harness.reports.decomposition import decomposition_table
 from harness.reports.inside.differences import differences_table
+from harness.reports.jobs import jobs_table
 from harness.reports.method import (
     disturbed_table,
     failed_table,
@@ -214,13 +215,14 @@ _CALIBRATION = (
 def _phases(data: ReportData) -> Section:
     tables = [phase_table(data, w) for w in workloads(data)]
     decompositions = [decomposition_table(data, w) for w in workloads(data)]
+    jobs = [jobs_table(data, w) for w in workloads(data)]
     return Section(
         id="phases",
         title="Tasks and phases",
         missing="No task or phase has been scored.",
         lead=("Where the error of a job comes from. Errors of phases can cancel in their sum.",),
         figures=[*phase_bars(data), *waterfalls(data)],
-        tables=_present([*tables, *decompositions, overhead_table(data)]),
+        tables=_present([*tables, *jobs, *decompositions, overhead_table(data)]),
     )
 
 
@@ -235,9 +237,9 @@ def _timeline(data: ReportData) -> Section:
 
 
 _TIMELINE = (
-    "One representative job of each workload, every attempt in the slot where it ran. Where the"
-    " inside of the tasks is known, the threads of a typical task and of the slowest one follow;"
-    " then the same tasks as the models' scheduler runs them."
+    "One representative job of each workload, or all jobs of such a trial, every attempt in the"
+    " slot where it ran. Where the inside of the tasks is known, the threads of a typical task and"
+    " of the slowest one follow; then the same tasks as the models' scheduler runs them."
 )
 
 
@@ -246,7 +248,7 @@ def _of_job(data: ReportData, place: int) -> Iterator[Figure]:
     yield timeline(data, place, record, job)
     if threads := task_tracks(place, job, *insides(data)[place]):
         yield threads
-    if planned := schedules(data, place, record, job):
+    if planned := schedules(data, place, record, data.jobs.get(record.trial.id, (job,))):
         yield planned
 
 

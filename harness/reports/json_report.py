@@ -99,6 +99,7 @@ def _trial(data: ReportData, order: int, r: Any) -> dict[str, Any]:
         "repetition": r.trial.repetition,
         "profiling": r.trial.profiling,
         "state": r.state,
+        "job_ids": list(r.job_ids),
         "started_s": r.started_s,
         "finished_s": r.finished_s,
         "disturbed": r.disturbed,

@@ -12,6 +12,7 @@ from harness.reports.decomposition import decomposition_table
 from harness.reports.inside import bars
 from harness.reports.inside.differences import differences_table
 from harness.reports.inside.tables import parts_table
+from harness.reports.jobs import jobs_table
 from harness.reports.method import (
     disturbed_table,
     failed_table,
@@ -71,7 +72,7 @@ def _cell_tables(data: ReportData) -> list[Table]:
 
 
 def _phase_tables(data: ReportData) -> Iterator[Table | None]:
-    for tables in (phase_table, decomposition_table):
+    for tables in (phase_table, jobs_table, decomposition_table):
         yield from (tables(data, w) for w in workloads(data))
     yield overhead_table(data)
 

@@ -16,6 +16,7 @@ from harness.reports.data import (
     summary,
     workloads,
 )
+from harness.reports.jobs import SUM_NOTE, several
 from harness.reports.tables import Table, Value, signed_tone, table
 from harness.reports.wording import (
     QUANTITIES,
@@ -50,7 +51,7 @@ def score_table(data: ReportData) -> Table | None:
         "llrrrrrrrrrr",
         rows,
         groups=(("", 3), ("Raw", 5), ("At reference speed", 3), ("", 1)),
-        note=_NOTE,
+        note=_NOTE + (SUM_NOTE if several(data) else ""),
     )
 
 

@@ -20,6 +20,7 @@ UNKNOWN = "\u2013"  # a dash
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 QUANTITIES = {
     "job_s": "job",
+    "each_job_s": "one job of several",
     "makespan_s": "makespan",
     "map_task_s": "map task",
     "map_main_s": "map: main",

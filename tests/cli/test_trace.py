@@ -3,6 +3,8 @@
 import gzip
 import json
 
+from dataclasses import replace
+
 import pytest
 
 from click.testing import CliRunner
@@ -46,7 +48,7 @@ def name_of(kind):
 def trial(tmp_path):
     """Stores a trial whose *kinds* of tasks were recorded; gives its id."""
 
-    def build(*kinds):
+    def build(*kinds, jobs=1):
         work = WorkloadAxes(name="wordcount", input_bytes=(2**20,))
         experiment = Experiment(name="small", question="q", workloads=(work,))
         run = Store(tmp_path).open_run(experiment, "text", new=True)
@@ -61,7 +63,8 @@ def trial(tmp_path):
             for k, kind, end in (("m", "map", 11.0), ("r", "reduce", 14.0))
         )
         job = JobTrace("job_1_0001", "n", "me", "SUCCEEDED", 8.0, 8.5, 15.0, 1, 1, attempts)
-        run.write_trace(planned.id, [job], Recorded(*kinds) if kinds else None)
+        empty = [replace(job, job_id=f"job_1_{n:04}", attempts=()) for n in range(2, jobs + 1)]
+        run.write_trace(planned.id, [job, *empty], Recorded(*kinds) if kinds else None)
         return planned.id
 
     return build
@@ -90,6 +93,19 @@ class TestShow:
         printed = run(tmp_path, trial("m", "r"), "--task", "m_000000")
 
         assert printed.splitlines()[0] == f"{name_of('m')}: map on w1, 2.0 s"
+
+    def test_of_several_jobs_shows_all_or_the_one_asked_for(self, tmp_path, trial):
+        """
+        All jobs without a word, and how to see one; the tasks of the first are none of the second.
+        """
+        known = trial("m", "r", jobs=3)
+
+        everything, first = run(tmp_path, known), run(tmp_path, known, "--job", "1")
+        assert "job_1_0001 to job_1_0003: 2 attempts, 2 recorded" in everything
+        assert "3 jobs, one after the other; --job K shows one of them" in everything
+        assert first.splitlines()[0] == "job_1_0001: 2 attempts, 2 recorded"
+        with pytest.raises(DataError, match="nothing was recorded in the tasks"):
+            run(tmp_path, known, "--job", "2")
 
     def test_gives_one_json_document(self, tmp_path, trial):
         """
@@ -126,6 +142,7 @@ class TestErrors:
             ([""], "begins several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
             (["{id}", "--chrome", "/nowhere/x.json"], "cannot be written"),
+            (["{id}", "--job", "2"], "has no job 2: its jobs are 1 to 1"),
         ],
     )
     def test_say_what_and_where(self, tmp_path, trial, arguments, what):

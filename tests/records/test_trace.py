@@ -42,6 +42,7 @@ class TestJoined:
         assert (whole.num_maps, whole.num_reduces) == (6, 3)
         assert [a.attempt_id for a in whole.attempts] == ["a0", "a1", "a2"]
         assert whole.counters == {"a": 3, "b": 3}
+        assert whole.job_id == "job_1_0 to job_1_2"
 
     def test_did_not_succeed_where_one_job_did_not(self):
         """

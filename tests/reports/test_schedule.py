@@ -35,7 +35,7 @@ def drawn(data):
     The figure of the first timeline.
     """
     with drawing():
-        return schedules(data, 0, *data.timelines[0])
+        return schedules(data, 0, data.timelines[0][0], [data.timelines[0][1]])
 
 
 class TestLanes:

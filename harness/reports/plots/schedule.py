@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData, label, models
+from harness.reports.jobs import typical_job
 from harness.reports.plots.canvas import INK, Canvas, Figure, grid, phase_bar, phase_legend
 from harness.reports.tables import table
 from harness.reports.wording import number, one_line, seconds
@@ -28,8 +29,16 @@ class Task(NamedTuple):
     end_s: float
 
 
-def schedules(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure | None:
-    """Draw the measured and the predicted tasks of one job; nothing where no model has them."""
+def schedules(
+    data: ReportData, place: int, record: TrialRecord, jobs: Sequence[JobTrace]
+) -> Figure | None:
+    """
+    Draw the measured and the predicted tasks of one job; nothing where no model has them.
+
+    Of several *jobs* it is the one that took the median time.
+    """
+    nth = typical_job(jobs)
+    job = jobs[nth]
     groups = [("measured", _from_first(_measured(job)))]
     asked = {p.model: p for p in data.predictions if p.cell == record.trial.cell.id}
     for model in models(data):
@@ -54,9 +63,10 @@ def schedules(data: ReportData, place: int, record: TrialRecord, job: JobTrace) 
     _frame(axes, ticks, at)
     phase_legend(canvas, {t.kind for _, tasks in groups for t in tasks})
     ends = [(name, number(max(t.end_s for t in tasks))) for name, tasks in groups]
+    which = f", job {nth + 1} of {len(jobs)}" if len(jobs) > 1 else ""
     caption = (
-        f"{label(data, record.trial.cell.id)}: every task from the start of the first one, a row"
-        " per slot in use; predicted ones with separate pools of slots."
+        f"{label(data, record.trial.cell.id)}{which}: every task from the start of the first one, a"
+        " row per slot in use; predicted ones with separate pools of slots."
     )
     rows_of_data = table(
         f"{title}: data of the figure", ("Source", "Last task ends, s"), "lr", ends

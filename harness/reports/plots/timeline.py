@@ -44,17 +44,20 @@ _MOST_LANES = 100
 _STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
 _LEAST_LOST = 80  # this part of the axis says at least that an attempt failed
 _RESOLUTION_S = 0.05
+_MOST_NUMBERS = 12  # of jobs above a timeline
 Lane = tuple[str, str, int]
 
 
 def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
-    """Swim lanes of one job, with its submission, its application master's start and its end."""
+    """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
     lanes = assign_lanes(job.attempts)
     names = _some_lanes(lanes)
     rows = {lane: row for row, lane in enumerate(names)}
     shown = [a for a in job.attempts if lanes[a.attempt_id] in rows]
     inside = _inside(data, record, job)
-    title = f"{job.name or job.job_id}: attempts of one job over time, by node and slot"
+    jobs = data.jobs.get(record.trial.id, (job,))
+    what = f"{len(jobs)} jobs" if len(jobs) > 1 else "one job"
+    title = f"{job.name or job.job_id}: attempts of {what} over time, by node and slot"
     pitch = (0.42 if inside else 0.27) if len(names) <= 24 else max(0.05, 6.5 / len(names))
     canvas = Canvas(f"timeline{place}", title, _WIDTH, 1.45 + pitch * max(1, len(names)))
     axes = canvas.figure.add_subplot()
@@ -67,13 +70,15 @@ def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -
             _pieces(canvas, axes, row, attempt, job, inside=inside)
         else:
             _bars(canvas, axes, row, attempt, job, tips=len(shown) <= _MOST_TIPS)
-    _frame(axes, names, job)
-    _events(axes, job)
+    _frame(axes, names, job, "first job" if len(jobs) > 1 else "job")
+    _events(axes, jobs)
     _legend(canvas, shown, inside)
     hidden = len(set(lanes.values())) - len(names)
     note = f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
     note += "" if few else " Neighbouring attempts share a bar where they are too short to be seen."
-    return Figure(canvas.svg(), _caption(data, record, job) + note + _said(inside), _data(job))
+    return Figure(
+        canvas.svg(), _caption(data, record, job, len(jobs)) + note + _said(inside), _data(job)
+    )
 
 
 Inside = Mapping[str, tuple[list[Piece], list[Piece]]]
@@ -214,7 +219,7 @@ def _bars(
             canvas.tip(bar, f"{a.attempt_id} on {a.host}: {PHASE_NAMES[name]} {length}")
 
 
-def _frame(axes: Axes, names: Sequence[Lane], job: JobTrace) -> None:
+def _frame(axes: Axes, names: Sequence[Lane], job: JobTrace, which: str) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     if len(names) <= 60:
@@ -229,14 +234,18 @@ def _frame(axes: Axes, names: Sequence[Lane], job: JobTrace) -> None:
     axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
     end = max([job.job_s, *(a.finish_s - job.submit_s for a in job.attempts)])
     axes.set_xlim(0, max(end, 0.001) * 1.01)
-    axes.set_xlabel("seconds since the job was submitted")
+    axes.set_xlabel(f"seconds since the {which} was submitted")
     axes.xaxis.set_major_locator(MaxNLocator(10))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.spines["left"].set_visible(False)
     grid(axes, "x")
 
 
-def _events(axes: Axes, job: JobTrace) -> None:
+def _events(axes: Axes, jobs: Sequence[JobTrace]) -> None:
+    if len(jobs) > 1:
+        _events_of_many(axes, jobs)
+        return
+    (job,) = jobs
     marks = [(0.0, "submitted", "left", 1.0)]
     launch = job.launch_s - job.submit_s
     if 0 < launch < job.job_s:
@@ -244,6 +253,22 @@ def _events(axes: Axes, job: JobTrace) -> None:
         late = launch > job.job_s / 2
         marks.append((launch, name, "right" if late else "left", 1.0 + 0.16 / _height(axes)))
     marks.append((job.job_s, f"finished, {job.job_s:.1f} s", "right", 1.0))
+    _mark(axes, marks)
+
+
+def _events_of_many(axes: Axes, jobs: Sequence[JobTrace]) -> None:
+    """Each job's submission with its number, as far as there is room, and the end of the last."""
+    begin, end = jobs[0].submit_s, jobs[-1].finish_s - jobs[0].submit_s
+    every = math.ceil(len(jobs) / _MOST_NUMBERS)
+    marks = [
+        (j.submit_s - begin, "" if n % every else f"job {n + 1}", "left", 1.0)
+        for n, j in enumerate(jobs)
+    ]
+    marks.append((end, f"finished, {end:.1f} s", "right", 1.0 + 0.16 / _height(axes)))
+    _mark(axes, marks)
+
+
+def _mark(axes: Axes, marks: Sequence[tuple[float, str, str, float]]) -> None:
     for at, name, side, height in marks:
         axes.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         axes.text(at, height, name, ha=side, va="bottom", fontsize=8.5,
@@ -254,7 +279,7 @@ def _height(axes: Axes) -> float:
     return float(axes.figure.get_figheight()) - 1.3  # type: ignore[union-attr]
 
 
-def _caption(data: ReportData, record: TrialRecord, job: JobTrace) -> str:
+def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: int) -> str:
     cell = record.trial.cell.id
     answers = [
         f"{p.model} {seconds(p.job_s, 0.3)}"
@@ -264,8 +289,9 @@ def _caption(data: ReportData, record: TrialRecord, job: JobTrace) -> str:
     predicted = f" Predicted: {', '.join(answers)}." if answers else ""
     lost = sum(a.state != "succeeded" for a in job.attempts)
     failures = f" {count(lost, 'attempt')} failed or was killed." if lost else ""
+    several = f"{jobs} jobs, one after the other, " if jobs > 1 else ""
     return (
-        f"{label(data, cell)}, trial {record.trial.id}: {count(job.num_maps, 'map')},"
+        f"{label(data, cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
         f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end."
         f"{predicted}{failures}"
     )
@@ -277,7 +303,7 @@ def _data(job: JobTrace) -> Table:
     columns = ("Attempt", "Kind", "Host", "State", "Start, s", "End, s", "Phases, s", "Error")
     hidden = len(ordered) - len(rows)
     note = f"{count(hidden, 'later attempt')} not shown." if hidden else ""
-    return table("Attempts of this job; times from its submission", columns, "clllrrll", rows,
+    return table("Attempts; times from the submission", columns, "clllrrll", rows,
                  note=note)  # fmt: skip
 
 

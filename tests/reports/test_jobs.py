@@ -1,0 +1,148 @@
+"""
+Tests for `harness.reports.jobs`, and for trials of several jobs in all reports.
+"""
+
+import dataclasses
+import json
+
+import pytest
+
+from harness.records.trace import joined
+from harness.reports.html import render_html
+from harness.reports.jobs import jobs_table, several, typical_job
+from harness.reports.json_report import render_json
+from harness.reports.markdown import render_markdown
+from harness.reports.plots.canvas import drawing
+from harness.reports.plots.schedule import schedules
+from harness.reports.plots.timeline import timeline
+from tests.reports.conftest import job_trace
+
+
+def after(job, number, seconds):
+    """
+    The same job under another number, so many seconds later.
+    """
+    times = ("start_s", "finish_s", "map_finish_s", "shuffle_finish_s", "sort_finish_s")
+
+    def moved(record, names):
+        known = {n: getattr(record, n) for n in names}
+        return {n: None if at is None else at + seconds for n, at in known.items()}
+
+    attempts = tuple(
+        dataclasses.replace(
+            a, attempt_id=a.attempt_id.replace("_0007_", f"_{number:04}_"), **moved(a, times)
+        )
+        for a in job.attempts
+    )
+    return dataclasses.replace(
+        job, job_id=f"job_1767225600000_{number:04}", attempts=attempts,
+        **moved(job, ("submit_s", "launch_s", "finish_s")),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def iterative(whole):
+    """
+    The run, as if the trials of its first workload had had three jobs.
+    """
+    first = whole.timelines[0]
+    name = first[0].trial.cell.workload.name
+    jobs = [after(job_trace(maps=3, reduces=1), 7 + n, 40.0 * n) for n in range(3)]
+    measurements = [
+        m.model_copy(update={"jobs_s": (20.0, 10.0, 12.0 + m.raw_s["job_s"] / 100)})
+        if m.workload == name
+        else m
+        for m in whole.measurements
+    ]
+    asked = {"jobs": 3.0, "each_job_s": 11.0}
+    return dataclasses.replace(
+        whole,
+        timelines=[(first[0], joined(jobs)), *whole.timelines[1:]],
+        jobs={first[0].trial.id: jobs},
+        measurements=measurements,
+        predictions=[p.model_copy(update=asked) for p in whole.predictions],
+    )
+
+
+class TestTable:
+    def test_has_a_row_for_each_job_of_a_cell(self, iterative):
+        """
+        Measured mean, its noise, and what each model says of one job.
+        """
+        name = iterative.timelines[0][0].trial.cell.workload.name
+        cells = {m.cell for m in iterative.measurements if m.workload == name}
+        shown = jobs_table(iterative, name)
+
+        rows = [[v.text for v in row] for row in shown.rows]
+        assert len(rows) == 3 * len(cells)
+        assert [row[1] for row in rows[:3]] == ["1", "2", "3"]
+        assert (float(rows[0][3]), rows[0][4]) == (20.0, "0.0 %")
+        assert float(rows[0][5]) == 11.0
+
+    def test_is_absent_where_trials_are_single_jobs(self, whole, iterative):
+        """
+        Nothing is said of jobs where the trial is the job.
+        """
+        other = iterative.timelines[1][0].trial.cell.workload.name
+
+        assert jobs_table(iterative, other) is None
+        assert (several(whole), several(iterative)) == (False, True)
+
+    def test_counts_the_trials_that_had_so_many(self, iterative):
+        """
+        A trial that ended earlier has no part in the later jobs.
+        """
+        name = iterative.timelines[0][0].trial.cell.workload.name
+        first = next(m for m in iterative.measurements if m.workload == name)
+        mine = [m for m in iterative.measurements if m.cell == first.cell]
+        mine[0] = first.model_copy(update={"jobs_s": first.jobs_s[:1]})
+        shown = jobs_table(dataclasses.replace(iterative, measurements=mine), name)
+
+        trials = [int(row[2].text) for row in shown.rows]
+        assert trials == [len(mine), len(mine) - 1, len(mine) - 1]
+
+
+class TestFigures:
+    def test_a_timeline_has_all_jobs(self, iterative):
+        """
+        One after the other, each with its number; the end is that of the last.
+        """
+        with drawing():
+            figure = timeline(iterative, 0, *iterative.timelines[0])
+
+        assert [f"job {n}" in figure.svg for n in (1, 2, 3, 4)] == [True, True, True, False]
+        assert "3 jobs, one after the other, 9 maps, 3 reduces" in figure.caption
+        assert "seconds since the first job was submitted" in figure.svg
+
+    def test_schedules_compare_the_typical_job(self, iterative):
+        """
+        A model's tasks are those of one job: the measured ones are, too.
+        """
+        record, _ = iterative.timelines[0]
+        with drawing():
+            figure = schedules(iterative, 0, record, iterative.jobs[record.trial.id])
+
+        assert " of 3: every task" in figure.caption
+
+
+@pytest.mark.parametrize(("seconds", "place"), [([5, 1, 3], 2), ([5, 1, 3, 4], 2), ([7], 0)])
+def test_typical_job(seconds, place):
+    """
+    The median time, the lower of two.
+    """
+    jobs = [dataclasses.replace(job_trace(), submit_s=0.0, finish_s=float(s)) for s in seconds]
+
+    assert typical_job(jobs) == place
+
+
+def test_every_report_tells_of_the_jobs(iterative):
+    """
+    The table is in the pages for people, the numbers in the document for scripts.
+    """
+    html, markdown = render_html(iterative), render_markdown(iterative)
+    document = json.loads(render_json(iterative))
+
+    assert all("each job of a trial" in text for text in (html, markdown))
+    assert all("takes the sum of their times" in text for text in (html, markdown))
+    assert any(len(m["jobs_s"]) == 3 for m in document["measurements"])
+    assert {p["jobs"] for p in document["predictions"]} == {3.0}
