@@ -16,6 +16,7 @@ import pytest
 
 from harness.clusters import home as homes
 from harness.clusters import local, namespace, state
+from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
 from harness.clusters.local import LocalCluster
@@ -133,6 +134,16 @@ class TestLife:
         assert not nothing.is_up()
         with pytest.raises(ClusterError, match="'nothing' is not up"):
             nothing.client("Main", [], log=tmp_path / "log")
+
+    @pytest.mark.parametrize(("devices", "workers", "each"), [(5, 2, 2), (1, 3, 0), (0, 1, 0)])
+    def test_workers_share_the_devices_of_the_machine(self, monkeypatch, devices, workers, each):
+        """
+        Evenly, rounded down: no device is counted twice.
+        """
+        found = Devices(("H100",) * devices, "/lib/libcuda.so.1")
+        monkeypatch.setattr(local, "find_devices", lambda run: found)
+
+        assert LocalCluster.gpus_per_node(workers) == each
 
     def test_a_name_is_taken_once(self, cluster):
         """

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, MachineError, SpecError
 from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
+from harness.running import known
 from harness.running import session as module
 from harness.running.execute import cluster_name
 from harness.running.session import Session, check_readable, make_trace
@@ -253,6 +255,36 @@ def content(folder):
     """
     files = (p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
     return {str(p): p.read_bytes() for p in files}
+
+
+class TestGpus:
+    @pytest.mark.parametrize(
+        ("written", "per_node", "origin"),
+        [("auto", [2], "found on the nodes"), ("[0, 3]", [0, 3], "declared, not detected")],
+    )
+    def test_manifest_tells_where_their_number_is_from(
+        self, session, monkeypatch, written, per_node, origin
+    ):
+        """
+        Beside it what the machine really has.
+        """
+        found = Devices(("H100",) * 4, "/lib/libcuda.so.1")
+        provider = SimpleNamespace(gpus_per_node=lambda workers: 4 // workers)
+        monkeypatch.setattr(known, "PROVIDERS", {"local": provider})
+        monkeypatch.setattr(module, "find_devices", lambda run: found)
+        run, _ = session(overrides=(f"cluster.node.gpus={written}", "repeat=1")).measure()
+
+        assert run.manifest()["gpus"] == {
+            "per_node": per_node,
+            "origin": origin,
+            "machine": {"devices": ["H100"] * 4, "driver": "/lib/libcuda.so.1"},
+        }
+
+    def test_manifest_without_any(self, measured):
+        """
+        Nothing is looked for, and nothing said.
+        """
+        assert "gpus" not in measured[1].manifest()
 
 
 class TestPlan:
