@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.reports.data import ReportData
+from harness.reports.hibench import render_hibench
 from harness.reports.html import render_html
 from harness.reports.json_report import render_json
 from harness.reports.markdown import render_markdown
@@ -25,6 +26,7 @@ class Report:
 
 
 REPORTS = {
+    "hibench": Report(render_hibench, "HiBench's lines, a trial each, for scripts that read those"),
     "html": Report(render_html, "one file with figures: offline, both themes, prints well"),
     "json": Report(render_json, "everything that was computed, for scripts"),
     "markdown": Report(render_markdown, "the tables, for a code review or an issue"),

@@ -41,7 +41,12 @@ from harness.scoring import score
 from harness.scoring.measured import measured
 from harness.store import Run
 
-REPORT_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
+REPORT_FILES = {
+    "html": "report.html",
+    "markdown": "report.md",
+    "json": "report.json",
+    "hibench": "hibench.report",
+}
 
 
 @dataclass

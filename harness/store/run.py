@@ -47,7 +47,7 @@ MANIFEST, EXPERIMENT, PLAN, FINISHED = "manifest.json", "experiment.yaml", "plan
 # A trial begins, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
 
-_REPORT = re.compile(r"report\.[a-z]{1,8}")
+_REPORT = re.compile(r"report\.[a-z]{1,8}|hibench\.report")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 
 
@@ -249,7 +249,7 @@ class Run:
         return tables.read_scores(self.path / "scores")
 
     def write_report(self, name: str, text: str) -> Path:
-        """Write the report called *name* (`report.html`, `report.json`, ...); return its path."""
+        """Write the report called *name* (`report.html`, `hibench.report`, ...); return its path."""
         if _REPORT.fullmatch(name) is None:
             raise ValueError(f"{name!r} is not the name of a report")
         path = self.path / name

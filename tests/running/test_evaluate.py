@@ -312,12 +312,13 @@ class TestScore:
 class TestReport:
     def test_is_written_in_every_format(self, copy):
         """
-        The first is the one to open; each holds the question and shows the failed trials.
+        The first is the one to open; each holds the question and shows the failed trials, but
+        HiBench's lines, which know neither.
         """
         paths = evaluation(copy).report()
 
         assert [p.name for p in paths] == list(REPORT_FILES.values())
-        for path in paths:
+        for path in paths[:-1]:
             text = path.read_text()
             assert "Does the model know the recorded jobs?" in text
             assert "the client ended with status 1" in text

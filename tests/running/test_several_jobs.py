@@ -119,7 +119,7 @@ def test_the_report_shows_them(evaluation):
     """
     A row for each job, the timeline of all, and the document for scripts.
     """
-    html, markdown, document = (path.read_text() for path in evaluation.report())
+    html, markdown, document, _ = (path.read_text() for path in evaluation.report())
 
     assert "each job of a trial" in markdown
     assert f"{JOBS} jobs, one after the other" in html

@@ -1,0 +1,118 @@
+"""
+Tests for `harness.reports.hibench`.
+"""
+
+import pytest
+
+from harness.records.experiment import Experiment, WorkloadAxes
+from harness.records.trial import (
+    Cell,
+    ClusterSpec,
+    Trial,
+    TrialRecord,
+    Versions,
+    WorkloadSpec,
+)
+from harness.reports.data import ReportData
+from harness.reports.hibench import hibench_name, render_hibench
+
+EXPERIMENT = Experiment(
+    name="e", question="q", workloads=(WorkloadAxes(name="wordcount", input_bytes=(1,)),)
+)
+# Printed by HiBench's own shell functions (printf and bc) for a job of 21.227 s on 3 nodes.
+PRINTED = (
+    "Type         Date       Time     Input_data_size      Duration(s)          "
+    "Throughput(bytes/s)  Throughput/node     \n"
+    "HadoopWordcount 2020-11-02 22:30:27 35154                21.227               "
+    "1656                 552                 \n"
+)
+ENDED = 1604356227.9
+
+
+def record(name="wordcount", *, client_s=21.2279, size=35_154, ended=ENDED, **rest):
+    """
+    A done trial on three workers.
+    """
+    spec = WorkloadSpec(name=name, input_bytes=40_000, parameters=rest.pop("parameters", {}))
+    cell = Cell(cluster=ClusterSpec(workers=3), workload=spec)
+    values = {
+        "state": "done",
+        "started_s": ended - 30,
+        "finished_s": ended,
+        "versions": Versions(hadoop="3", java="17"),
+        "input_bytes": size,
+        "harness_s": {"client_s": client_s} if client_s is not None else {},
+    }
+    return TrialRecord(trial=Trial(id=f"t{ended}", cell=cell, repetition=0), **(values | rest))
+
+
+def lines(*records):
+    """
+    Fields of the lines below the header.
+    """
+    text = render_hibench(ReportData(EXPERIMENT, trials=records))
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+def test_is_what_hibench_prints():
+    """
+    To the byte: widths, cut decimals, rates as whole numbers.
+    """
+    assert render_hibench(ReportData(EXPERIMENT, trials=[record()])) == PRINTED
+
+
+def test_only_what_was_done_has_a_line():
+    """
+    Neither failures nor trials whose client was not timed; the order is that of their ends.
+    """
+    found = lines(
+        record(ended=ENDED + 60),
+        record(state="failed", reason="r"),
+        record(),
+        record(client_s=None),
+    )
+
+    assert [fields[2] for fields in found] == ["22:30:27", "22:31:27"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "expected", "size"),
+    [
+        ("terasort", {}, "HadoopTerasort", "35154"),
+        ("pagerank", {}, "HadoopPagerank", "35154"),
+        ("sleep", {}, "HadoopSleep", "0"),
+        ("dfsio", {"mode": "read"}, "HadoopDfsioe-read", "40000"),
+        ("dfsio", {}, "HadoopDfsioe-write", "40000"),
+        ("gpu-sbs", {}, "HadoopGpuSbs", "35154"),
+    ],
+)
+def test_names_and_sizes(name, parameters, expected, size):
+    """
+    HiBench's names; a sleeping job has no input, a test of HDFS what it moves.
+    """
+    ((kind, _, _, told, *_),) = lines(record(name, parameters=parameters))
+
+    assert (kind, told) == (expected, size)
+    assert kind == hibench_name(record(name, parameters=parameters).trial.cell.workload)
+
+
+@pytest.mark.parametrize(
+    ("client_s", "expected"),
+    [(0.5, [".500", "70308"]), (0.0, ["0", "0"]), (2.0, ["2.000", "17577"])],
+)
+def test_short_times(client_s, expected):
+    """
+    No 0 before the point, as bc writes it; no time is no rate.
+    """
+    ((*_, seconds, rate, _),) = lines(record(client_s=client_s))
+
+    assert [seconds, rate] == expected
+
+
+def test_an_input_of_unknown_size_is_what_was_asked():
+    """
+    An older trial did not note it.
+    """
+    ((_, _, _, size, *_),) = lines(record(size=None))
+
+    assert size == "40000"
