@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.workloads.base import Workload
+from harness.workloads.pagerank import PageRank
 from harness.workloads.terasort import TeraSort
 from harness.workloads.wordcount import WordCount
 
-WORKLOADS: dict[str, Workload] = {w.name: w for w in (WordCount(), TeraSort())}
+WORKLOADS: dict[str, Workload] = {w.name: w for w in (WordCount(), TeraSort(), PageRank())}
