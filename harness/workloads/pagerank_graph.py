@@ -78,17 +78,17 @@ def graph_size(seed: int, size: int, block: int, files: int) -> GraphSize:
     Return the graph that comes nearest to *size* bytes from below, in *files* of a *block* at most.
 
     Pages are spread evenly over files, whose bytes then differ a little.  Where one would be larger
-    than a block, the graph is made smaller by up to 0.5 %, and then there is one file more.
+    than a block, the graph is made smaller by up to 0.5 %, or else there are more files.
     """
-    asked = size
     while True:
-        made = _of(seed, asked, files)
-        largest = max(made.files, default=0)
+        made = _of(seed, size, files)
+        largest = max(made.files)
         if largest <= block:
             return made
-        asked = min(asked - 1, asked * block // largest)
-        if asked < size - size // 200:
-            asked, files = size, files + 1
+        smaller = _of(seed, size * block // largest - line_bytes(MOST), files)
+        if max(smaller.files) <= block and sum(smaller.files) >= size - size // 200:
+            return smaller
+        files = max(files + 1, files * largest // block)
 
 
 def _of(seed: int, size: int, files: int) -> GraphSize:

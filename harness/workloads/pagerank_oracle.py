@@ -48,7 +48,9 @@ class Graph:
         """64 bits of all pages and their links, in whatever order the lines are."""
         ends = np.cumsum(self.degrees)
         place = np.arange(len(self.links)) - np.repeat(ends - self.degrees, self.degrees)
-        mixed = _mixed(self.links.astype(np.uint64) * np.uint64(2**31) + place.astype(np.uint64))
+        # One more, or the link to page 0 in the first place would add nothing.
+        links = self.links.astype(np.uint64) * np.uint64(2**31) + np.uint64(1)
+        mixed = _mixed(links + place.astype(np.uint64))
         sums = np.concatenate(([np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)))
         own = sums[ends] - sums[ends - self.degrees]
         lines = _mixed(own + _mixed(self.pages.astype(np.uint64)))

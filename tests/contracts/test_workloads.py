@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
+from tests.graphs import graph, graph_file, read_links, slow_ranks
 
 BLOCK = 64 * 1024
 SIZE = 150_000
@@ -41,8 +42,16 @@ def _key(row):
     return row[:10]
 
 
+def ranked(files):
+    """
+    A graph with its ranks, by loops over pages and links.
+    """
+    links = read_links(b"".join(files))
+    return graph_file(links, slow_ranks(links))
+
+
 # A right output of each workload, computed without its code.
-SOLUTIONS = {"wordcount": counted, "terasort": ordered}
+SOLUTIONS = {"wordcount": counted, "terasort": ordered, "pagerank": ranked}
 
 
 def spec_of(name, seed=1, size=SIZE):
@@ -71,6 +80,8 @@ def content(name, seed=1):
     """
     The input's files, as large as planned.
     """
+    if name == "pagerank":  # its links lead from file to file
+        return {"part-m-00000": graph_file(graph(seed))}
     workload, spec, rng = WORKLOADS[name], spec_of(name, seed), np.random.default_rng(seed)
     made = INPUTS.get(name, np.random.Generator.bytes)
     return {f.name: made(rng, f.bytes) for f in workload.plan_input(spec, BLOCK).files}

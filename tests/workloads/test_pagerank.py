@@ -1,0 +1,326 @@
+"""
+Tests for `harness.workloads.pagerank`, what it knows of its graphs, and its oracle.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import JobError, SpecError
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads import pagerank_graph as law
+from harness.workloads.pagerank_oracle import power_iteration, read_graph
+from tests.graphs import graph, graph_file, line, read_links, slow_ranks
+
+MIB = 2**20
+workload = WORKLOADS["pagerank"]
+graphs = st.integers(1, 12).flatmap(
+    lambda pages: st.lists(
+        st.lists(st.integers(0, pages - 1), max_size=5), min_size=pages, max_size=pages
+    )
+)
+
+
+def spec(size=10_000_000, seed=1, **parameters):
+    """
+    A PageRank of *size* bytes.
+    """
+    return WorkloadSpec(name="pagerank", input_bytes=size, seed=seed, parameters=parameters)
+
+
+def named(*files, chunk=64_000):
+    """
+    Files with names, in chunks that cut lines.
+    """
+    for number, data in enumerate(files):
+        yield f"part-{number}", [data[i : i + chunk] for i in range(0, len(data), chunk)]
+
+
+def judged(links, *outputs, **parameters):
+    """
+    What is said of output files for a graph with these links.
+    """
+    asked = spec(**parameters)
+    return workload.verdict(asked, named(*outputs), workload.sample(asked, named(graph_file(links))))
+
+
+class TestGraphSize:
+    """Pages, links and bytes, known beforehand."""
+
+    @settings(max_examples=50)
+    @given(st.integers(0, 2**63), st.integers(0, 3000))
+    def test_bytes_are_those_of_all_lines(self, seed, pages):
+        """
+        The obvious sum, page by page.
+        """
+        degrees = [law.cycle(seed, page // law.CYCLE)[page % law.CYCLE] for page in range(pages)]
+
+        assert law.bytes_before(seed, pages) == sum(map(law.line_bytes, degrees))
+
+    @given(st.integers(0, 2**63), st.integers(0, 10**6))
+    def test_a_cycle_has_each_quantile_once(self, seed, number):
+        """
+        In whatever order the seed brings them.
+        """
+        assert sorted(law.cycle(seed, number)) == sorted(law.quantiles())
+
+    @pytest.mark.parametrize("links", [0, 1, 2, 500])
+    def test_line_is_as_long_as_it_is_written(self, links):
+        """
+        The generator's form has one length for each number of links.
+        """
+        assert law.line_bytes(links) == len(line(7, [8] * links))
+
+    @settings(max_examples=50)
+    @given(st.integers(0, 100), st.integers(20_000, 10**9), st.integers(MIB, 2**28))
+    def test_comes_near_in_few_files(self, seed, size, block):
+        """
+        At most 0.5 % and a line's end below the size asked, and rarely more files than blocks.
+        """
+        files = -(-size // block)
+        made = law.graph_size(seed, size, block, files)
+
+        assert -(size // 200) - 45 <= sum(made.files) - size <= 0
+        assert files <= len(made.files) <= files + 1 + files // 20
+        assert max(made.files) <= block
+
+    def test_degrees_fit_the_law(self):
+        """
+        Out-degrees of pages with links are bounded Pareto: no quantile is off by more than one link
+        or half a step of a cycle.
+        """
+        degrees = np.array([d for d in law.quantiles() if d])
+        share = (np.arange(len(degrees)) + 0.5) / len(degrees)
+        due = 1 / (1 / law.LEAST - share * (1 / law.LEAST - 1 / law.MOST))
+
+        assert np.all((due - 1 < degrees) & (degrees <= due))
+
+
+class TestPlanInput:
+    """Files of the plan."""
+
+    @pytest.mark.parametrize("scale", workload.scales)
+    def test_scales_have_hibench_pages(self, scale):
+        """
+        HiBench's numbers of pages, to one in a thousand or a page.
+        """
+        due = {
+            "tiny": 50, "small": 5000, "large": 500_000,
+            "huge": 5_000_000, "gigantic": 50_000_000, "bigdata": 30_000_000,
+        }  # fmt: skip
+        job = workload.generate(spec(workload.scales[scale]), 2**28, "/in")
+
+        assert int(job.properties["graph.pages"]) == pytest.approx(due[scale], rel=0.006, abs=25)
+
+    def test_parameters_are_part_of_the_key(self):
+        """
+        What is kept of an input are ranks, which depend on them.
+        """
+        asked = [spec(), spec(iterations=4), spec(damping=0.5), spec(skew=3), spec(seed=2)]
+
+        assert len({workload.plan_input(each, MIB).key for each in asked}) == len(asked)
+
+    @pytest.mark.parametrize(
+        ("asked", "block", "complaint"),
+        [
+            (spec(20), MIB, "20 bytes is too far from whole lines"),
+            (spec(), 8000, "a block of 8000 bytes is too small"),
+            (spec(10**13), 2**30, "has more than 2147483646 pages"),
+            (spec(iterations=0), MIB, "iterations of pagerank is '0'"),
+        ],
+    )
+    def test_refuses_what_it_cannot_make(self, asked, block, complaint):
+        """
+        Sizes, blocks and parameters that no graph has.
+        """
+        with pytest.raises(SpecError, match=complaint):
+            workload.plan_input(asked, block)
+
+
+def test_generator_is_told_the_graph():
+    """
+    Pages, the links of the last one and the skew; as many files as the plan has.
+    """
+    asked = spec(1_000_000, seed=5, skew=3)
+    job = workload.generate(asked, 2**18, "/in")
+
+    assert job.argv({}) == (
+        "-Dgraph.pages=2239", "-Dgraph.last=244", "-Dgraph.skew=3",
+        "mapreduce.harness.jobs.pagerank.Graph", "2239", "4", "5", "/in",
+    )  # fmt: skip
+
+
+def test_one_client_runs_all_iterations():
+    """
+    The verdict reads the last one.
+    """
+    asked = spec(iterations=5)
+    (job,) = workload.submit(asked, "in", "out")
+
+    assert job.argv({}) == ("-Dpagerank.iterations=5", "-Dpagerank.damping=0.85", "in", "out")
+    assert (workload.jobs(asked), workload.outputs(asked, "out")) == (5, "out/iteration-5")
+
+
+class TestOracle:
+    """SciPy's power iteration."""
+
+    @given(graphs, st.integers(1, 6), st.floats(0, 1))
+    def test_is_the_slow_way(self, links, iterations, damping):
+        """
+        Loops over pages and links give the same ranks, whose mean is 1.
+        """
+        read = read_graph(named(graph_file(links)))
+        ranks = power_iteration(read, iterations, damping)
+
+        np.testing.assert_allclose(ranks, slow_ranks(links, iterations, damping), rtol=1e-12)
+        assert ranks.mean() == pytest.approx(1)
+
+    @given(graphs, st.randoms(use_true_random=False), st.integers(1, 100))
+    def test_reads_any_order_files_and_chunks(self, links, random, chunk):
+        """
+        The checksum and the ranks are those of the graph, not of its files.
+        """
+        lines = graph_file(links).splitlines(keepends=True)
+        random.shuffle(lines)
+        half = len(lines) // 2
+        mixed = read_graph(named(b"".join(lines[:half]), b"".join(lines[half:]), chunk=chunk))
+        plain = read_graph(named(graph_file(links)))
+
+        assert (mixed.checksum(), mixed.bytes) == (plain.checksum(), plain.bytes)
+        np.testing.assert_allclose(power_iteration(mixed, 2, 0.85), power_iteration(plain, 2, 0.85))
+
+    def test_checksum_sees_every_link(self):
+        """
+        Links that change, change their places or their pages make another graph.
+        """
+        changed = [
+            [[1, 2], [0], []], [[2, 1], [0], []], [[1, 0], [2], []], [[1], [2, 0], []],
+            [[1, 2], [], [0]], [[1, 2, 0], [], []], [[], [1, 2], [0]],
+        ]  # fmt: skip
+        sums = {read_graph(named(graph_file(links))).checksum() for links in changed}
+
+        assert len(sums) == len(changed)
+
+    @pytest.mark.parametrize(
+        ("spoil", "line_number"),
+        [
+            (lambda s: s.replace(b"0000000002\t0", b"000000002\t0"), 3),
+            (lambda s: s.replace(b"0000000002\t0", b"000000000x\t0"), 3),
+            (lambda s: s.replace(b"0000000002\t0", b"0000000002 0"), 3),
+            (lambda s: s.replace(b"1.0000000000\t", b"1,0000000000\t", 1), 1),
+            (lambda s: s.replace(b"1.0000000000\t", b"1.00000-0000\t", 1), 1),
+            (lambda s: s.replace(b" ", b"\t", 1), 1),
+            (lambda s: s + b"\n", 5),
+            (lambda s: s.replace(b"0000000003 ", b"9999999999 "), 1),
+        ],
+        ids=["short", "letter", "blank", "comma", "sign", "tab", "empty line", "large"],
+    )
+    def test_refuses_other_lines(self, spoil, line_number):
+        """
+        The error names file and line.
+        """
+        data = graph_file([[3, 1, 1], [0], [], [2]])
+
+        with pytest.raises(JobError, match=f"part-0:{line_number}: .* is no page, rank and links"):
+            read_graph(named(spoil(data)))
+
+    def test_refuses_half_a_line(self):
+        """
+        A file that was cut short is no graph.
+        """
+        with pytest.raises(JobError, match="part-0:2: the file ends within"):
+            read_graph(named(graph_file([[1], [0]])[:-1]))
+
+
+class TestSample:
+    """What is kept of the input."""
+
+    def test_counts(self):
+        """
+        Pages are records; bytes and links are those of the files.
+        """
+        links = graph()
+        kept = workload.sample(spec(), named(graph_file(links)))
+
+        assert kept["records"] == len(links)
+        assert kept["links"] == sum(map(len, links))
+        assert kept["bytes"] == len(graph_file(links))
+
+    @pytest.mark.parametrize(
+        ("data", "complaint"),
+        [
+            (line(0, [1]) + line(0, [1]), "page 0 has 2 lines"),
+            (line(0, []) + line(2, [0]), "page 1 has 0 lines"),
+            (line(0, [5]), "a link leads to page 5 of 1"),
+        ],
+    )
+    def test_refuses_half_a_graph(self, data, complaint):
+        """
+        Pages are numbered from 0, each has one line, and links lead to them.
+        """
+        with pytest.raises(JobError, match=complaint):
+            workload.sample(spec(), named(data))
+
+
+class TestVerdict:
+    """The proof of the output."""
+
+    @settings(max_examples=20)
+    @given(graphs, st.integers(1, 4), st.floats(0, 0.99))
+    def test_accepts_right_ranks(self, links, iterations, damping):
+        """
+        Ranks of the slow way are right, in whatever files they are.
+        """
+        asked = {"iterations": iterations, "damping": damping}
+        lines = graph_file(links, slow_ranks(links, **asked)).splitlines(keepends=True)
+        answer = judged(links, b"".join(lines[::2]), b"".join(lines[1::2]), **asked)
+
+        assert (answer.right, answer.reason) == (True, "")
+
+    @pytest.mark.parametrize(
+        ("spoil", "reason"),
+        [
+            (lambda links, ranks: (links, [r * 1.0001 for r in ranks]), "the ranks have the mean"),
+            (lambda links, ranks: (links, ranks[1:] + ranks[:1]), "page .* has the rank"),
+            (lambda links, ranks: (links, slow_ranks(links, 2)), "page .* has the rank"),
+            (lambda links, ranks: (links[:-1], ranks[:-1]), "the output has 299 pages"),
+            (lambda links, ranks: ([[], *links[1:]], ranks), "the output has 300 pages and"),
+            (
+                lambda links, ranks: ([links[0][::-1], *links[1:]], ranks),
+                "pages and links of the output have",
+            ),
+            (lambda links, ranks: ([], []), "the output has 0 pages"),
+        ],
+        ids=["scaled", "turned", "earlier", "lost", "unlinked", "reversed", "empty"],
+    )
+    def test_refuses_and_says_why(self, spoil, reason):
+        """
+        Ranks of other pages or iterations, and graphs that are another one.
+        """
+        links = graph()
+        answer = judged(links, graph_file(*spoil(links, slow_ranks(links))))
+
+        assert not answer.right
+        assert re.match(reason, answer.reason)
+
+    def test_says_which_rank_is_wrong(self):
+        """
+        The page that is farthest off, its rank and the one due.
+        """
+        links = [[1], [2], [0]]
+        answer = judged(links, graph_file(links, [0.5, 1.5, 1.0]))
+
+        assert answer.reason == (
+            "page 0 has the rank 0.5000000000, not 1.0000000000; 2 of 3 compared ranks differ"
+        )
+
+    def test_reads_its_own_lines(self):
+        """
+        The helper that reads graphs for other tests agrees with the one that writes them.
+        """
+        assert read_links(graph_file(graph())) == graph()
