@@ -249,7 +249,7 @@ class Run:
         return tables.read_scores(self.path / "scores")
 
     def write_report(self, name: str, text: str) -> Path:
-        """Write the report called *name* (`report.html`, `hibench.report`, ...); return its path."""
+        """Write the report called *name* (`report.html`, `hibench.report`, ...); give its path."""
         if _REPORT.fullmatch(name) is None:
             raise ValueError(f"{name!r} is not the name of a report")
         path = self.path / name
