@@ -74,7 +74,8 @@ DEFINITIONS: dict[str, Definition] = {
     "input_record_bytes": Definition(
         "map",
         "BYTES_READ / MAP_INPUT_RECORDS",
-        lambda t: (t.input_bytes / t.ratios.source, t["MAP_INPUT_RECORDS"]),
+        # Maps that read no file have records without bytes: that is no size of a record.
+        lambda t: (t.input_bytes / t.ratios.source, t.input_bytes and t["MAP_INPUT_RECORDS"]),
     ),
     "map_bytes_selectivity": Definition(
         "map",

@@ -27,6 +27,7 @@ from harness.workloads import WORKLOADS
 CLUSTER_START_S = 15.0
 TRIAL_S = 9.0
 BYTES_PER_S = 6 * 2**20
+SOME_JOBS = 5  # of a trial that takes as many as it needs
 
 State = Literal["pending"] | TrialState
 
@@ -61,8 +62,8 @@ def make_plan(
     Compare *trials*, in their order, with the *records* that are there already.
 
     A trial is expected to take as long as the done trials of its cell; else as the rule says
-    (`TRIAL_S` + input / `BYTES_PER_S`), scaled by what the done trials say of the rule.  Each
-    group of trials on one cluster adds its start and its warm-up trials.
+    (`TRIAL_S` + input / `BYTES_PER_S` for each of its jobs), scaled by what the done trials say of
+    the rule.  Each group of trials on one cluster adds its start and its warm-up trials.
     """
     expected = _expectation(trials, records, experiment.trial_limit_s)
     axes = varying(t.cell for t in trials)
@@ -170,7 +171,9 @@ def _expectation(
 
 
 def _rule_s(cell: Cell) -> float:
-    return TRIAL_S + cell.workload.input_bytes / BYTES_PER_S
+    planned = WORKLOADS[cell.workload.name].jobs(cell.workload)
+    jobs = SOME_JOBS if planned is None else planned
+    return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
 
 
 def _state(record: TrialRecord | None) -> State:

@@ -13,12 +13,14 @@ from harness.records.trial import TrialRecord, Versions
 from harness.running.plan import (
     BYTES_PER_S,
     CLUSTER_START_S,
+    SOME_JOBS,
     TRIAL_S,
     make_plan,
     plan_json,
     refuse,
 )
 from harness.workloads import WORKLOADS
+from tests.running.fakes import Rounds
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 MIB = 2**20
@@ -67,6 +69,15 @@ class TestEstimate:
         Each trial costs a constant and its bytes, each cluster its start.
         """
         assert plan().estimate_s == pytest.approx(CLUSTER_START_S + 4 * TRIAL_S + 2 * 66)
+
+    @pytest.mark.parametrize(("promised", "jobs"), [(4, 4), (None, SOME_JOBS)])
+    def test_counts_every_job_of_a_trial(self, monkeypatch, promised, jobs):
+        """
+        A trial of several jobs takes as many times as long as one of them.
+        """
+        monkeypatch.setitem(WORKLOADS, "terasort", Rounds(promised))
+
+        assert plan().estimate_s == pytest.approx(CLUSTER_START_S + jobs * (4 * TRIAL_S + 2 * 66))
 
     def test_counts_the_warm_up(self):
         """
