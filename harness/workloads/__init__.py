@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from harness.workloads.base import Workload
+from harness.workloads.gpu_kmeans import GpuKMeans
+from harness.workloads.gpu_matmul import GpuMatmul
+from harness.workloads.gpu_sbs import GpuSbs
 from harness.workloads.pagerank import PageRank
 from harness.workloads.terasort import TeraSort
 from harness.workloads.wordcount import WordCount
 
-WORKLOADS: dict[str, Workload] = {w.name: w for w in (WordCount(), TeraSort(), PageRank())}
+WORKLOADS: dict[str, Workload] = {
+    w.name: w
+    for w in (
+        WordCount(),
+        TeraSort(),
+        PageRank(),
+        GpuKMeans(),
+        GpuSbs(),
+        GpuMatmul(),
+    )
+}

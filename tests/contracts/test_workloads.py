@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
 from tests.graphs import graph, graph_file, read_links, slow_ranks
+from tests.workloads.gpu_solutions import clustered, deep, floats, multiplied
 
 BLOCK = 64 * 1024
 SIZE = 150_000
@@ -51,14 +52,27 @@ def ranked(files):
 
 
 # A right output of each workload, computed without its code.
-SOLUTIONS = {"wordcount": counted, "terasort": ordered, "pagerank": ranked}
+SOLUTIONS = {
+    "wordcount": counted,
+    "terasort": ordered,
+    "pagerank": ranked,
+    "gpu-kmeans": clustered,
+    "gpu-sbs": deep,
+    "gpu-matmul": multiplied,
+}
+# Arguments with which an input of some kilobytes is whole records.
+PARAMETERS = {
+    "gpu-kmeans": {"iterations": 1},
+    "gpu-sbs": {"width": 16, "height": 2},
+    "gpu-matmul": {"tile": 4, "inner": 2},
+}
 
 
 def spec_of(name, seed=1, size=SIZE):
     """
     A small input.
     """
-    return WorkloadSpec(name=name, input_bytes=size, seed=seed)
+    return WorkloadSpec(name=name, input_bytes=size, seed=seed, parameters=PARAMETERS.get(name, {}))
 
 
 def words(rng, size):
@@ -73,7 +87,7 @@ def words(rng, size):
 
 
 # What an input looks like, where not every byte is one; made without the workload's generator.
-INPUTS = {"wordcount": words}
+INPUTS = {"wordcount": words, "gpu-kmeans": floats, "gpu-matmul": floats}
 
 
 def content(name, seed=1):
