@@ -78,32 +78,6 @@ public final class Sleep extends Configured implements Tool {
     return job.waitForCompletion(false) ? 0 : 1;
   }
 
-  /** Sleeps, and counts how long it really was. */
-  private static final class Pause {
-    private final long millis;
-    private final int nanos;
-    private final Counter[] slept;
-
-    Pause(Configuration conf, String property, Counter... slept) {
-      double asked = conf.getDouble(property, 0);
-      this.millis = (long) asked;
-      this.nanos = (int) ((asked - millis) * 1e6);
-      this.slept = slept;
-    }
-
-    void take() throws InterruptedException {
-      if (millis == 0 && nanos == 0) {
-        return;
-      }
-      long began = System.nanoTime();
-      Thread.sleep(millis, nanos);
-      long took = System.nanoTime() - began;
-      for (Counter counter : slept) {
-        counter.increment(took);
-      }
-    }
-  }
-
   /** Splits that hold nothing but their number. */
   public static final class SlowInput extends InputFormat<IntWritable, NullWritable> {
     @Override

@@ -20,7 +20,7 @@ public final class Range extends InputSplit implements Writable {
   }
 
   /** Part {@code part} of {@code parts} that differ by one record at most, the larger ones first. */
-  static Range of(long records, int parts, int part) {
+  public static Range of(long records, int parts, int part) {
     long size = records / parts;
     long rest = records % parts;
     return new Range(part * size + Math.min(part, rest), size + (part < rest ? 1 : 0));

@@ -1,0 +1,96 @@
+package mapreduce.harness.jobs;
+
+import java.io.IOException;
+import java.util.TreeSet;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.conf.Configured;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.NullWritable;
+import org.apache.hadoop.io.SequenceFile;
+import org.apache.hadoop.io.Text;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
+import org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.hadoop.mapreduce.lib.output.TextOutputFormat;
+import org.apache.hadoop.mapreduce.lib.partition.InputSampler;
+import org.apache.hadoop.mapreduce.lib.partition.TotalOrderPartitioner;
+import org.apache.hadoop.util.Tool;
+import org.apache.hadoop.util.ToolRunner;
+
+/**
+ * Sort INPUT OUTPUT: lines in the order of their keys, which end at the first tab.
+ *
+ * <p>{@code sort.order}: {@code partition}, each output file for itself, as HiBench's sort; or {@code total}, from one
+ * file to the next, too, with the partitions cut at keys that the client samples before it submits. Map and reduce
+ * change nothing: what is left is Hadoop's own work.
+ */
+public final class Sort extends Configured implements Tool {
+  private static final int SAMPLES = 10_000;
+  private static final int SAMPLED_SPLITS = 10;
+
+  public static void main(String[] arguments) throws Exception {
+    System.exit(ToolRunner.run(new Sort(), arguments));
+  }
+
+  @Override
+  public int run(String[] arguments) throws Exception {
+    if (arguments.length != 2) {
+      System.err.println("usage: Sort [-D sort.order=partition|total ...] INPUT OUTPUT");
+      return 2;
+    }
+    Job job = Job.getInstance(getConf(), "sort");
+    job.setJarByClass(Sort.class);
+    job.setInputFormatClass(KeyValueTextInputFormat.class);
+    job.setOutputKeyClass(Text.class);
+    job.setOutputValueClass(Text.class);
+    job.setOutputFormatClass(TextOutputFormat.class);
+    FileInputFormat.setInputPaths(job, new Path(arguments[0]));
+    Path output = new Path(arguments[1]);
+    FileOutputFormat.setOutputPath(job, output);
+    String order = getConf().get("sort.order", "partition");
+    if (order.equals("partition")) {
+      return job.waitForCompletion(false) ? 0 : 1;
+    }
+    if (!order.equals("total")) {
+      throw new IllegalArgumentException("sort.order is " + order + ": it is partition or total");
+    }
+    Path cuts = output.suffix("-partitions");
+    FileSystem files = cuts.getFileSystem(job.getConfiguration());
+    try {
+      job.setPartitionerClass(TotalOrderPartitioner.class);
+      TotalOrderPartitioner.setPartitionFile(job.getConfiguration(), cuts);
+      cut(job, cuts);
+      return job.waitForCompletion(false) ? 0 : 1;
+    } finally {
+      files.delete(cuts, false);
+    }
+  }
+
+  /** Writes the first key of each partition but the first, evenly spaced among the keys at the heads of some splits. */
+  private static void cut(Job job, Path file) throws IOException, InterruptedException {
+    InputSampler.Sampler<Text, Text> sampler = new InputSampler.SplitSampler<>(SAMPLES, SAMPLED_SPLITS);
+    TreeSet<Text> distinct = new TreeSet<>();
+    for (Object key : sampler.getSample(new KeyValueTextInputFormat(), job)) {
+      distinct.add((Text) key);
+    }
+    Text[] keys = distinct.toArray(new Text[0]);
+    int parts = job.getNumReduceTasks();
+    if (keys.length < parts) {
+      throw new IllegalArgumentException(
+          "sort.order is total: the sample has " + keys.length + " keys for " + parts + " reduces; ask for fewer");
+    }
+    Configuration conf = job.getConfiguration();
+    try (SequenceFile.Writer writer =
+        SequenceFile.createWriter(
+            conf,
+            SequenceFile.Writer.file(file),
+            SequenceFile.Writer.keyClass(Text.class),
+            SequenceFile.Writer.valueClass(NullWritable.class))) {
+      for (int part = 1; part < parts; part++) {
+        writer.append(keys[(int) ((long) part * keys.length / parts)], NullWritable.get());
+      }
+    }
+  }
+}
