@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from harness.workloads.base import Workload
+from harness.workloads.dfsio import Dfsio
 from harness.workloads.gpu_kmeans import GpuKMeans
 from harness.workloads.gpu_matmul import GpuMatmul
 from harness.workloads.gpu_sbs import GpuSbs
 from harness.workloads.pagerank import PageRank
+from harness.workloads.shuffle import Shuffle
+from harness.workloads.sleep import Sleep
+from harness.workloads.sort import Sort
 from harness.workloads.terasort import TeraSort
 from harness.workloads.wordcount import WordCount
 
@@ -15,6 +19,10 @@ WORKLOADS: dict[str, Workload] = {
     for w in (
         WordCount(),
         TeraSort(),
+        Sort(),
+        Shuffle(),
+        Dfsio(),
+        Sleep(),
         PageRank(),
         GpuKMeans(),
         GpuSbs(),

@@ -25,7 +25,11 @@ KINDS = tuple(_CLASSES)
 
 
 def plan_text(spec: WorkloadSpec, block_bytes: int, kind: str) -> InputPlan:
-    """Fewest files of whole pages that fit a block each; they differ by a page at most."""
+    """
+    Fewest files of whole pages that fit a block each; they differ by a page at most.
+
+    The key has the workload's name, because what is kept of an input is the workload's own.
+    """
     total, per_file = _size(spec, kind), block_bytes // PAGE
     if per_file < 1:
         raise SpecError(
@@ -37,7 +41,7 @@ def plan_text(spec: WorkloadSpec, block_bytes: int, kind: str) -> InputPlan:
     *others, last = generated_files(_pages(total), files, PAGE)
     last = InputFile(last.name, last.bytes - _pages(total) * PAGE + total)
     kept = {"text": VERSION, "kind": kind, "seed": spec.seed, "bytes": total, "files": files}
-    return InputPlan(f"text-{digest(kept)}", (*others, last))
+    return InputPlan(f"{spec.name}-{digest(kept)}", (*others, last))
 
 
 def generate_text(spec: WorkloadSpec, block_bytes: int, kind: str, uri: str) -> JobCommand:

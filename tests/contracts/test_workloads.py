@@ -4,6 +4,7 @@ output that passes.
 """
 
 import json
+import zlib
 
 from collections import Counter
 
@@ -51,10 +52,73 @@ def ranked(files):
     return graph_file(links, slow_ranks(links))
 
 
+def by_key(files):
+    """
+    All records in the order of their keys, the obvious way.
+    """
+    lines = b"".join(files).splitlines(keepends=True)
+    return b"".join(sorted(lines, key=lambda line: line.split(b"\t")[0]))
+
+
+def finalised(record):
+    """
+    64 bits of a record, word by word.
+    """
+    bits = len(record)
+    for at in range(0, len(record), 8):
+        bits = bits + int.from_bytes(record[at : at + 8], "little") & 2**64 - 1
+        bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & 2**64 - 1
+        bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & 2**64 - 1
+        bits ^= bits >> 31
+    return bits
+
+
+def records(data, size):
+    """
+    The records of a file.
+    """
+    return [data[i : i + size] for i in range(0, len(data), size)]
+
+
+def moved(files):
+    """
+    What one reduce tells that got everything.
+    """
+    every = [record for data in files for record in records(data, 200)]
+    total = sum(map(finalised, every)) % 2**64
+    return b"%d\t%d\t%016x\n" % (len(every), 200 * len(every), total)
+
+
+def read(files):
+    """
+    What the maps tell that read each file at 1 GB/s.
+    """
+    told = (f"{zlib.crc32(data):08x}\t{len(data)}\t{len(data)}" for data in files)
+    return "".join(f"part-m-{n:05d}\t{line}\n" for n, line in enumerate(told)).encode()
+
+
+def slept(files):
+    """
+    Ten keys in turn from each map, and pauses of the length asked.
+    """
+    under = {key: [] for key in range(10)}
+    for data in files:
+        for number, record in enumerate(records(data, 96)):
+            under[number % 10].append(finalised(record + record[:4]))
+    lines = [f"{k}\t{len(v)}\t{sum(v) % 2**64:016x}" for k, v in under.items()]
+    count = sum(map(len, under.values()))
+    phases = [f"read\t{count}\t0", f"map\t{count}\t{count * 10**6}", f"reduce\t10\t{10**9}"]
+    return "".join(f"{line}\n" for line in [*lines, *phases]).encode()
+
+
 # A right output of each workload, computed without its code.
 SOLUTIONS = {
     "wordcount": counted,
     "terasort": ordered,
+    "sort": by_key,
+    "shuffle": moved,
+    "dfsio": read,
+    "sleep": slept,
     "pagerank": ranked,
     "gpu-kmeans": clustered,
     "gpu-sbs": deep,
@@ -87,7 +151,12 @@ def words(rng, size):
 
 
 # What an input looks like, where not every byte is one; made without the workload's generator.
-INPUTS = {"wordcount": words, "gpu-kmeans": floats, "gpu-matmul": floats}
+INPUTS = {
+    "wordcount": words,
+    "sort": lambda rng, size: words(rng, size).replace(b" ", b"\t"),
+    "gpu-kmeans": floats,
+    "gpu-matmul": floats,
+}
 
 
 def content(name, seed=1):
@@ -170,8 +239,8 @@ def test_configuration_reaches_every_job(name):
     What the experiment sets is on each command line, before the arguments.
     """
     for job in WORKLOADS[name].submit(spec_of(name), "/in", "/out"):
-        argv = job.argv({"mapreduce.job.reduces": "3"})
-        assert argv.index("-Dmapreduce.job.reduces=3") < argv.index(job.arguments[0])
+        argv = job.argv({"mapreduce.task.timeout": "3"})
+        assert argv.index("-Dmapreduce.task.timeout=3") < argv.index(job.arguments[0])
 
 
 def test_right_output_passes(name):

@@ -6,7 +6,6 @@ import java.io.OutputStream;
 import java.util.zip.CRC32;
 import mapreduce.harness.jobs.generate.Buffer;
 import mapreduce.harness.jobs.generate.Noise;
-import mapreduce.harness.jobs.generate.Range;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.conf.Configured;
 import org.apache.hadoop.fs.FileSystem;
@@ -31,9 +30,9 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Dfsio INPUT OUTPUT: the rate at which the file system takes or gives files, one map for each, without a reduce.
  *
- * <p>{@code dfsio.mode=read}: each map reads a file of INPUT whole. {@code write}: INPUT has a line for each file, its
- * number; the map writes {@code part-data-NUMBER} in OUTPUT, with its even share of {@code dfsio.records} records of
- * {@link Noise}, as {@code dfsio.seed} and {@code noise.bytes} say; {@code dfsio.files} is the number of files.
+ * <p>{@code dfsio.mode=read}: each map reads a file of INPUT whole. {@code write}: INPUT has a line of {@link
+ * mapreduce.harness.jobs.generate.Shares} for each file, and its map writes these records of {@link Noise} to {@code
+ * part-data-NUMBER} in OUTPUT; {@code dfsio.seed} and {@code noise.bytes} say which they are.
  *
  * <p>Each map then writes a line: name of the file, CRC-32 of its bytes in hexadecimal digits, bytes, and nanoseconds
  * within the file system's calls, from opening to closing. Making and checking the bytes is not in that time.
@@ -82,10 +81,12 @@ public final class Dfsio extends Configured implements Tool {
   /** Writes one file. */
   public static final class Write extends Mapper<LongWritable, Text, Text, NullWritable> {
     @Override
-    protected void map(LongWritable place, Text number, Context context) throws IOException, InterruptedException {
+    protected void map(LongWritable place, Text share, Context context) throws IOException, InterruptedException {
       Configuration conf = context.getConfiguration();
-      int part = Integer.parseInt(number.toString());
-      Range range = Range.of(conf.getLong("dfsio.records", 0), conf.getInt("dfsio.files", 1), part);
+      String[] numbers = share.toString().split(" ");
+      int part = Integer.parseInt(numbers[0]);
+      long first = Long.parseLong(numbers[1]);
+      long end = first + Long.parseLong(numbers[2]);
       Noise noise = new Noise();
       noise.open(conf, conf.getLong("dfsio.seed", 1));
       Path file = new Path(FileOutputFormat.getWorkOutputPath(context), String.format("part-data-%05d", part));
@@ -96,8 +97,7 @@ public final class Dfsio extends Configured implements Tool {
       long nanos = -System.nanoTime();
       OutputStream out = files.create(file, false);
       nanos += System.nanoTime();
-      long end = range.first() + range.count();
-      for (long record = range.first(); record < end; record++) {
+      for (long record = first; record < end; record++) {
         noise.write(record, buffer);
         if (buffer.size() >= BUFFER || record == end - 1) {
           crc.update(buffer.bytes(), 0, buffer.size());

@@ -1,0 +1,147 @@
+"""
+Sort of text records by their keys, as HiBench's sort, by a job of ours.
+
+The proof of the output: keys ascend in every file (and from one to the next where that was asked),
+and the records are those of the input, by their number and a checksum that no order changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.records.trial import WorkloadSpec
+from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.shape import arguments, shown
+from harness.workloads.text import generate_text, plan_text
+
+# HiBench's profiles of this workload, in bytes.
+SCALES = {
+    "tiny": 32_000,
+    "small": 3_200_000,
+    "large": 320_000_000,
+    "huge": 3_200_000_000,
+    "gigantic": 32_000_000_000,
+    "bigdata": 300_000_000_000,
+}
+PARAMETERS = {
+    "order": Parameter(
+        "partition",
+        "each output file in order (HiBench), or all of them together",
+        choices=("partition", "total"),
+    )
+}
+
+
+class Sort:
+    """
+    Sorts records of RandomTextWriter's law: a key of 5 to 9 words, a tab, a value of 10 to 99.
+
+    Records are lines, where HiBench has sequence files.
+    """
+
+    name = "sort"
+    uses_combiner = False
+    description = "Sort of text records by their keys; proved by order and checksum"
+    parameters: Mapping[str, Parameter] = PARAMETERS
+    scales: Mapping[str, int] = SCALES
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
+        """Nothing: the configuration is the experiment's."""
+        return {}
+
+    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
+        """One."""
+        return 1
+
+    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
+        """Fewest files that fit a block each."""
+        arguments(spec, self.parameters)
+        return plan_text(spec, block_bytes, "random")
+
+    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+        """Write the records by a job of ours."""
+        return generate_text(spec, block_bytes, "random", uri)
+
+    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:  # noqa: ARG002 - the bytes say it all
+        """Return `records`, `bytes`, and `checksum` of the records in any order (hex)."""
+        total = _Lines()
+        for _, chunks in files:
+            total.add(chunks)
+        return {"records": total.records, "bytes": total.size, "checksum": total.hex}
+
+    def submit(
+        self, spec: WorkloadSpec, input_uri: str, output_uri: str
+    ) -> tuple[JobCommand, ...]:
+        """One job; for a total order its client samples the input before it submits."""
+        order = str(arguments(spec, self.parameters)["order"])
+        properties = {"sort.order": order}
+        main = "mapreduce.harness.jobs.Sort"
+        return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
+
+    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
+        """Folder that the job was given."""
+        return output_uri
+
+    def verdict(
+        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
+    ) -> Verdict:
+        """Ascending keys in the files, and the records of the input."""
+        through = arguments(spec, self.parameters)["order"] == "total"
+        total = _Lines()
+        for name, chunks in outputs:
+            if not through:
+                total.last = b""
+            if wrong := total.add(chunks, ordered=True):
+                return Verdict(right=False, reason=f"{name}:{wrong}")
+        reason = ""
+        if total.records != sample["records"]:
+            reason = f"the output has {total.records} records, the input {sample['records']}"
+        elif total.hex != sample["checksum"]:
+            reason = (
+                f"the records of the output have the checksum {total.hex},"
+                f" those of the input {shown(str(sample['checksum']))}"
+            )
+        facts: dict[str, int | str] = {"records": total.records, "checksum": total.hex}
+        return Verdict(right=not reason, reason=reason, facts=facts)
+
+
+@dataclass
+class _Lines:
+    """Running totals over records, and the last key seen."""
+
+    records: int = 0
+    size: int = 0
+    checksum: int = 0
+    last: bytes = b""
+
+    @property
+    def hex(self) -> str:
+        return f"{self.checksum:032x}"
+
+    def add(self, chunks: Iterable[bytes], *, ordered: bool = False) -> str:
+        """Add one file; the first descent of its keys, or nothing."""
+        for number, line in enumerate(_lines(chunks), start=1):
+            key = line.partition(b"\t")[0]
+            if ordered and key < self.last:
+                return f"{number}: key {shown(key)} is smaller than {shown(self.last)} before it"
+            self.last = key
+            # 128 bits of a cryptographic hash: their sum is that of the same lines in any order.
+            bits = hashlib.blake2b(line, digest_size=16).digest()
+            self.checksum = (self.checksum + int.from_bytes(bits, "big")) % 2**128
+            self.records += 1
+            self.size += len(line)
+        return ""
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their ends; what follows the last newline is a line, too."""
+    tail = b""
+    for chunk in chunks:
+        *lines, tail = (tail + chunk).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if tail:
+        yield tail
