@@ -19,6 +19,7 @@ import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.hadoop.mapreduce.Mapper;
 import org.apache.hadoop.mapreduce.RecordReader;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.FileSplit;
 import org.apache.hadoop.mapreduce.lib.input.TextInputFormat;
@@ -35,7 +36,7 @@ import org.apache.hadoop.util.ToolRunner;
  * part-data-NUMBER} in OUTPUT; {@code dfsio.seed} and {@code noise.bytes} say which they are.
  *
  * <p>Each map then writes a line: name of the file, CRC-32 of its bytes in hexadecimal digits, bytes, and nanoseconds
- * within the file system's calls, from opening to closing. Making and checking the bytes is not in that time.
+ * within the file system's calls, from opening to closing. Making and checking the bytes is not in that time. Their sums are counters, {@link Moved}.
  */
 public final class Dfsio extends Configured implements Tool {
   private static final int BUFFER = 1 << 20;
@@ -74,7 +75,15 @@ public final class Dfsio extends Configured implements Tool {
     return job.waitForCompletion(false) ? 0 : 1;
   }
 
-  private static Text line(Path file, CRC32 crc, long bytes, long nanos) {
+  /** What all maps moved, for the job's history: a throughput is bytes by time. */
+  public enum Moved {
+    BYTES,
+    FILE_SYSTEM_NS
+  }
+
+  private static Text line(TaskInputOutputContext<?, ?, ?, ?> context, Path file, CRC32 crc, long bytes, long nanos) {
+    context.getCounter(Moved.BYTES).increment(bytes);
+    context.getCounter(Moved.FILE_SYSTEM_NS).increment(nanos);
     return new Text(String.format("%s\t%08x\t%d\t%d", file.getName(), crc.getValue(), bytes, nanos));
   }
 
@@ -112,7 +121,7 @@ public final class Dfsio extends Configured implements Tool {
       nanos -= System.nanoTime();
       out.close();
       nanos += System.nanoTime();
-      context.write(line(file, crc, bytes, nanos), NullWritable.get());
+      context.write(line(context, file, crc, bytes, nanos), NullWritable.get());
     }
   }
 
@@ -138,7 +147,7 @@ public final class Dfsio extends Configured implements Tool {
         nanos += System.nanoTime();
       }
       in.close();
-      context.write(line(file, crc, bytes, nanos), NullWritable.get());
+      context.write(line(context, file, crc, bytes, nanos), NullWritable.get());
     }
   }
 

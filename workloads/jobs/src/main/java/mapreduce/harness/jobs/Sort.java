@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.NullWritable;
 import org.apache.hadoop.io.SequenceFile;
 import org.apache.hadoop.io.Text;
+import org.apache.hadoop.mapreduce.InputFormat;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat;
@@ -70,9 +71,8 @@ public final class Sort extends Configured implements Tool {
 
   /** Writes the first key of each partition but the first, evenly spaced among the keys at the heads of some splits. */
   private static void cut(Job job, Path file) throws IOException, InterruptedException {
-    InputSampler.Sampler<Text, Text> sampler = new InputSampler.SplitSampler<>(SAMPLES, SAMPLED_SPLITS);
     TreeSet<Text> distinct = new TreeSet<>();
-    for (Object key : sampler.getSample(new KeyValueTextInputFormat(), job)) {
+    for (Object key : sample(new KeyValueTextInputFormat(), job)) {
       distinct.add((Text) key);
     }
     Text[] keys = distinct.toArray(new Text[0]);
@@ -92,5 +92,10 @@ public final class Sort extends Configured implements Tool {
         writer.append(keys[(int) ((long) part * keys.length / parts)], NullWritable.get());
       }
     }
+  }
+
+  /** The sampler says that its keys are an array of their class, and it is none. */
+  private static <K, V> Object[] sample(InputFormat<K, V> format, Job job) throws IOException, InterruptedException {
+    return new InputSampler.SplitSampler<K, V>(SAMPLES, SAMPLED_SPLITS).getSample(format, job);
   }
 }
