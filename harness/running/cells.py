@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.hadoop.site import block_bytes
 from harness.records.trial import Cell
 from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
 
 
 def configured(cell: Cell) -> dict[str, str]:
@@ -19,3 +21,11 @@ def overruled(cell: Cell) -> Iterator[tuple[str, str]]:
     for name, value in WORKLOADS[cell.workload.name].properties(cell.workload).items():
         if asked.get(name, value) != value:
             yield name, value
+
+
+def jars_of(cell: Cell) -> Iterator[str]:
+    """Names of our own jars that the jobs of *cell*, or what makes their input, are in."""
+    workload, spec = WORKLOADS[cell.workload.name], cell.workload
+    made = workload.generate(spec, block_bytes(cell.cluster), "/input")
+    commands = (*workload.submit(spec, "/input", "/output"), made)
+    yield from (c.jar for c in commands if isinstance(c, JobCommand) and c.jar)

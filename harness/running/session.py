@@ -24,6 +24,7 @@ from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
+from harness.clusters.jars import job_jar
 from harness.clusters.state import clusters_folder
 from harness.errors import DataError, MachineError, ParseError, SpecError
 from harness.hadoop.names import is_known, is_own, resembling
@@ -36,7 +37,7 @@ from harness.records.grid import expand, order
 from harness.records.prediction import Cluster
 from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
-from harness.running.cells import configured, overruled
+from harness.running.cells import configured, jars_of, overruled
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.known import known_names
@@ -112,6 +113,7 @@ class Session:
         self._refuse_too_large()
         self._refuse_too_much_input()
         self._refuse_untraceable()
+        self._refuse_unbuilt()
         self._warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
@@ -200,6 +202,11 @@ class Session:
                 fix="make setup (or write trace: logs)",
             )
 
+    def _refuse_unbuilt(self) -> None:
+        """Raise `MachineError` where a jar of our own jobs that the trials run is not built."""
+        for jar in sorted({jar for cell in expand(self.experiment) for jar in jars_of(cell)}):
+            job_jar(jar)
+
     def _warn(self) -> None:
         """Tell before anything is started what will not be what its author expects."""
         self._warn_of_names()
@@ -214,8 +221,12 @@ class Session:
 
     def _warn_of_lacks(self) -> None:
         """Say in a plan, which may be for another machine, what this one would refuse to run."""
-        lacks = (self._refuse_too_large, self._refuse_too_much_input, self._refuse_untraceable)
-        for refuse_it in lacks:
+        for refuse_it in (
+            self._refuse_too_large,
+            self._refuse_too_much_input,
+            self._refuse_untraceable,
+            self._refuse_unbuilt,
+        ):
             try:
                 refuse_it()
             except MachineError as error:

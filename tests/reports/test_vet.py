@@ -108,6 +108,17 @@ class TestTexts:
         assert "4 of 4 map tasks spilled more than once" in text
         assert "Spills ran for up to 26 % of the time of a map task" in text
 
+    @pytest.mark.parametrize(("ran", "said"), [(("j1",), 0), (("j1", "j2"), 1)])
+    def test_say_that_the_tasks_of_several_jobs_are_put_together(self, measured, ran, said):
+        """
+        A trial of one job needs no such word.
+        """
+        trial = measured.trials[0].trial.model_copy(update={"id": measured.vet.jobs[0].trial})
+        record = measured.trials[0].model_copy(update={"trial": trial, "job_ids": ran})
+        texts = vet_texts(dataclasses.replace(measured, trials=[record]))
+
+        assert sum("several jobs" in text for text in texts) == said
+
     def test_hint_where_overhead_speaks_for_fewer_tasks(self, whole):
         """
         Section 5.5 of the paper: vet above the tasks at once on a node.

@@ -6,10 +6,11 @@ import pytest
 
 from harness.errors import SpecError
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.running.cells import configured, overruled
+from harness.running.cells import configured, jars_of, overruled
 from harness.running.plan import refuse
 from harness.running.questions import question
 from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
 from harness.workloads.terasort import TeraSort
 
 REDUCES = "mapreduce.job.reduces"
@@ -51,6 +52,24 @@ def test_a_workload_has_the_last_word():
 
     assert configured(asked) == {REDUCES: "0", "other": "1"}
     assert list(overruled(asked)) == [(REDUCES, "0")]
+
+
+class OurOwn(MapOnly):
+    """
+    A workload whose jobs are in jars of ours.
+    """
+
+    def submit(self, spec, input_uri, output_uri):
+        return (JobCommand("Main", (input_uri, output_uri), jar="ours.jar"),)
+
+
+def test_jars_are_those_of_jobs_and_generators(monkeypatch):
+    """
+    Hadoop's own need no name.
+    """
+    monkeypatch.setitem(WORKLOADS, "maponly", OurOwn())
+
+    assert (list(jars_of(cell())), list(jars_of(cell("terasort")))) == (["ours.jar"], [])
 
 
 @pytest.mark.parametrize("given", [cell(mapreduce_job_reduces="0"), cell(), cell("terasort")])

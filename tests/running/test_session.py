@@ -11,6 +11,7 @@ import pytest
 
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
+from harness.clusters.jars import JARS
 from harness.errors import DataError, MachineError, SpecError
 from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
@@ -18,6 +19,7 @@ from harness.running import known
 from harness.running import session as module
 from harness.running.execute import cluster_name
 from harness.running.session import Session, check_readable, make_trace
+from harness.workloads.base import JOBS
 from tests.running.fakes import VERSIONS, Heard, Mishap
 
 EXPERIMENT = """
@@ -109,6 +111,21 @@ class TestMeasure:
 
         assert clusters.running == 0
         assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
+    def test_jobs_that_are_not_built_are_refused(self, session, clusters, monkeypatch):
+        """
+        The jar is named before anything is started; a plan only tells it.
+        """
+        monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
+        monkeypatch.setattr("harness.running.session.jars_of", lambda _: [JOBS])
+        s = session()
+
+        with pytest.raises(MachineError, match=r"the jar harness-jobs\.jar is missing") as caught:
+            s.measure()
+        s.plan()
+
+        assert (caught.value.fix, clusters.running) == ("make setup", 0)
+        assert any("harness-jobs.jar is missing: this machine" in x for x in s.talk.lines)
 
     def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
         """

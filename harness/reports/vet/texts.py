@@ -20,7 +20,7 @@ def vet_texts(data: ReportData) -> list[str]:
     """Sentences above the tables; none where there are none."""
     if not data.vet.jobs:
         return []
-    return [_MEANING, _sizes(data), *_cautions(data), *_hints(data)]
+    return [_MEANING, _sizes(data), *_jobs(data), *_cautions(data), *_hints(data)]
 
 
 def drawn_text(data: ReportData) -> list[str]:
@@ -29,6 +29,13 @@ def drawn_text(data: ReportData) -> list[str]:
     if every <= MOST_FIGURES:
         return []
     return [f"{MOST_FIGURES} of {every} jobs are drawn, the first repeats first."]
+
+
+def _jobs(data: ReportData) -> Iterator[str]:
+    """Say what is put together where a trial has several jobs."""
+    seen = {job.trial for job in data.vet.jobs}
+    if any(len(r.job_ids) > 1 for r in data.trials if r.trial.id in seen):
+        yield "Where a trial has several jobs, its vet is over the tasks of all of them."
 
 
 _MEANING = (
