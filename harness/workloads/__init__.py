@@ -7,6 +7,7 @@ from harness.workloads.dfsio import Dfsio
 from harness.workloads.gpu_kmeans import GpuKMeans
 from harness.workloads.gpu_matmul import GpuMatmul
 from harness.workloads.gpu_sbs import GpuSbs
+from harness.workloads.kmeans import KMeans
 from harness.workloads.pagerank import PageRank
 from harness.workloads.shuffle import Shuffle
 from harness.workloads.sleep import Sleep
@@ -24,6 +25,7 @@ WORKLOADS: dict[str, Workload] = {
         Dfsio(),
         Sleep(),
         PageRank(),
+        KMeans(),
         GpuKMeans(),
         GpuSbs(),
         GpuMatmul(),

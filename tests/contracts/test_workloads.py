@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
+from tests.clouds import read_cloud, slow_steps, steps_file
 from tests.graphs import graph, graph_file, read_links, slow_ranks
 from tests.workloads.gpu_solutions import clustered, deep, floats, multiplied
 
@@ -111,6 +112,13 @@ def slept(files):
     return "".join(f"{line}\n" for line in [*lines, *phases]).encode()
 
 
+def settled(files):
+    """
+    The centres of all iterations, by loops over points.
+    """
+    return steps_file(slow_steps(read_cloud(b"".join(files))))
+
+
 # A right output of each workload, computed without its code.
 SOLUTIONS = {
     "wordcount": counted,
@@ -120,6 +128,7 @@ SOLUTIONS = {
     "dfsio": read,
     "sleep": slept,
     "pagerank": ranked,
+    "kmeans": settled,
     "gpu-kmeans": clustered,
     "gpu-sbs": deep,
     "gpu-matmul": multiplied,
@@ -150,10 +159,18 @@ def words(rng, size):
     return letters.tobytes()
 
 
+def doubles(rng, size):
+    """
+    Coordinates around 50.
+    """
+    return rng.normal(50, 20, size // 8).astype(">f8").tobytes()
+
+
 # What an input looks like, where not every byte is one; made without the workload's generator.
 INPUTS = {
     "wordcount": words,
     "sort": lambda rng, size: words(rng, size).replace(b" ", b"\t"),
+    "kmeans": doubles,
     "gpu-kmeans": floats,
     "gpu-matmul": floats,
 }

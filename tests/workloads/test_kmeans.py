@@ -1,0 +1,293 @@
+"""
+Tests for `harness.workloads.kmeans` and its oracle.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import JobError, SpecError
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS, kmeans
+from harness.workloads.kmeans_oracle import lloyd
+from tests.clouds import cloud, cloud_bytes, read_cloud, slow_steps, steps_file
+
+MIB = 2**20
+workload = WORKLOADS["kmeans"]
+
+
+def spec(size=10_000_000, seed=1, **parameters):
+    """
+    A K-means of *size* bytes.
+    """
+    return WorkloadSpec(name="kmeans", input_bytes=size, seed=seed, parameters=parameters)
+
+
+def named(*files, chunk=6400):
+    """
+    Files with names, in chunks that cut points.
+    """
+    for number, data in enumerate(files):
+        yield f"part-{number}", [data[i : i + chunk] for i in range(0, len(data), chunk)]
+
+
+def judged(points, steps, **parameters):
+    """
+    What is said of an output with these steps.
+    """
+    asked = spec(len(cloud_bytes(points)), **parameters)
+    sample = workload.sample(asked, named(cloud_bytes(points)))
+    return workload.verdict(asked, named(steps_file(steps)), sample)
+
+
+def moved(steps, iteration, way):
+    """
+    The same steps, but one coordinate of one centre.
+    """
+    copied = [([list(centre) for centre in centres], list(counts)) for centres, counts in steps]
+    copied[iteration][0][3][7] += way
+    return copied
+
+
+class TestPlanInput:
+    """Points and files."""
+
+    @given(st.integers(20_000, 2**40), st.integers(MIB, 2**28), st.integers(1, 20))
+    def test_fits_blocks_and_comes_near(self, size, block, dimensions):
+        """
+        Whole points, within half a point of the size asked, in files that fit a block.
+        """
+        size = min(size, 1000 * block)
+        files = workload.plan_input(spec(size, dimensions=dimensions), block).files
+        sizes = [f.bytes for f in files]
+
+        assert abs(sum(sizes) - size) <= 4 * dimensions
+        assert max(sizes) <= block
+        assert {each % (8 * dimensions) for each in sizes} == {0}
+
+    @pytest.mark.parametrize(
+        ("scale", "dimensions", "points"),
+        [
+            ("tiny", 3, 30_000), ("small", 20, 3_000_000), ("large", 20, 20_000_000),
+            ("huge", 20, 100_000_000), ("gigantic", 20, 200_000_000),
+            ("bigdata", 20, 1_200_000_000),
+        ],
+    )  # fmt: skip
+    def test_scales_have_hibench_points(self, scale, dimensions, points):
+        """
+        HiBench's numbers of points and dimensions.
+        """
+        job = workload.generate(
+            spec(workload.scales[scale], dimensions=dimensions), 2**28, "/in"
+        )
+
+        assert job.arguments[1] == str(points)
+
+    def test_parameters_are_part_of_the_key(self):
+        """
+        What is kept of an input are centres, which depend on them.
+        """
+        changes = [
+            {}, {"centres": 3}, {"dimensions": 4}, {"clusters": 2}, {"spread": 1.0},
+            {"epsilon": 0.1}, {"iterations": 9}, {"seed": 2},
+        ]  # fmt: skip
+
+        assert len({workload.plan_input(spec(**each), MIB).key for each in changes}) == len(changes)
+
+    @pytest.mark.parametrize(
+        ("asked", "block", "complaint"),
+        [
+            (spec(1500), MIB, "1500 bytes is no input of 10 points or more"),
+            (spec(240, dimensions=3, centres=11), MIB, "no input of 11 points"),
+            (spec(), 100, "a block of 100 bytes does not hold a point of 160 bytes"),
+            (spec(centers=3), MIB, "knows no parameter 'centers'"),
+            (spec(spread=-1.0), MIB, "spread of kmeans is '-1.0'"),
+        ],
+    )
+    def test_refuses_what_it_cannot_make(self, asked, block, complaint):
+        """
+        Fewer points than centres, small blocks, and parameters that nobody knows.
+        """
+        with pytest.raises(SpecError, match=complaint):
+            workload.plan_input(asked, block)
+
+
+def test_commands():
+    """
+    The generator is told the mixture, the job the search; the verdict reads all iterations.
+    """
+    asked = spec(480_000, seed=3, dimensions=3, centres=4)
+    made = workload.generate(asked, 2**18, "/in")
+    (job,) = workload.submit(asked, "in", "out")
+
+    assert made.argv({}) == (
+        "-Dmixture.clusters=5", "-Dmixture.dimensions=3", "-Dmixture.spread=5.0",
+        "mapreduce.harness.jobs.kmeans.Mixture", "20000", "2", "3", "/in",
+    )  # fmt: skip
+    assert job.argv({}) == (
+        "-Dkmeans.centres=4", "-Dkmeans.dimensions=3", "-Dkmeans.epsilon=0.5",
+        "-Dkmeans.iterations=5", "in", "out",
+    )  # fmt: skip
+    assert (workload.jobs(asked), workload.outputs(asked, "out")) == (None, "out/centres")
+
+
+class TestOracle:
+    """scikit-learn, one iteration at a time."""
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 4), st.floats(0, 20))
+    def test_is_the_slow_way(self, seed, centres, width, epsilon):
+        """
+        Loops over points give the same centres, points and number of iterations.
+        """
+        points = cloud(seed, count=40, width=width)
+        found = lloyd(points, points[:centres], epsilon, 4)
+        due = slow_steps(points.tolist(), centres, epsilon, 4)
+
+        assert [step.points.tolist() for step in found] == [counts for _, counts in due]
+        for step, (places, _) in zip(found, due, strict=True):
+            np.testing.assert_allclose(step.centres, places, rtol=1e-9)
+
+    def test_empty_centre_stays(self):
+        """
+        Of two centres at one place the lower one gets the points, and the other keeps its place; in
+        the next iteration that is the nearest.
+        """
+        points = np.array([[1.0, 1.0], [1.0, 1.0], [9.0, 9.0], [2.0, 2.0]])
+        steps = lloyd(points, points[:3], 0.0, 5)
+
+        assert [step.points.tolist() for step in steps[1:3]] == [[3, 0, 1], [1, 2, 1]]
+        np.testing.assert_allclose(steps[1].centres, [[4 / 3, 4 / 3], [1, 1], [9, 9]])
+
+
+class TestSample:
+    """What is kept of the input."""
+
+    @given(st.integers(1, 500))
+    @settings(max_examples=10, deadline=None)
+    def test_ignores_files_and_chunks(self, chunk):
+        """
+        However points are spread over files in their order and cut into chunks.
+        """
+        data = cloud_bytes(cloud(count=60, width=20))
+        split = workload.sample(spec(len(data)), named(data[:1600], data[1600:], chunk=chunk))
+
+        assert split == workload.sample(spec(len(data)), named(data))
+        assert (split["records"], split["bytes"]) == (60, len(data))
+
+    @pytest.mark.parametrize("held", [kmeans.HELD_BYTES, 0])
+    @pytest.mark.parametrize(
+        ("spoil", "complaint"),
+        [
+            (lambda points: cloud_bytes(points)[:-8], "part-1: record 29 is cut short"),
+            (lambda points: cloud_bytes(points)[:160], "6 points, fewer than 10"),
+            (
+                lambda points: cloud_bytes([*points[:7], [np.nan] * 20, *points[8:]]),
+                "part-1: record 7 has a coordinate that is not finite",
+            ),
+        ],
+        ids=["cut", "few", "nan"],
+    )
+    def test_refuses_what_are_no_points(self, monkeypatch, held, spoil, complaint):
+        """
+        The error names file and record; also where the input is too large to be held.
+        """
+        monkeypatch.setattr(kmeans, "HELD_BYTES", held)
+        points = cloud(count=30).tolist()
+
+        with pytest.raises(JobError, match=complaint):
+            workload.sample(spec(), named(cloud_bytes(points[:5]), spoil(points)))
+
+
+class TestVerdict:
+    """The proof of the output."""
+
+    @pytest.mark.parametrize("held", [kmeans.HELD_BYTES, 0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_accepts_the_slow_way(self, monkeypatch, held, seed):
+        """
+        Loops over points are right, also where a sample judges.
+        """
+        monkeypatch.setattr(kmeans, "HELD_BYTES", held)
+        monkeypatch.setattr(kmeans, "SAMPLED", 400)
+        points = cloud(seed).tolist()
+        answer = judged(points, slow_steps(points))
+
+        assert (answer.right, answer.reason) == (True, "")
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (lambda steps: steps[:-1], "the output has . iterations, not ."),
+            (lambda steps: [*steps, steps[-1]], "the output has . iterations, not ."),
+            (lambda steps: moved(steps, 0, 1e-13), "iteration 0: centre 3 is off"),
+            (lambda steps: moved(steps, 2, 1e-6), "iteration 2: centre 3 is off by 1e-06"),
+            (
+                lambda steps: [*steps[:-1], (steps[-1][0], steps[-1][1][::-1])],
+                "iteration .: centre 0 has .* points, not",
+            ),
+            (lambda steps: [], "the output has 0 lines"),
+        ],
+        ids=["early", "late", "start", "moved", "counts", "empty"],
+    )
+    def test_refuses_and_says_why(self, change, reason):
+        """
+        Centres that are off, and iterations that are too few or too many.
+        """
+        points = cloud(count=300).tolist()
+        answer = judged(points, change(slow_steps(points)))
+
+        assert not answer.right
+        assert re.match(reason, answer.reason)
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (lambda steps: moved(steps, 0, 1e-13), "iteration 0: the start"),
+            (lambda steps: moved(steps, 2, 1e-3), "iteration 2: its means are not those of all"),
+            (
+                lambda steps: [*steps[:-1], (steps[-1][0], steps[-1][1][::-1])],
+                "iteration .: its means",
+            ),
+            (
+                lambda steps: [steps[0], (steps[1][0][::-1], steps[1][1][::-1]), *steps[2:]],
+                "iteration 1: centre 0",
+            ),
+        ],
+        ids=["start", "moved", "counts", "turned"],
+    )
+    def test_sample_refuses_and_says_why(self, monkeypatch, change, reason):
+        """
+        What is off in the sum over all points, or in the sample.
+        """
+        monkeypatch.setattr(kmeans, "HELD_BYTES", 0)
+        points = cloud(count=300).tolist()
+        answer = judged(points, change(slow_steps(points)))
+
+        assert not answer.right
+        assert re.match(reason, answer.reason)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [("0\t0\t0\t", "0\t1\t0\t"), ("0\t0\t0\t", "0\t0\t-1\t"), (",", ",x"), (",", ";")],
+    )
+    def test_refuses_other_lines(self, old, new):
+        """
+        The reason names file and line.
+        """
+        points = cloud(count=300).tolist()
+        sample = workload.sample(spec(48_000), named(cloud_bytes(points)))
+        output = steps_file(slow_steps(points)).replace(old.encode(), new.encode(), 1)
+        answer = workload.verdict(spec(48_000), named(output), sample)
+
+        assert re.match("part-0:1: .*", answer.reason)
+
+    def test_reads_its_own_records(self):
+        """
+        The helper that reads points for other tests agrees with the one that writes them.
+        """
+        assert read_cloud(cloud_bytes(cloud())) == cloud().tolist()
