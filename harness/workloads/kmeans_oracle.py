@@ -58,16 +58,20 @@ def shift(before: Floats, after: Floats) -> float:
 
 def _nearest(points: Floats, centres: Floats) -> Ints:
     from sklearn.metrics import pairwise_distances_argmin
+    from threadpoolctl import threadpool_limits
 
-    found: Ints = pairwise_distances_argmin(points, centres)
+    with threadpool_limits(1):
+        found: Ints = pairwise_distances_argmin(points, centres)
     return found
 
 
 def _one_iteration(points: Floats, start: Floats) -> Floats:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():
+    # One thread: sums in one order, and no threads that wait for others where the machine is busy.
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # one iteration is what is asked for
         model = KMeans(len(start), init=start, n_init=1, max_iter=1, tol=0, algorithm="lloyd")
         centres: Floats = model.fit(points).cluster_centers_
