@@ -112,6 +112,8 @@ class TestFigures:
 
         assert [f"job {n}" in figure.svg for n in (1, 2, 3, 4)] == [True, True, True, False]
         assert "3 jobs, one after the other, 9 maps, 3 reduces" in figure.caption
+        in_jobs = sum(j.job_s for j in next(iter(iterative.jobs.values())))
+        assert f"from submission to end, {in_jobs:.1f} s of them in jobs." in figure.caption
         assert "seconds since the first job was submitted" in figure.svg
 
     def test_schedules_compare_the_typical_job(self, iterative):

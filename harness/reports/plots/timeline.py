@@ -77,7 +77,7 @@ def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -
     note = f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
     note += "" if few else " Neighbouring attempts share a bar where they are too short to be seen."
     return Figure(
-        canvas.svg(), _caption(data, record, job, len(jobs)) + note + _said(inside), _data(job)
+        canvas.svg(), _caption(data, record, job, jobs) + note + _said(inside), _data(job)
     )
 
 
@@ -279,7 +279,7 @@ def _height(axes: Axes) -> float:
     return float(axes.figure.get_figheight()) - 1.3  # type: ignore[union-attr]
 
 
-def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: int) -> str:
+def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequence[JobTrace]) -> str:
     cell = record.trial.cell.id
     answers = [
         f"{p.model} {seconds(p.job_s, 0.3)}"
@@ -289,10 +289,14 @@ def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: int) ->
     predicted = f" Predicted: {', '.join(answers)}." if answers else ""
     lost = sum(a.state != "succeeded" for a in job.attempts)
     failures = f" {count(lost, 'attempt')} failed or was killed." if lost else ""
-    several = f"{jobs} jobs, one after the other, " if jobs > 1 else ""
+    several, sums = "", ""
+    if len(jobs) > 1:
+        several = f"{len(jobs)} jobs, one after the other, "
+        sums = f", {seconds(math.fsum(j.job_s for j in jobs), 0.3)} of them in jobs"
     return (
         f"{label(data, cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
-        f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end."
+        f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end"
+        f"{sums}."
         f"{predicted}{failures}"
     )
 
