@@ -30,7 +30,7 @@ SCALES = {
     "bigdata": 6_000_000_000,
 }
 PARAMETERS = {
-    "record": Parameter(200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**20),
+    "record": Parameter(200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24),
 }
 _TOGETHER = 2**22
 _LINE = re.compile(rb"(\d{1,18})\t(\d{1,18})\t([0-9a-f]{16})\n?")
