@@ -125,7 +125,7 @@ class _Lines:
     def add(self, chunks: Iterable[bytes], *, ordered: bool = False) -> str:
         """Add one file; the first descent of its keys, or nothing."""
         for number, line in enumerate(_lines(chunks), start=1):
-            key = line.partition(b"\t")[0]
+            key = line.removesuffix(b"\n").partition(b"\t")[0]
             if ordered and key < self.last:
                 return f"{number}: key {shown(key)} is smaller than {shown(self.last)} before it"
             self.last = key

@@ -1,0 +1,156 @@
+"""
+Tests for `harness.workloads.dfsio`.
+"""
+
+import zlib
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import JobError
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads.checksum import noise
+from harness.workloads.dfsio import RECORD, FileRate, rates
+from tests.workloads.generators import printed
+
+MIB = 2**20
+workload = WORKLOADS["dfsio"]
+
+
+def spec(size=6000, mode="write", **parameters):
+    """
+    Files of *size* bytes in all.
+    """
+    return WorkloadSpec(
+        name="dfsio", input_bytes=size, seed=3, parameters={"mode": mode, **parameters}
+    )
+
+
+def shares(asked, block=MIB):
+    """
+    The input of a job that writes, as its generator makes it.
+    """
+    job = workload.generate(asked, block, "/in")
+    content, count, files, seed, _ = job.arguments
+    lines = printed(content, seed=seed, count=int(count), properties=job.properties)
+    assert count == files
+    planned = workload.plan_input(asked, block).files
+    return list(zip((f.name for f in planned), ([x] for x in lines.splitlines(True)), strict=True))
+
+
+def line(name, data, seconds=0.5):
+    """
+    What a map tells of a file.
+    """
+    return f"{name}\t{zlib.crc32(data):08x}\t{len(data)}\t{int(seconds * 1e9)}\n".encode()
+
+
+class TestWrite:
+    """Files that a job writes."""
+
+    first, second = (noise(3, start, 15, RECORD).tobytes() for start in (0, 15))
+
+    def verdict(self, *outputs):
+        """
+        What is said of an output with two files of 15 records each.
+        """
+        asked = spec(files=2)
+        sample = workload.sample(asked, shares(asked))
+        return workload.verdict(asked, ((name, [data]) for name, data in outputs), sample)
+
+    def right(self):
+        """
+        Data, and what the maps tell of it.
+        """
+        return [
+            ("part-data-00000", self.first),
+            ("part-data-00001", self.second),
+            ("part-m-00000", line("part-data-00000", self.first)),
+            ("part-m-00001", line("part-data-00001", self.second, 1.5)),
+        ]
+
+    def test_right_files_pass_with_their_rates(self):
+        """
+        The bytes are made here once more; rates are told as TestDFSIO tells them.
+        """
+        answer = self.verdict(*self.right())
+
+        assert (answer.right, answer.reason) == (True, "")
+        assert answer.facts == {
+            "files": 2,
+            "throughput (bytes/s)": 3000,
+            "average (bytes/s)": 4000,
+            "deviation (bytes/s)": 2000,
+        }
+
+    @pytest.mark.parametrize(
+        ("which", "instead", "reason"),
+        [
+            (0, ("part-data-00000", b"x" * 3000), "'part-data-00000': lies 3000 bytes, CRC-32"),
+            (1, ("part-data-00001", b""), "'part-data-00001': lies 0 bytes, CRC-32 00000000"),
+            (1, ("part-data-00002", b"x"), "'part-data-00001': lies no such file"),
+            (3, ("part-m-00001", b""), "'part-data-00001': is told no such file"),
+            (3, ("part-m-00001", line("part-data-00000", b"")), "is told a second time"),
+            (3, ("part-m-00001", b"part-data-00001\t1\n"), "is not a file, its CRC-32, bytes"),
+        ],
+    )
+    def test_refuses_and_says_why(self, which, instead, reason):
+        """
+        Other bytes, a file cut short or missing, a map that told nothing, twice, or nonsense.
+        """
+        outputs = self.right()
+        outputs[which] = instead
+
+        assert reason in self.verdict(*outputs).reason
+
+    def test_input_is_a_line_for_each_file(self):
+        """
+        Its size is not that of the files, which hold as many whole records as fit a block.
+        """
+        asked = spec(10 * MIB)
+        sample = workload.sample(asked, shares(asked))
+
+        assert len(shares(asked)) == sample["records"] == 10
+        assert sample["bytes"] == 10 * (MIB // RECORD) * RECORD
+
+    def test_other_input_is_an_error(self):
+        """
+        Lines that the generator did not write are told with the file.
+        """
+        with pytest.raises(JobError, match="part-m-00000: '1 2 3' is no share"):
+            workload.sample(spec(), [("part-m-00000", [b"1 2 3"])])
+
+    def test_runs_without_reduces(self):
+        """
+        Whatever the configuration says.
+        """
+        (job,) = workload.submit(spec(), "/in", "/out")
+
+        assert "-Dmapreduce.job.reduces=0" in job.argv({"mapreduce.job.reduces": "4"})
+
+
+def test_what_is_kept_is_known_by_mode_and_seed():
+    """
+    Inputs are kept with what the verdict needs: a seed decides the bytes of both modes.
+    """
+    asked = [spec(mode=m).model_copy(update={"seed": s}) for m in ("read", "write") for s in (1, 2)]
+
+    assert len({workload.plan_input(each, MIB).key for each in asked}) == 4
+
+
+class TestRates:
+    @given(st.lists(st.tuples(st.integers(1, 10**9), st.floats(1e-3, 1e3)), min_size=1))
+    def test_throughput_lies_among_the_rates(self, files):
+        """
+        It is their mean, weighted by time; equal files have no deviation.
+        """
+        listed = [FileRate(str(n), 0, size, s) for n, (size, s) in enumerate(files)]
+        each = [f.bytes / f.seconds for f in listed]
+        found = rates(listed)
+
+        assert min(each) * (1 - 1e-9) <= found["throughput"] <= max(each) * (1 + 1e-9)
+        assert min(each) * (1 - 1e-9) <= found["average"] <= max(each) * (1 + 1e-9)
+        assert rates([listed[0]] * 3)["deviation"] == pytest.approx(0, abs=1e-6 * each[0])

@@ -1,0 +1,86 @@
+"""
+Tests for `harness.workloads.shuffle`.
+"""
+
+import numpy as np
+import pytest
+
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads.checksum import checksum, noise
+
+workload = WORKLOADS["shuffle"]
+RECORDS = noise(1, 0, 9, 24)
+
+
+def spec(size=216, **parameters):
+    """
+    A shuffle of records of 24 bytes.
+    """
+    return WorkloadSpec(name="shuffle", input_bytes=size, parameters={"record": 24, **parameters})
+
+
+def told(rows):
+    """
+    What a reduce tells that got these.
+    """
+    return b"%d\t%d\t%016x\n" % (len(rows), 24 * len(rows), checksum(rows))
+
+
+def verdict(*outputs, files=1):
+    """
+    What is said of the lines of all reduces, for an input in some files.
+    """
+    pieces = np.array_split(RECORDS, files)
+    sample = workload.sample(spec(), ((f"f{n}", [p.tobytes()]) for n, p in enumerate(pieces)))
+    listed = ((f"part-r-{i:05d}", [data]) for i, data in enumerate(outputs))
+    return workload.verdict(spec(), listed, sample)
+
+
+class TestVerdict:
+    def test_sums_what_the_reduces_got(self):
+        """
+        Whoever got which record.
+        """
+        answer = verdict(told(RECORDS[::2]), told(RECORDS[1::2]))
+
+        assert (answer.right, answer.facts["reduces"]) == (True, 2)
+
+    def test_uneven_shares_are_wrong(self):
+        """
+        A map deals its records out in turn; several maps may each be one off.
+        """
+        uneven = told(RECORDS[:6]), told(RECORDS[6:])
+
+        assert verdict(*uneven).reason == "the shares of the reduces lie from 3 to 6 records"
+        assert verdict(*uneven, files=3).right
+
+    @pytest.mark.parametrize(
+        ("outputs", "reason"),
+        [
+            ([told(RECORDS[:8])], "the reduces got records 8, the input has '9'"),
+            ([told(np.roll(RECORDS, 1))], "the reduces got checksum"),
+            ([b"9\t216\n"], "part-r-00000: '9\\t216\\n' is not one reduce's line"),
+            ([told(RECORDS) * 2], "is not one reduce's line"),
+            ([], "no reduce told anything"),
+        ],
+    )
+    def test_refuses_and_says_why(self, outputs, reason):
+        """
+        A lost record, other bytes, a mangled or a second line, nothing.
+        """
+        assert reason in verdict(*outputs).reason
+
+
+def test_records_are_whole_words():
+    """
+    As the generator makes them; the plan and the job agree.
+    """
+    asked = spec(30_000, record=25)
+    made = workload.generate(asked, 2**20, "/in")
+    (job,) = workload.submit(asked, "/in", "/out")
+
+    assert made.properties == {"noise.bytes": "32"}
+    assert made.arguments[1:3] == ("938", "1")
+    assert workload.plan_input(asked, 2**20).bytes == 938 * 32
+    assert job.properties == {"shuffle.record": "32"}

@@ -1,0 +1,127 @@
+"""
+Tests for `harness.workloads.sleep`.
+"""
+
+import pytest
+
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+from harness.workloads.checksum import checksum, noise
+from harness.workloads.sleep import RECORD
+
+MIB = 2**20
+workload = WORKLOADS["sleep"]
+ROWS = noise(1, 0, 5, RECORD)
+FILES = [("part-m-00000", [ROWS[:3].tobytes()]), ("part-m-00001", [ROWS[3:].tobytes()])]
+
+
+def spec(size=5 * RECORD, **parameters):
+    """
+    Five records in two maps, under three keys.
+    """
+    return WorkloadSpec(
+        name="sleep", input_bytes=size, parameters={"maps": 2, "keys": 3, **parameters}
+    )
+
+
+def output(rows_by_key=None, read=0, mapped=5 * 10**6, reduced=3 * 10**8, calls=5):
+    """
+    What the reduces and the client tell of a job that did as it was asked.
+    """
+    # Each map deals its records out from key 0 on.
+    under = rows_by_key or {0: [0, 3], 1: [1, 4], 2: [2]}
+    wide = ROWS[:, [*range(RECORD), *range(4)]]
+    told = [f"{k}\t{len(v)}\t{checksum(wide[v]):016x}" for k, v in under.items()]
+    told += [f"read\t5\t{read}", f"map\t{calls}\t{mapped}", f"reduce\t3\t{reduced}"]
+    return "\n".join([*told, ""]).encode()
+
+
+def verdict(*outputs, **parameters):
+    """
+    What is said of output files with these bytes.
+    """
+    asked = spec(**parameters)
+    listed = ((f"part-{i}", [data]) for i, data in enumerate(outputs))
+    return workload.verdict(asked, listed, workload.sample(asked, FILES))
+
+
+class TestVerdict:
+    def test_what_was_asked_is_right(self):
+        """
+        A millisecond for each of five records, a tenth of a second for each of three keys.
+        """
+        answer = verdict(output())
+
+        assert (answer.right, answer.reason) == (True, "")
+        assert answer.facts == {
+            "read slept (ms)": 0,
+            "map slept (ms)": 5,
+            "reduce slept (ms)": 300,
+        }
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"mapped": 4 * 10**6}, "map slept 0.004 s, and 0.005 s were asked"),
+            ({"mapped": 3 * 10**9}, "map slept 3 s, and 0.005 s were asked"),
+            ({"read": 1}, "read slept 1e-09 s, and 0 s were asked"),
+            ({"reduced": 2 * 10**8}, "reduce slept 0.2 s, and 0.3 s were asked"),
+            ({"calls": 4}, "map was called 4 times and not 5"),
+            ({"rows_by_key": {0: [0, 3], 1: [1, 4]}}, "under key 2 came nothing, and 1 records"),
+            ({"rows_by_key": {0: [0, 4], 1: [1, 3], 2: [2]}}, "under key 0 came 2 records, check"),
+        ],
+    )
+    def test_refuses_and_says_why(self, changed, reason):
+        """
+        Too short, too long, without being asked, other calls, lost and exchanged records.
+        """
+        assert reason in verdict(output(**changed)).reason
+
+    @pytest.mark.parametrize(
+        ("more", "reason"),
+        [
+            (b"0\t1\t0000000000000000\n", "part-1: key 0 is told a second time"),
+            (b"map\t5\t5000000\n", "part-1: map is told a second time"),
+            (b"\x1b[2J\n", "part-1: '\\x1b[2J' is neither a key nor a phase"),
+        ],
+    )
+    def test_refuses_what_is_told_twice_or_otherwise(self, more, reason):
+        """
+        One line for each key and phase, and no other.
+        """
+        assert verdict(output(), more).reason == reason
+
+    def test_records_become_as_many_and_large_as_asked(self):
+        """
+        A record emitted twice goes to two keys; a smaller one is its beginning.
+        """
+        sample = workload.sample(spec(outputs=2, bytes=10), FILES)
+
+        under = {0: [0, 1, 3, 4], 1: [0, 2, 3], 2: [1, 2, 4]}
+        assert sample["keys"] == {
+            str(k): [len(v), checksum(ROWS[v][:, :10])] for k, v in under.items()
+        }
+
+
+def test_every_map_is_a_file():
+    """
+    As many as asked for, though one block would hold them; a key is another when what the records
+    become is another.
+    """
+    plan = workload.plan_input(spec(96_000), MIB)
+    other = workload.plan_input(spec(96_000, bytes=5), MIB)
+
+    assert [f.bytes for f in plan.files] == [48_000, 48_000]
+    assert plan.key != other.key
+
+
+def test_durations_reach_the_job():
+    """
+    As properties in milliseconds, fractions allowed.
+    """
+    (job,) = workload.submit(spec(map_ms=0.5), "/in", "/out")
+
+    assert {"sleep.map": "0.5", "sleep.read": "0.0", "sleep.record": "96"}.items() <= dict(
+        job.properties
+    ).items()
+    assert job.arguments == ("/in", "/out")

@@ -1,0 +1,90 @@
+"""
+Tests for `harness.workloads.sort`.
+"""
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import SpecError
+from harness.records.trial import WorkloadSpec
+from harness.workloads import WORKLOADS
+
+workload = WORKLOADS["sort"]
+LINES = [b"b\t1\n", b"a b\t2\n", b"a\t3\n", b"c\t4\n"]
+
+
+def spec(**parameters):
+    """
+    A sort.
+    """
+    return WorkloadSpec(name="sort", input_bytes=10**6, parameters=parameters)
+
+
+def verdict(*outputs, lines=LINES, **parameters):
+    """
+    What is said of output files with these bytes.
+    """
+    sample = workload.sample(spec(), [("part-m-00000", lines)])
+    files = ((f"part-r-{i:05d}", [data]) for i, data in enumerate(outputs))
+    return workload.verdict(spec(**parameters), files, sample)
+
+
+class TestVerdict:
+    def test_files_in_order_each_for_itself(self):
+        """
+        HiBench's sort orders each partition; from one file to the next anything goes, unless a
+        total order was asked.
+        """
+        outputs = (b"b\t1\nc\t4\n", b"a\t3\na b\t2\n")
+
+        assert verdict(*outputs).right
+        assert verdict(*outputs, order="total").reason == (
+            "part-r-00001:1: key 'a' is smaller than 'c' before it"
+        )
+        assert verdict(*outputs[::-1], order="total").right
+
+    @pytest.mark.parametrize(
+        ("output", "reason"),
+        [
+            (b"a b\t2\na\t3\nb\t1\nc\t4\n", "part-r-00000:2: key 'a' is smaller than 'a b'"),
+            (b"a\t3\na b\t2\nb\t1\n", "the output has 3 records, the input 4"),
+            (b"a\t3\na b\t1\nb\t2\nc\t4\n", "the records of the output have the checksum"),
+            (b"a\t3\na b\t2\nb\t1\nc\t4", "the records of the output have the checksum"),
+            (b"", "the output has 0 records, the input 4"),
+        ],
+    )
+    def test_refuses_and_says_why(self, output, reason):
+        """
+        A descent, a lost record, values exchanged, a record that lost its end, nothing.
+        """
+        assert reason in verdict(output).reason
+
+    @given(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"") + b"\n")), st.data())
+    def test_any_sorted_lines_are_right(self, lines, data):
+        """
+        Whatever they hold, wherever the chunks are cut, and in whatever order equal keys come.
+        """
+        shuffled = data.draw(st.permutations(lines))
+        ordered = sorted(shuffled, key=lambda line: line.removesuffix(b"\n").split(b"\t")[0])
+
+        assert verdict(b"".join(ordered), lines=lines).right
+
+
+def test_keys_end_at_the_first_tab():
+    """
+    A key without a tab behind it is the whole line, and its end is no part of it.
+    """
+    assert verdict(b"a\na\tz\nb\n", lines=[b"a\tz\na\nb\n"]).right
+
+
+def test_order_reaches_the_job():
+    """
+    As a property; an unknown order is refused.
+    """
+    (job,) = workload.submit(spec(order="total"), "/in", "/out")
+
+    assert job.argv({}) == ("-Dsort.order=total", "/in", "/out")
+    with pytest.raises(SpecError, match="it is one of partition, total"):
+        workload.plan_input(spec(order="none"), 2**20)
