@@ -1,0 +1,67 @@
+"""
+The ready-made experiments: every one is planned without an error, and scores what it predicts.
+"""
+
+import json
+import re
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+
+PROJECT = Path(__file__).resolve().parent.parent
+EXPERIMENTS = sorted((PROJECT / "experiments").rglob("*.yaml"))
+COUNTS = {
+    path: re.findall(r"# (\d+) cells, (\d+) trials", path.read_text(encoding="utf-8"))
+    for path in EXPERIMENTS
+}
+
+
+@pytest.fixture(params=EXPERIMENTS, ids=lambda path: path.stem)
+def experiment(request):
+    """
+    One after the other.
+    """
+    return request.param
+
+
+def planned(path, capsys, tmp_path):
+    """
+    The trials that `harness plan` lists.
+    """
+    assert main(["plan", str(path), "--json", "--results-dir", str(tmp_path)]) == 0
+    return json.loads(capsys.readouterr().out)["trials"]
+
+
+def test_all_workloads_feed_a_profile_and_are_scored(experiment, capsys, tmp_path):
+    """
+    A workload without profiling cells cannot be predicted, one without others is not scored.
+    """
+    trials = planned(experiment, capsys, tmp_path)
+    uses = Counter((t["cell"]["workload"]["name"], t["profiling"]) for t in trials)
+    names = {name for name, _ in uses}
+
+    assert set(uses) == {(name, profiling) for name in names for profiling in (True, False)}
+
+
+@pytest.mark.parametrize("told", [p for p in EXPERIMENTS if COUNTS[p]], ids=lambda p: p.stem)
+def test_says_how_many_trials_it_has(told, capsys, tmp_path):
+    """
+    Where a file tells its cells and trials, they are those of the plan.
+    """
+    trials = planned(told, capsys, tmp_path)
+    cells = {t["cell_id"] for t in trials}
+
+    assert COUNTS[told] == [(str(len(cells)), str(len(trials)))]
+
+
+def test_is_called_as_its_file(experiment):
+    """
+    Results lie under an experiment's name: two files never share one.
+    """
+    name = "-".join(experiment.relative_to(PROJECT / "experiments").with_suffix("").parts)
+
+    assert f"\nname: {name}\n" in experiment.read_text(encoding="utf-8")
