@@ -74,7 +74,7 @@ public final class GpuKMeans extends Configured implements Tool {
   private boolean step(String input, Centres centres, int iteration, Path folder)
       throws IOException, InterruptedException, ClassNotFoundException {
     Job job = Job.getInstance(new Configuration(getConf()), "gpu-kmeans " + iteration);
-    Jobs.needsReduce(job);
+    Jobs.check(job);
     job.getConfiguration().setInt(ITERATION, iteration);
     Path file = new Path(folder.getParent(), "centres-" + iteration);
     centres.write(file, job.getConfiguration());

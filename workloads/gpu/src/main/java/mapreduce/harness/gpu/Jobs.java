@@ -15,7 +15,7 @@ final class Jobs {
 
   /** Input and output of a job that numbers what it makes and writes it in order. */
   static void inOrder(Job job, String[] arguments) throws IOException {
-    needsReduce(job);
+    check(job);
     job.setInputFormatClass(BlockInputFormat.class);
     FileInputFormat.addInputPath(job, new Path(arguments[0]));
     job.setMapOutputKeyClass(LongWritable.class);
@@ -27,7 +27,9 @@ final class Jobs {
     FileOutputFormat.setOutputPath(job, new Path(arguments[1]));
   }
 
-  static void needsReduce(Job job) throws IOException {
+  /** Complains here of what every task would complain of. */
+  static void check(Job job) throws IOException {
+    Library.require(job.getConfiguration().get("gpu.device", "any"));
     if (job.getNumReduceTasks() < 1) {
       throw new IOException(
           job.getJobName() + " needs a reduce: its maps do not end in the order of the input; fix: set "

@@ -30,6 +30,20 @@ final class Library {
     }
   }
 
+  /** Refuse before a job is submitted what no task could do, because no library was built. */
+  static void require(String device) throws DeviceException {
+    boolean cpu = Library.class.getResource("/native/" + CPU) != null;
+    boolean cuda = Library.class.getResource("/native/" + CUDA) != null;
+    if (device.equals("gpu") ? !cuda : device.equals("any") ? !cpu && !cuda : !cpu) {
+      throw lacking(device.equals("gpu") ? CUDA : CPU);
+    }
+  }
+
+  private static DeviceException lacking(String name) {
+    String fix = "install g++ (apt-get install -y g++) where the harness is set up, then 'make setup'";
+    return new DeviceException("harness-gpu.jar has no " + name, name.equals(CUDA) ? "build it with 'make cuda'" : fix);
+  }
+
   private static int cuda() throws DeviceException {
     load(CUDA);
     if (devices == 0) {
@@ -65,10 +79,7 @@ final class Library {
   private static void link(String name) throws DeviceException {
     try (InputStream packed = Library.class.getResourceAsStream("/native/" + name)) {
       if (packed == null) {
-        boolean cuda = name.equals(CUDA);
-        throw new DeviceException(
-            "harness-gpu.jar has no " + name,
-            cuda ? "build it with 'make cuda'" : "install g++ where the harness is set up, then 'make setup'");
+        throw lacking(name);
       }
       Path here = Path.of("").toAbsolutePath();
       Path file = Files.createTempFile(here, "native-", ".so");
