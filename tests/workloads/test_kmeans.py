@@ -2,6 +2,8 @@
 Tests for `harness.workloads.kmeans` and its oracle.
 """
 
+import itertools
+import math
 import re
 
 import numpy as np
@@ -15,6 +17,7 @@ from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS, kmeans
 from harness.workloads.kmeans_oracle import lloyd
 from tests.clouds import cloud, cloud_bytes, read_cloud, slow_steps, steps_file
+from tests.workloads.generators import below, draws, printed
 
 MIB = 2**20
 workload = WORKLOADS["kmeans"]
@@ -133,6 +136,75 @@ def test_commands():
         "-Dkmeans.iterations=5", "in", "out",
     )  # fmt: skip
     assert (workload.jobs(asked), workload.outputs(asked, "out")) == (None, "out/centres")
+
+
+def uniform(chances):
+    """
+    A chance from 0 to 1.
+    """
+    return (next(chances) >> 11) / 2**53
+
+
+def normals(chances):
+    """
+    Marsaglia's polar method: two at a time.
+    """
+    while True:
+        x, y = 2 * uniform(chances) - 1, 2 * uniform(chances) - 1
+        square = x * x + y * y
+        if 0 < square < 1:
+            factor = math.sqrt(-2 * math.log(square) / square)
+            yield from (x * factor, y * factor)
+
+
+def middles(seed, clusters, dimensions):
+    """
+    Where the clusters of a mixture lie.
+    """
+    return [
+        [100 * uniform(chances) for _ in range(dimensions)]
+        for chances in (draws(2**64 - 1 - seed, i) for i in range(clusters))
+    ]
+
+
+@pytest.fixture(scope="module")
+def points():
+    """
+    Points of a mixture of 4 clusters in 3 dimensions.
+    """
+    job = workload.generate(spec(480_000, 9, dimensions=3, clusters=4), MIB, "/in")
+    content, records, _, seed, _ = job.arguments
+    data = printed(content, seed=seed, count=int(records), properties=job.properties)
+    return np.array(read_cloud(data, 3))
+
+
+class TestGenerator:
+    """The bytes that our generator makes."""
+
+    def test_points_are_the_obvious_ones(self, points):
+        """
+        The cluster by one chance, then a normal coordinate after the other.
+        """
+        places = middles(9, 4, 3)
+        for number in (0, 1, 17, 19_999):
+            chances = draws(9, number)
+            middle = places[below(chances, 4)]
+            offs = itertools.islice(normals(chances), 3)
+            due = [m + 5 * z for m, z in zip(middle, offs, strict=True)]
+            np.testing.assert_allclose(points[number], due, rtol=1e-14)
+
+    def test_clusters_and_spread_fit_the_law(self, points):
+        """
+        Equally many points of each cluster, by chi-square; around the middles of their clusters they
+        are normal with the spread asked, by Kolmogorov and Smirnov, in each coordinate.
+        """
+        from scipy.stats import chisquare, kstest
+
+        clusters = np.array([below(draws(9, number), 4) for number in range(len(points))])
+        offs = (points - np.array(middles(9, 4, 3))[clusters]) / 5
+
+        assert chisquare(np.bincount(clusters)).pvalue > 1e-4
+        assert min(kstest(column, "norm").pvalue for column in offs.T) > 1e-4
 
 
 class TestOracle:

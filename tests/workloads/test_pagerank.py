@@ -16,6 +16,7 @@ from harness.workloads import WORKLOADS
 from harness.workloads import pagerank_graph as law
 from harness.workloads.pagerank_oracle import power_iteration, read_graph
 from tests.graphs import graph, graph_file, line, read_links, slow_ranks
+from tests.workloads.generators import draws, printed
 
 MIB = 2**20
 workload = WORKLOADS["pagerank"]
@@ -99,6 +100,78 @@ class TestGraphSize:
         due = 1 / (1 / law.LEAST - share * (1 / law.LEAST - 1 / law.MOST))
 
         assert np.all((due - 1 < degrees) & (degrees <= due))
+
+
+@pytest.fixture(scope="module")
+def made():
+    """
+    A generated graph of 2 MB: what it was asked to be, and its bytes.
+    """
+    asked = spec(2_000_000, seed=11)
+    job = workload.generate(asked, MIB, "/in")
+    content, records, _, seed, _ = job.arguments
+    return asked, printed(content, seed=seed, count=int(records), properties=job.properties)
+
+
+class TestGenerator:
+    """The bytes that our generator makes."""
+
+    def test_files_are_as_planned(self, made):
+        """
+        Cut where the plan says, each file ends with a line, and all of them are the graph.
+        """
+        asked, data = made
+        sizes = [f.bytes for f in workload.plan_input(asked, MIB).files]
+        ends = np.cumsum(sizes)
+
+        assert ends[-1] == len(data)
+        assert {data[end - 1] for end in ends} == {ord("\n")}
+        assert workload.sample(asked, named(data))["bytes"] == len(data)
+
+    def test_pages_are_the_obvious_ones(self, made):
+        """
+        Degrees by the cycle, links by one chance each, computed page by page.
+        """
+        _, data = made
+        lines = data.splitlines(keepends=True)
+        for page in (0, 1, 255, 256, 3000):
+            chances = draws(11, page)
+            degree = law.cycle(11, page // law.CYCLE)[page % law.CYCLE]
+            drawn = [(next(chances) >> 11) / 2**53 for _ in range(degree)]
+            links = [int(u * u * len(lines)) * (2**31 - 1) % len(lines) for u in drawn]
+            assert lines[page] == line(page, links)
+
+    def test_in_degrees_fit_the_law(self, made):
+        """
+        Links to the pages of each popularity, in 50 classes: chi-square finds nothing strange.
+        """
+        from scipy.stats import chisquare
+
+        _, data = made
+        read = read_graph(named(data))
+        pages = len(read.pages)
+        popularity = np.empty(pages, np.int64)
+        popularity[np.arange(pages) * (2**31 - 1) % pages] = np.arange(pages)
+        edges = np.linspace(0, pages, 51).astype(int)
+        found = np.histogram(popularity[read.links], edges)[0]
+
+        due = len(read.links) * np.diff(np.sqrt(edges / pages))
+
+        assert chisquare(found, due).pvalue > 1e-4
+
+    def test_out_degrees_fit_the_law(self, made):
+        """
+        One page in sixteen has no links; the others are bounded Pareto, as Kolmogorov and Smirnov
+        see them: no closer than one step of a cycle, and a link in its whole numbers.
+        """
+        _, data = made
+        degrees = np.sort(read_graph(named(data)).degrees)
+        some = degrees[degrees > 0]
+        empirical = np.arange(1, len(some) + 1) / len(some)
+        due = (1 / law.LEAST - 1 / (some + 1)) / (1 / law.LEAST - 1 / law.MOST)
+
+        assert (degrees == 0).mean() == pytest.approx(1 / 16, abs=0.002)
+        assert np.abs(empirical - due)[np.diff(some, append=10**9) > 0].max() < 0.01
 
 
 class TestPlanInput:
