@@ -6,9 +6,16 @@ Lists are axes here; `harness.records.grid.expand` makes the cells.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from harness.records.trial import Record, Tracing
 
@@ -25,6 +32,14 @@ class Node(Record):
     task_memory_bytes: tuple[PositiveInt, ...] = (512 * 2**20,)
     gpus: tuple[NonNegativeInt, ...] = (0,)
     gpus_found: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what an older file could not say: its run is the same experiment's still."""
+        written: dict[str, Any] = plain(self)
+        none = {"gpus"} if self.gpus == (0,) else set()
+        none |= set() if self.gpus_found else {"gpus_found"}
+        return {name: value for name, value in written.items() if name not in none}
 
 
 class ClusterAxes(Record):

@@ -261,11 +261,18 @@ class TestGpus:
         assert ClusterSpec().id == digest(plain)
         assert ClusterSpec(node=NodeSpec(gpus=1)).id == digest(plain | {"node": node | {"gpus": 1}})
 
-    @given(st.integers(0, 64))
-    def test_are_read_back(self, gpus):
+    @given(st.integers(0, 64), st.booleans())
+    def test_are_read_back(self, gpus, found):
         """
-        What is written of a node is the node.
+        What is written of a node, or of its axes, is the same again.
         """
-        node = NodeSpec(gpus=gpus)
+        for node in (NodeSpec(gpus=gpus), Node(gpus=(gpus,), gpus_found=found)):
+            assert type(node).model_validate_json(node.model_dump_json()) == node
 
-        assert NodeSpec.model_validate_json(node.model_dump_json()) == node
+    def test_none_leave_an_experiment_as_it_was(self):
+        """
+        An unfinished run of an experiment is found again, though its harness knew of no GPUs.
+        """
+        assert Node().model_dump(mode="json").keys() == {
+            "map_slots", "reduce_slots", "task_memory_bytes",
+        }  # fmt: skip
