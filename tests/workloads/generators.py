@@ -19,9 +19,14 @@ def printed(content, *, seed=1, first=0, count=1, jar=JOBS, properties=None):
     """
     Bytes of *count* records of the class *content*, from number *first* on.
     """
+    options = (f"-D{name}={value}" for name, value in (properties or {}).items())
+    return _shown(jar, *options, content, str(seed), str(first), str(count))
+
+
+@cache
+def _shown(jar, *arguments):
     path = f"{job_jar(jar)}:{SOURCE / 'home' / 'path.jar'}"
-    options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
-    argv = ["java", "-cp", path, SHOW, *options, content, str(seed), str(first), str(count)]
+    argv = ["java", "-XX:TieredStopAtLevel=1", "-cp", path, SHOW, *arguments]
     return subprocess.run(argv, capture_output=True, check=True, timeout=60).stdout
 
 

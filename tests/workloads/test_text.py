@@ -50,8 +50,8 @@ def shares():
     """
     Ends of the part that each rank takes of 2^20 numbers.
     """
-    weights = [2**32 // rank for rank in range(1, 20_001)]
-    return [(w << 20) // sum(weights) for w in itertools.accumulate(weights)]
+    ends = list(itertools.accumulate(2**32 // rank for rank in range(1, 20_001)))
+    return [(end << 20) // ends[-1] for end in ends]
 
 
 def obvious(seed, number, size):

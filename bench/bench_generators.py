@@ -1,0 +1,130 @@
+"""
+Generators beside the rate at which HDFS takes files: the same bytes written by dfsio and by each.
+
+``bench_generators.py [ROUNDS] [--mebibytes N] [--only NAME,...]`` (3 rounds of 512 MiB) starts a
+cluster of three workers and lets dfsio and all generators write in turn, in files of 128 MiB, one
+after the other in every round.  A rate is bytes by the seconds of all maps together, from the start
+of a container to the end of its file, from the job's history; a ratio is that of a generator to
+dfsio's of the same round.  The aim is 0.7.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+
+from pathlib import Path
+
+from harness.cli.console import table
+from harness.clusters.home import HadoopHome
+from harness.clusters.local import LocalCluster
+from harness.records.trial import ClusterSpec, WorkloadSpec
+from harness.running.history import fetch_history
+from harness.running.jobs import JobRunner
+from harness.workloads import WORKLOADS
+
+MIB = 2**20
+BLOCK = 128 * MIB
+SPEC = ClusterSpec(workers=3, site={"dfs.blocksize": str(BLOCK)})
+# Name -> workload and its arguments; each makes about as many bytes as are asked for.
+GENERATORS = {
+    "text zipf": ("wordcount", {}),
+    "text random": ("wordcount", {"text": "random"}),
+    "noise": ("shuffle", {}),
+    "rows (TeraGen)": ("terasort", {}),
+    "graph": ("pagerank", {}),
+    "mixture": ("kmeans", {}),
+    "points": ("gpu-kmeans", {"device": "cpu"}),
+    "frames": ("gpu-sbs", {"device": "cpu"}),
+    "matrices": ("gpu-matmul", {"device": "cpu"}),
+}
+DFSIO = "dfsio write"
+LIMIT_S = 600.0
+
+
+def main() -> None:
+    """Measure, then print."""
+    asked = arguments()
+    known = {name: each for name, each in GENERATORS.items() if each[0] in WORKLOADS}
+    chosen = {n: known[n] for n in known if not asked.only or n in asked.only.split(",")}
+    found: dict[str, list[float]] = {name: [] for name in (DFSIO, *chosen)}
+    with (
+        LocalCluster(f"bench-generators-{os.getpid()}", SPEC, HadoopHome.find()) as cluster,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        writer = Writer(cluster, Path(folder), asked.mebibytes * MIB)
+        for number in range(asked.rounds):
+            # Every other round begins at the other end, so that no generator always comes last.
+            names = list(found) if number % 2 == 0 else list(found)[::-1]
+            for name in names:
+                rate = writer.dfsio() if name == DFSIO else writer.generator(*chosen[name])
+                found[name].append(rate)
+                print(f"round {number + 1}: {name} {rate / MIB:.1f} MiB/s of a map", flush=True)
+    table(
+        ("generator", "MiB/s of a map", "of dfsio's"),
+        list(map(row, found.items(), [found] * len(found))),
+    )
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", nargs="?", type=int, default=3)
+    parser.add_argument("--mebibytes", type=int, default=512)
+    parser.add_argument("--only", default="", help="some of " + ",".join(GENERATORS))
+    return parser.parse_args()
+
+
+def row(item: tuple[str, list[float]], found: dict[str, list[float]]) -> tuple[str, str, str]:
+    """One line of the table: median, and the range of all rounds."""
+    name, rates = item
+    ratios = [rate / base for rate, base in zip(rates, found[DFSIO], strict=True)]
+    return name, spread([r / MIB for r in rates], 1), spread(ratios, 2)
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Median, and range in brackets."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+class Writer:
+    """Lets jobs write *size* bytes on *cluster*, and takes what they wrote away."""
+
+    def __init__(self, cluster: LocalCluster, folder: Path, size: int) -> None:
+        self.cluster, self.folder, self.size = cluster, folder, size
+        self.runner, self.jobs = JobRunner(cluster, LIMIT_S), 0
+
+    def dfsio(self) -> float:
+        """Bytes per second that a map of dfsio writes."""
+        spec = WorkloadSpec(name="dfsio", input_bytes=self.size, parameters={"mode": "write"})
+        workload = WORKLOADS["dfsio"]
+        self._run(workload.generate(spec, BLOCK, "/bench/shares"))
+        (command,) = workload.submit(spec, "/bench/shares", "/bench/out")
+        rate = self._rate(command, "/bench/out")
+        self.cluster.hdfs.delete("/bench/shares")
+        return rate
+
+    def generator(self, name: str, parameters: dict[str, str]) -> float:
+        """Bytes per second that a map of a workload's generator writes."""
+        spec = WorkloadSpec(name=name, input_bytes=self.size, parameters=parameters)
+        return self._rate(WORKLOADS[name].generate(spec, BLOCK, "/bench/out"), "/bench/out")
+
+    def _rate(self, command, output: str) -> float:
+        job = self._run(command)
+        trace = fetch_history(self.cluster, job, self.folder, self.jobs, 60.0)
+        files = [f for f in self.cluster.hdfs.list(output) if f[0].startswith("part-")]
+        self.cluster.hdfs.delete(output)
+        seconds = sum(a.finish_s - a.start_s for a in trace.attempts if a.kind == "map")
+        return sum(size for _, size, _ in files) / seconds
+
+    def _run(self, command) -> str:
+        self.jobs += 1
+        log = self.folder / f"client-{self.jobs}.log"
+        (job,) = self.runner.run(command, {}, log)
+        self.cluster.await_idle(60.0)
+        return job
+
+
+if __name__ == "__main__":
+    main()
