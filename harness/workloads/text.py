@@ -37,7 +37,7 @@ def plan_text(spec: WorkloadSpec, block_bytes: int, kind: str) -> InputPlan:
             where=f"{spec.name}, dfs.blocksize",
             fix="use blocks of 1 MiB or more",
         )
-    files = blocks(spec, per_file * PAGE)
+    files = blocks(spec.model_copy(update={"input_bytes": total}), per_file * PAGE)
     *others, last = generated_files(_pages(total), files, PAGE)
     last = InputFile(last.name, last.bytes - _pages(total) * PAGE + total)
     kept = {"text": VERSION, "kind": kind, "seed": spec.seed, "bytes": total, "files": files}
