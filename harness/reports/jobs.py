@@ -42,7 +42,7 @@ def jobs_table(data: ReportData, workload: str) -> Table | None:
     if not rows:
         return None
     hidden = len(rows) - _MOST_ROWS
-    note = f" {count(hidden, 'more row')} in report.json." if hidden > 0 else ""
+    note = _told(data, cells) + (f" {count(hidden, 'more row')} in report.json." * (hidden > 0))
     return table(
         f"{workload}: each job of a trial, means over the repeats, s",
         ("Cell", "Job", "Trials", "Measured", "Noise floor", *names),
@@ -50,6 +50,15 @@ def jobs_table(data: ReportData, workload: str) -> Table | None:
         rows[:_MOST_ROWS],
         note=f"All jobs of a trial are of one kind, and models say the same of each.{note}",
     )
+
+
+def _told(data: ReportData, cells: Iterable[str]) -> str:
+    """How many jobs a trial has, as predictions take it."""
+    known = sorted({p.jobs for p in data.predictions if p.cell in cells and p.each_job_s})
+    if not known:
+        return ""
+    several = " to ".join(dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (known[0], known[-1])))
+    return f" They take it that a trial has {several} of them."
 
 
 def _rows(

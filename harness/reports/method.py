@@ -133,6 +133,7 @@ def trial_table(data: ReportData) -> Table | None:
     """Every trial in the order in which it ran, with its times and the machine meanwhile."""
     ordered, times, rates = in_order(data), job_seconds(data), relative_rates(data)
     first = min((r.started_s for r in ordered), default=0.0)
+    several = any(len(r.job_ids) > 1 for r in ordered)
     rows = []
     for place, r in enumerate(ordered, start=1):
         m = times.get(r.trial.id)
@@ -146,6 +147,7 @@ def trial_table(data: ReportData) -> Table | None:
                 "profile" if r.trial.profiling else "score",
                 Value(_STATES[r.state], "" if r.state == "done" else "mark"),
                 _clock(r.started_s - first),
+                *([str(len(r.job_ids))] if several else []),
                 number(m.raw_s.get("job_s"), 0.1) if m else UNKNOWN,
                 number(m.reference_s.get("job_s"), 0.1) if m else UNKNOWN,
                 percent(rates.get(r.trial.id), 0.004),
@@ -155,11 +157,13 @@ def trial_table(data: ReportData) -> Table | None:
             )
         )
     columns = (
-        "Order", "Trial", "Cell", "Repeat", "For", "State", "Start", "Job, s", "At ref., s",
-        "Speed", "Busy", "Steal", "Remark",
+        "Order", "Trial", "Cell", "Repeat", "For", "State", "Start", *(["Jobs"] if several else []),
+        "Job, s", "At ref., s", "Speed", "Busy", "Steal", "Remark",
     )  # fmt: skip
     caption = "Every trial in the order of running"
-    return table(caption, columns, "rclrllrrrrrrl", rows) if rows else None
+    return (
+        table(caption, columns, "rclrll" + "r" * (len(columns) - 7) + "l", rows) if rows else None
+    )
 
 
 def _clock(seconds: float) -> str:

@@ -12,6 +12,7 @@ from harness.reports.html import render_html
 from harness.reports.jobs import jobs_table, several, typical_job
 from harness.reports.json_report import render_json
 from harness.reports.markdown import render_markdown
+from harness.reports.method import trial_table
 from harness.reports.plots.canvas import drawing
 from harness.reports.plots.schedule import schedules
 from harness.reports.plots.timeline import timeline
@@ -79,6 +80,23 @@ class TestTable:
         assert (float(rows[0][3]), rows[0][4]) == (20.0, "0.0 %")
         assert float(rows[0][5]) == 11.0
 
+    def test_says_how_many_jobs_a_trial_is_taken_to_have(self, iterative):
+        """
+        One number, or from the smallest to the largest.
+        """
+        name = iterative.timelines[0][0].trial.cell.workload.name
+        first, *others = iterative.predictions
+        fewer = [first.model_copy(update={"jobs": 2.5}), *others]
+        none = [p.model_copy(update={"each_job_s": None}) for p in iterative.predictions]
+
+        told = [
+            jobs_table(dataclasses.replace(iterative, predictions=each), name).note
+            for each in (iterative.predictions, fewer, none)
+        ]
+        assert told[0].endswith("a trial has 3 of them.")
+        assert told[1].endswith("a trial has 2.5 to 3 of them.")
+        assert told[2].endswith("say the same of each.")
+
     def test_is_absent_where_trials_are_single_jobs(self, whole, iterative):
         """
         Nothing is said of jobs where the trial is the job.
@@ -135,6 +153,21 @@ def test_typical_job(seconds, place):
     jobs = [dataclasses.replace(job_trace(), submit_s=0.0, finish_s=float(s)) for s in seconds]
 
     assert typical_job(jobs) == place
+
+
+@pytest.mark.parametrize(("ran", "there"), [(("j1", "j2"), True), (("j1",), False)])
+def test_every_trial_says_how_many_jobs_it_had(whole, ran, there):
+    """
+    In a column of its own, where any trial had several.
+    """
+    first, *others = whole.trials
+    trials = [first.model_copy(update={"job_ids": ran}), *others]
+    shown = trial_table(dataclasses.replace(whole, trials=trials))
+
+    assert ("Jobs" in shown.columns) == there
+    if there:
+        place = shown.columns.index("Jobs")
+        assert "2" in {row[place].text for row in shown.rows}
 
 
 def test_every_report_tells_of_the_jobs(iterative):
