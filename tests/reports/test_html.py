@@ -264,10 +264,11 @@ class TestHostileText:
 
 
 class TestLittleData:
-    @pytest.mark.parametrize("name", sorted(REPORTS))
+    @pytest.mark.parametrize("name", sorted(REPORTS.keys() - {"hibench"}))
     def test_nothing_at_all(self, name, make):
         """
-        An experiment without a single trial has a report that says so.
+        An experiment without a single trial has a report that says so; HiBench's lines have no
+        words for it, and end with their header.
         """
         text = REPORTS[name].render(ReportData(make().experiment))
 
