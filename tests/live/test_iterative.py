@@ -16,6 +16,13 @@ from harness.workloads.base import JOBS
 from tests.clouds import cloud, cloud_bytes, slow_steps, steps_file
 from tests.graphs import slow_ranks
 
+LOG4J = """
+log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%m%n
+"""
+
 pytestmark = [pytest.mark.live, pytest.mark.long]
 
 PACKAGE = "mapreduce.harness.jobs"
@@ -30,6 +37,7 @@ def run(tmp_path):
     Runs a job over input files given by their bytes; answers its status, output files and talk.
     """
     numbers = itertools.count()
+    (tmp_path / "log4j.properties").write_text(LOG4J)
 
     def ran(job, *inputs, **options):
         folder = tmp_path / f"{job}-{next(numbers)}" / "in"
@@ -45,7 +53,11 @@ def run(tmp_path):
             **{name.replace("_", "."): str(value) for name, value in options.items()},
         }
         path = f"{job_jar(JOBS)}:{SOURCE / 'home' / 'path.jar'}"
-        argv = ["java", f"-Dhadoop.log.dir={tmp_path}", "-Dhadoop.root.logger=INFO,console"]
+        argv = [
+            "java",
+            f"-Dhadoop.log.dir={tmp_path}",
+            f"-Dlog4j.configuration=file:{tmp_path}/log4j.properties",
+        ]
         argv += ["-cp", path, f"{PACKAGE}.{job}"]
         argv += [f"-D{name}={value}" for name, value in given.items()]
         done = subprocess.run(

@@ -26,7 +26,7 @@ MINUTE_S = 60.0
 MIB = 2**20
 # Smallest sizes of each workload, with arguments: the quick ones in `make test`, all in
 # `make test-long`.
-QUICK = [{"name": "sleep"}, {"name": "sort"}]
+QUICK = [{"name": "sleep"}, {"name": "sort"}, {"name": "pagerank", "iterations": 2}]
 LONG = [
     {"name": "sort", "order": "total"},
     {"name": "wordcount"},
@@ -35,6 +35,8 @@ LONG = [
     {"name": "shuffle"},
     {"name": "dfsio"},
     {"name": "dfsio", "mode": "write"},
+    {"name": "pagerank"},
+    {"name": "kmeans", "dimensions": 3},
     {"name": "sleep", "read_ms": 0.5, "map_ms": 0.25, "reduce_ms": 20, "maps": 3, "outputs": 3},
 ]
 
