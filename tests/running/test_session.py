@@ -297,6 +297,19 @@ class TestGpus:
             "machine": {"devices": ["H100"] * 4, "driver": "/lib/libcuda.so.1"},
         }
 
+    def test_a_workload_that_asks_for_more_than_there_are(self, session, clusters):
+        """
+        It is refused before anything is started, where the cluster is described: what the workload
+        asks for is not in the file.
+        """
+        asking = "{name: gpu-kmeans, input: 6000000, device: gpu}"
+        s = session(EXPERIMENT.replace("{name: terasort, input: 6000000}", asking))
+
+        with pytest.raises(SpecError, match="gpu = 1, and a node has none") as caught:
+            s.measure()
+        assert caught.value.where == "small.yaml:5:1"
+        assert clusters.started == []
+
     def test_manifest_without_any(self, measured):
         """
         Nothing is looked for, and nothing said.
