@@ -100,7 +100,8 @@ class Workload(Protocol):
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
     arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.  `sample`
     folds over the input as it lies in the file system and keeps what `verdict` needs
-    (JSON-serialisable: it is cached with the input).
+    (JSON-serialisable: it is cached with the input); its `records`, where it has them, are those
+    that each job of a trial reads.
 
     A trial is one job, or several of one kind: what models are told of holds for each of them.
     """
