@@ -21,6 +21,7 @@ _HEAD = (
     "Throughput/node",
 )  # fmt: skip
 _CLIENT = "client_s"
+DFSIO_MODE = "read"  # where an experiment does not say it
 
 
 def render_hibench(data: ReportData) -> str:
@@ -55,7 +56,7 @@ def hibench_name(workload: WorkloadSpec) -> str:
     ['HadoopWordcount', 'HadoopGpuKmeans']
     """
     if workload.name == "dfsio":
-        return f"HadoopDfsioe-{workload.parameters.get('mode', 'write')}"
+        return f"HadoopDfsioe-{workload.parameters.get('mode', DFSIO_MODE)}"
     return "Hadoop" + "".join(word.capitalize() for word in workload.name.split("-"))
 
 

@@ -14,7 +14,8 @@ from harness.records.trial import (
     WorkloadSpec,
 )
 from harness.reports.data import ReportData
-from harness.reports.hibench import hibench_name, render_hibench
+from harness.reports.hibench import DFSIO_MODE, hibench_name, render_hibench
+from harness.workloads import WORKLOADS
 
 EXPERIMENT = Experiment(
     name="e", question="q", workloads=(WorkloadAxes(name="wordcount", input_bytes=(1,)),)
@@ -82,7 +83,8 @@ def test_only_what_was_done_has_a_line():
         ("pagerank", {}, "HadoopPagerank", "35154"),
         ("sleep", {}, "HadoopSleep", "0"),
         ("dfsio", {"mode": "read"}, "HadoopDfsioe-read", "40000"),
-        ("dfsio", {}, "HadoopDfsioe-write", "40000"),
+        ("dfsio", {"mode": "write"}, "HadoopDfsioe-write", "40000"),
+        ("dfsio", {}, "HadoopDfsioe-read", "40000"),
         ("gpu-sbs", {}, "HadoopGpuSbs", "35154"),
     ],
 )
@@ -94,6 +96,13 @@ def test_names_and_sizes(name, parameters, expected, size):
 
     assert (kind, told) == (expected, size)
     assert kind == hibench_name(record(name, parameters=parameters).trial.cell.workload)
+
+
+def test_a_mode_that_is_not_given_is_the_workload_s():
+    """
+    What an experiment leaves out is what ran.
+    """
+    assert WORKLOADS["dfsio"].parameters["mode"].default == DFSIO_MODE
 
 
 @pytest.mark.parametrize(
