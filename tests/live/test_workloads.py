@@ -211,13 +211,30 @@ def test_an_empty_input_has_an_empty_output(cluster, run, job, output):
 @pytest.mark.long
 def test_half_a_record_is_refused(cluster, run):
     """
-    A file that was cut short fails the job, which says that a record is not whole.
+    A file that was cut short is named before its job is submitted.
     """
     cluster.hdfs.put("/made/cut/part-m-00000", [bytes(250)])
     job = JobCommand("mapreduce.harness.jobs.Shuffle", ("/made/cut", "/out/cut"), jar=JOBS)
 
-    with pytest.raises(JobError, match="Partial record"):
-        run(job, shuffle_record=200, mapreduce_map_maxattempts=1)
+    with pytest.raises(
+        JobError, match="cut/part-m-00000 has 250 bytes, no whole number of records"
+    ):
+        run(job, shuffle_record=200)
+
+
+@pytest.mark.long
+def test_what_a_task_said_is_the_reason(cluster, run):
+    """
+    A job that fails ends with the error of its first failed attempt.
+    """
+    cluster.hdfs.put("/made/shares/part-m-00000", [b"no share at all\n"])
+    properties = {"dfsio.mode": "write", "mapreduce.map.maxattempts": "1"}
+    job = JobCommand(
+        "mapreduce.harness.jobs.Dfsio", ("/made/shares", "/out/shares"), properties=properties, jar=JOBS
+    )  # fmt: skip
+
+    with pytest.raises(JobError, match=r"attempt_\S+: .*NumberFormatException.*\"no\""):
+        run(job)
 
 
 @pytest.mark.parametrize(

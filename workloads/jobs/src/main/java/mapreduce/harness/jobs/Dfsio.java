@@ -72,7 +72,7 @@ public final class Dfsio extends Configured implements Tool {
     job.setOutputFormatClass(TextOutputFormat.class);
     FileInputFormat.setInputPaths(job, new Path(arguments[0]));
     FileOutputFormat.setOutputPath(job, new Path(arguments[1]));
-    return job.waitForCompletion(false) ? 0 : 1;
+    return Client.run(job);
   }
 
   /** What all maps moved, for the job's history: a throughput is bytes by time. */

@@ -38,7 +38,7 @@ public final class Shuffle extends Configured implements Tool {
     }
     Job job = Job.getInstance(getConf(), "shuffle");
     job.setJarByClass(Shuffle.class);
-    job.setInputFormatClass(FixedLengthInputFormat.class);
+    job.setInputFormatClass(WholeRecords.class);
     FixedLengthInputFormat.setRecordLength(job.getConfiguration(), getConf().getInt("shuffle.record", 1000));
     job.setMapperClass(Dealer.class);
     job.setPartitionerClass(InTurn.class);
@@ -50,7 +50,7 @@ public final class Shuffle extends Configured implements Tool {
     job.setOutputFormatClass(TextOutputFormat.class);
     FileInputFormat.setInputPaths(job, new Path(arguments[0]));
     FileOutputFormat.setOutputPath(job, new Path(arguments[1]));
-    return job.waitForCompletion(false) ? 0 : 1;
+    return Client.run(job);
   }
 
   /** Numbers the records of its split. */

@@ -71,7 +71,7 @@ public final class SleepOver extends Configured implements Tool {
     job.setOutputFormatClass(TextOutputFormat.class);
     FileInputFormat.setInputPaths(job, new Path(arguments[0]));
     FileOutputFormat.setOutputPath(job, output);
-    if (!job.waitForCompletion(false)) {
+    if (Client.run(job) != 0) {
       return 1;
     }
     try (OutputStream out = output.getFileSystem(getConf()).create(new Path(output, "part-slept"), false)) {
@@ -92,7 +92,7 @@ public final class SleepOver extends Configured implements Tool {
   }
 
   /** Records of one size, each after a pause. */
-  public static final class SlowRecords extends FixedLengthInputFormat {
+  public static final class SlowRecords extends WholeRecords {
     @Override
     public RecordReader<LongWritable, BytesWritable> createRecordReader(InputSplit split, TaskAttemptContext context)
         throws IOException, InterruptedException {

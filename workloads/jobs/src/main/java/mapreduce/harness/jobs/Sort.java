@@ -52,7 +52,7 @@ public final class Sort extends Configured implements Tool {
     FileOutputFormat.setOutputPath(job, output);
     String order = getConf().get("sort.order", "partition");
     if (order.equals("partition")) {
-      return job.waitForCompletion(false) ? 0 : 1;
+      return Client.run(job);
     }
     if (!order.equals("total")) {
       throw new IllegalArgumentException("sort.order is " + order + ": it is partition or total");
@@ -63,7 +63,7 @@ public final class Sort extends Configured implements Tool {
       job.setPartitionerClass(TotalOrderPartitioner.class);
       TotalOrderPartitioner.setPartitionFile(job.getConfiguration(), cuts);
       cut(job, cuts);
-      return job.waitForCompletion(false) ? 0 : 1;
+      return Client.run(job);
     } finally {
       files.delete(cuts, false);
     }

@@ -3,6 +3,7 @@ package mapreduce.harness.jobs.generate;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import mapreduce.harness.jobs.Client;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.conf.Configured;
 import org.apache.hadoop.fs.Path;
@@ -61,7 +62,7 @@ public final class Generate extends Configured implements Tool {
     job.setOutputKeyClass(NullWritable.class);
     job.setOutputValueClass(BytesWritable.class);
     FileOutputFormat.setOutputPath(job, new Path(arguments[4]));
-    return job.waitForCompletion(false) ? 0 : 1;
+    return Client.run(job);
   }
 
   private static long number(String name, String text, long most) {
