@@ -229,9 +229,8 @@ def test_what_a_task_said_is_the_reason(cluster, run):
     """
     cluster.hdfs.put("/made/shares/part-m-00000", [b"no share at all\n"])
     properties = {"dfsio.mode": "write", "mapreduce.map.maxattempts": "1"}
-    job = JobCommand(
-        "mapreduce.harness.jobs.Dfsio", ("/made/shares", "/out/shares"), properties=properties, jar=JOBS
-    )  # fmt: skip
+    paths = ("/made/shares", "/out/shares")
+    job = JobCommand("mapreduce.harness.jobs.Dfsio", paths, properties=properties, jar=JOBS)
 
     with pytest.raises(JobError, match=r"attempt_\S+: .*NumberFormatException.*\"no\""):
         run(job)
