@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+from zipfile import BadZipFile, ZipFile
 
 from harness.clusters import namespace, woven
 from harness.clusters import state as states
 from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
+from harness.clusters.jars import job_jar
 from harness.clusters.java import find_java
 from harness.errors import HarnessError, MachineError
 from harness.hadoop.slots import effective
@@ -34,12 +36,14 @@ from harness.running.machine import machine_facts
 from harness.running.probe import probe_jar
 from harness.running.session import memory_needed
 from harness.units import MIB, format_bytes
+from harness.workloads.base import GPU
 
 State = Literal["ok", "note", "lacking"]
 
 LEAST_DISK = 4096 * MIB  # inputs, the clusters' copies of them, intermediate data, logs
 MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
 _LIMIT_S = 10.0
+_KERNELS = {"cpu": "processors", "cuda": "CUDA devices"}
 _DOCKER_SOCKET = "unix:///var/run/docker.sock"
 
 # Provider (or purpose) -> the findings that must not be lacking.
@@ -66,7 +70,7 @@ def examine(results: Path) -> list[Finding]:
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
         namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda,
-        compiler, clusters,
+        compiler, kernels, clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
@@ -330,7 +334,9 @@ def cuda() -> Finding:
     said = _output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
     release = re.search(r"release (\S+?),", said)
     if release is None:
-        return Finding("cuda", "note", "no nvcc: GPU workloads cannot be built for a GPU")
+        return Finding(
+            "cuda", "note", "no nvcc on PATH; make cuda brings one of its own", "make cuda"
+        )
     return Finding("cuda", "ok", f"nvcc {release[1]}")
 
 
@@ -342,6 +348,22 @@ def compiler() -> Finding:
         what = "no g++: GPU workloads have no stand-in on the CPU"
         return Finding("compiler", "note", what, "apt-get install -y g++")
     return Finding("compiler", "ok", f"g++ {version[1]}")
+
+
+def kernels() -> Finding:
+    """What GPU workloads can compute on, by the libraries in their jar."""
+    try:
+        with ZipFile(job_jar(GPU)) as jar:
+            packed = [name for name in jar.namelist() if name.endswith(".so")]
+    except MachineError as error:
+        return Finding("gpu workloads", "note", error.what, error.fix)
+    except (OSError, BadZipFile) as error:
+        return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", "make setup")
+    kinds = [what for kind, what in _KERNELS.items() if any(f"-{kind}.so" in n for n in packed)]
+    if not kinds:
+        what = "no library is built: GPU workloads run nowhere"
+        return Finding("gpu workloads", "note", what, "apt-get install -y g++, then: make setup")
+    return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")
 
 
 def clusters() -> Finding:

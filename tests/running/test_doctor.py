@@ -5,6 +5,8 @@ import os
 import socketserver
 import threading
 
+from zipfile import ZipFile
+
 import pytest
 
 from harness.running import doctor
@@ -349,6 +351,38 @@ class TestBesides:
         assert found.state == state
         assert found.what.startswith("H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1; ")
         assert driver in found.what
+
+    @pytest.mark.parametrize(
+        ("packed", "state", "what"),
+        [
+            (["cpu"], "ok", "built for processors"),
+            (["cuda", "cpu"], "ok", "built for processors and CUDA devices"),
+            ([], "note", "no library is built: GPU workloads run nowhere"),
+        ],
+    )
+    def test_libraries_of_gpu_workloads(self, tmp_path, monkeypatch, packed, state, what):
+        """
+        By what lies in their jar.
+        """
+        jar = tmp_path / "gpu.jar"
+        with ZipFile(jar, "w") as made:
+            for kind in packed:
+                made.writestr(f"native/libharness-gpu-{kind}.so", b"")
+        monkeypatch.setattr(doctor, "job_jar", lambda _: jar)
+
+        assert (doctor.kernels().state, doctor.kernels().what) == (state, what)
+
+    def test_a_jar_of_gpu_workloads_that_cannot_be_read(self, tmp_path, monkeypatch):
+        """
+        One that is cut short, or not there, is a note with its cure.
+        """
+        (tmp_path / "gpu.jar").write_bytes(b"PK")
+        monkeypatch.setattr(doctor, "job_jar", lambda _: tmp_path / "gpu.jar")
+        cut = doctor.kernels()
+        monkeypatch.setattr(doctor, "job_jar", lambda _: tmp_path / "none.jar")
+        missing = doctor.kernels()
+
+        assert (cut.state, cut.fix) == (missing.state, missing.fix) == ("note", "make setup")
 
     @pytest.mark.parametrize(
         ("said", "state", "what"),
