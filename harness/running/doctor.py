@@ -32,9 +32,9 @@ from harness.clusters.java import find_java
 from harness.errors import HarnessError, MachineError
 from harness.hadoop.slots import effective
 from harness.records.trial import ClusterSpec
+from harness.running.fitness import memory_needed
 from harness.running.machine import machine_facts
 from harness.running.probe import probe_jar
-from harness.running.session import memory_needed
 from harness.units import MIB, format_bytes
 from harness.workloads.base import GPU
 

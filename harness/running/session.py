@@ -6,10 +6,8 @@ One experiment file and its results folder: the steps that the command line offe
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 
@@ -24,22 +22,17 @@ from harness import __version__
 from harness.clusters import PROVIDERS
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
-from harness.clusters.jars import job_jar
-from harness.clusters.state import clusters_folder
-from harness.errors import DataError, MachineError, ParseError, SpecError
-from harness.hadoop.names import is_known, is_own, resembling
-from harness.hadoop.site import AM_MEMORY_MB, client_properties
-from harness.hadoop.slots import effective, refusals
+from harness.errors import DataError, ParseError, SpecError
+from harness.hadoop.slots import refusals
 from harness.parsing import jobhistory
 from harness.records.codec import read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand, order
-from harness.records.prediction import Cluster
 from harness.records.trace import JobTrace
-from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
-from harness.running.cells import configured, jars_of, overruled
+from harness.records.trial import Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
+from harness.running.fitness import Fitness
 from harness.running.known import known_names
 from harness.running.machine import machine_facts
 from harness.running.overhead import tracer_overhead
@@ -49,12 +42,8 @@ from harness.running.rates import wanted
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.store import Run, Store
-from harness.units import MIB, format_bytes
 
-DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
-LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
 _HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
-MOST_WARNINGS = 5  # of one kind: each says the same
 
 
 @dataclass
@@ -93,6 +82,11 @@ class Session:
         return order(self.experiment, expand(self.experiment), self.versions)
 
     @cached_property
+    def fitness(self) -> Fitness:
+        """What stands between the experiment and this machine."""
+        return Fitness(self.experiment, self.source, lambda: self.home, self.talk)
+
+    @cached_property
     def store(self) -> Store:
         """The results folder."""
         return Store(self.results_dir)
@@ -100,8 +94,8 @@ class Session:
     def plan(self) -> Plan:
         """All trials with what the newest run of the experiment holds of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
-        self._warn()
-        self._warn_of_lacks()
+        self.fitness.warn()
+        self.fitness.warn_of_lacks()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -110,11 +104,8 @@ class Session:
     ) -> tuple[Run, int]:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
-        self._refuse_too_large()
-        self._refuse_too_much_input()
-        self._refuse_untraceable()
-        self._refuse_unbuilt()
-        self._warn()
+        self.fitness.refuse()
+        self.fitness.warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
         if run.note:
@@ -165,106 +156,6 @@ class Session:
         run = run or self.latest()
         return Evaluation(run, run.experiment(), run.read_plan())
 
-    def _refuse_too_large(self) -> None:
-        """Raise `MachineError` for a cluster whose processes this machine's memory cannot hold."""
-        memory = machine_facts().get("memory_bytes")
-        for cell in expand(self.experiment):
-            needed = memory_needed(cell.cluster, effective(cell.cluster, configured(cell)))
-            if memory and needed > memory:
-                raise MachineError(
-                    f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
-                    f" and this machine has {format_bytes(memory)}",
-                    where=self.source,
-                    fix="lower cluster.workers, cluster.node.task_memory or the slots",
-                )
-
-    def _refuse_too_much_input(self) -> None:
-        """Raise `MachineError` for an input that has no room on the disk of the clusters."""
-        free = shutil.disk_usage(clusters_folder()).free
-        for cell in expand(self.experiment):
-            size = cell.workload.input_bytes
-            needed = size * int(client_properties(cell.cluster)["dfs.replication"])
-            if needed > free:
-                raise MachineError(
-                    f"an input of {format_bytes(size)} takes {format_bytes(needed)} with its"
-                    f" replicas, and {format_bytes(free)} are free",
-                    where=str(clusters_folder()),
-                    fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
-                )
-
-    def _refuse_untraceable(self) -> None:
-        """Raise `MachineError` where tasks are to be traced and the home lacks what that takes."""
-        mode = self.experiment.tracing.mode
-        if mode in ("spans", "units") and self.home.trace_path_jar is None:
-            raise MachineError(
-                f"trace: {mode} needs Hadoop's classes with the tracer's hooks, and there are none",
-                where=str(self.home.path),
-                fix="make setup (or write trace: logs)",
-            )
-
-    def _refuse_unbuilt(self) -> None:
-        """Raise `MachineError` where a jar of our own jobs that the trials run is not built."""
-        for jar in sorted({jar for cell in expand(self.experiment) for jar in jars_of(cell)}):
-            job_jar(jar)
-
-    def _warn(self) -> None:
-        """Tell before anything is started what will not be what its author expects."""
-        self._warn_of_names()
-        self._warn_of_overruled()
-        self._warn_of_contention()
-        least = min(cell.workload.input_bytes for cell in expand(self.experiment))
-        if least < LEAST_INPUT:
-            self.talk.say(
-                f"warning: an input of {format_bytes(least)} tells nothing but how long tasks take"
-                " to start; a number without a unit is bytes: write 32 MiB"
-            )
-
-    def _warn_of_lacks(self) -> None:
-        """Say in a plan, which may be for another machine, what this one would refuse to run."""
-        for refuse_it in (
-            self._refuse_too_large,
-            self._refuse_too_much_input,
-            self._refuse_untraceable,
-            self._refuse_unbuilt,
-        ):
-            try:
-                refuse_it()
-            except MachineError as error:
-                self.talk.say(f"warning: {error.what}: this machine will not run it")
-
-    def _warn_of_names(self) -> None:
-        """Tell of properties that begin as Hadoop's do and that it does not know."""
-        given = {**self.experiment.cluster.site, **self.experiment.configuration}
-        strange = [name for name in given if not is_known(name) and not is_own(name)]
-        for name in strange[:MOST_WARNINGS]:
-            near = resembling(name)
-            hint = f"; the nearest that it knows is {near}" if near else ""
-            self.talk.say(f"warning: Hadoop knows no property {name}: passed on as it is{hint}")
-        if strange[MOST_WARNINGS:]:
-            self.talk.say(f"warning: and {len(strange) - MOST_WARNINGS} more such properties")
-
-    def _warn_of_overruled(self) -> None:
-        """Tell of properties that a workload sets itself, whatever the file says."""
-        found = {
-            f"warning: {cell.workload.name} sets {name} to {value}, whatever the configuration says"
-            for cell in expand(self.experiment)
-            for name, value in overruled(cell)
-        }
-        for warning in sorted(found):
-            self.talk.say(warning)
-
-    def _warn_of_contention(self) -> None:
-        cores = os.cpu_count() or 1
-        for cell in expand(self.experiment):
-            slots = effective(cell.cluster, configured(cell))
-            if max(slots.map_slots, slots.reduce_slots) > cores:
-                self.talk.say(
-                    f"warning: {max(slots.map_slots, slots.reduce_slots)} containers at once on"
-                    f" {cores} cores measure contention; set mapreduce.job.running.map.limit"
-                    f" and mapreduce.job.running.reduce.limit to {cores}"
-                )
-                return
-
     def _manifest(self) -> dict[str, Any]:
         return {
             "harness": __version__,
@@ -288,13 +179,6 @@ class Session:
         devices = find_devices(here)
         there = {"devices": list(devices.names), "driver": devices.driver}
         return {"gpus": {"per_node": list(node.gpus), "origin": origin, "machine": there}}
-
-
-def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:
-    """Bytes that all processes of a cluster on one machine take at once, tasks at their limit."""
-    daemons = (2 * cluster.workers + 3) * DAEMON_BYTES
-    tasks = max(slots.map_slots, slots.reduce_slots) * cluster.node.task_memory_bytes
-    return daemons + tasks + AM_MEMORY_MB * MIB
 
 
 def make_trace(run: Run, record: TrialRecord) -> bool:

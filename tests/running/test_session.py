@@ -15,7 +15,7 @@ from harness.clusters.jars import JARS
 from harness.errors import DataError, MachineError, SpecError
 from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
-from harness.running import known
+from harness.running import fitness, known
 from harness.running import session as module
 from harness.running.execute import cluster_name
 from harness.running.session import Session, check_readable, make_trace
@@ -91,7 +91,7 @@ class TestMeasure:
         """
         A cluster larger than this machine's memory is refused before anything is started.
         """
-        monkeypatch.setattr(module, "machine_facts", lambda: {"memory_bytes": 2**30})
+        monkeypatch.setattr(fitness, "machine_facts", lambda: {"memory_bytes": 2**30})
 
         with pytest.raises(MachineError, match=r"workers and their tasks take .* has 1 GiB"):
             session().measure()
@@ -117,7 +117,7 @@ class TestMeasure:
         The jar is named before anything is started; a plan only tells it.
         """
         monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
-        monkeypatch.setattr("harness.running.session.jars_of", lambda _: [JOBS])
+        monkeypatch.setattr(fitness, "jars_of", lambda _: [JOBS])
         s = session()
 
         with pytest.raises(MachineError, match=r"the jar harness-jobs\.jar is missing") as caught:
