@@ -190,10 +190,10 @@ class TrialRunner:
         for number, job in enumerate(outcome.job_ids):
             outcome.traces.append(fetch_history(self.cluster, job, raw, number, _HISTORY_WAIT_S))
 
-    def _save_history(self, raw: Path, outcome: Outcome) -> None:
+    def _save_history(self, raw: Path, outcome: Outcome, jobs: Sequence[str]) -> None:
         """Save what there is of the histories of a failed trial; raise for the first that lacks."""
         lacking, known = list[HarnessError](), {trace.job_id for trace in outcome.traces}
-        for number, job in enumerate(outcome.job_ids):
+        for number, job in enumerate(jobs):
             if job in known:
                 continue
             try:
@@ -224,7 +224,9 @@ class TrialRunner:
             self._collect_containers(raw, outcome.job_ids)
             if not outcome.cluster_lost:
                 self._make_room()
-                self._save_history(raw, outcome)
+                self._save_history(raw, outcome, outcome.job_ids)
+            elif not self.cluster.dead_daemons():  # of several jobs only the last may still run
+                self._save_history(raw, outcome, outcome.job_ids[:-1])
         except (HarnessError, OSError) as error:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
             # A job that was refused has no history, and the cluster is none the worse for it.

@@ -191,10 +191,10 @@ class TestSeveralJobs:
         Run one trial of a workload that promises so many jobs, and whose client runs others.
         """
 
-        def run(promised, mishap):
+        def run(promised, mishap, **rest):
             monkeypatch.setattr(module, "_EVIDENCE_WAIT_S", 0.0)
             monkeypatch.setitem(WORKLOADS, "rounds", Rounds(promised))
-            b = bench(terasort=[mishap])
+            b = bench(terasort=[mishap], **rest)
             return b, b.run(terasort(name="rounds"))
 
         return run
@@ -237,6 +237,17 @@ class TestSeveralJobs:
         assert [t.job_id for t in outcome.traces] == outcome.job_ids
         assert {"client-0.log", "job-0-history.jhist", "job-1-history.jhist"} <= set(b.logs)
         assert sum(name.startswith("containers/") for name in b.logs) == 2
+
+    def test_that_ran_out_of_time_keep_what_ended(self, rounds):
+        """
+        The last one may still run, and has no history; those before it have.
+        """
+        b, outcome = rounds(None, Mishap(jobs=3, hangs=True), limit_s=0.3)
+
+        assert (outcome.state, len(outcome.job_ids)) == ("timed_out", 3)
+        assert [t.job_id for t in outcome.traces] == outcome.job_ids[:2]
+        assert {"job-0-history.jhist", "job-1-history.jhist"} <= set(b.logs)
+        assert "job-2-history.jhist" not in b.logs
 
     def test_whose_histories_are_lost_keep_the_others(self, rounds, monkeypatch):
         """
