@@ -43,7 +43,7 @@ public final class Mixture implements Content {
   public void write(long number, Buffer out) {
     draws.at(seed, number);
     for (double middle : middles[draws.below(middles.length)]) {
-      out.putDouble(middle + spread * draws.normal());
+      out.putDouble(middle + spread * Normals.next(draws));
     }
   }
 }

@@ -28,7 +28,9 @@ public final class Graph implements Content {
   /** A prime, so that its multiples modulo a smaller number of pages are all different. */
   static final long SCATTER = 2_147_483_647L;
 
-  private static final int DIGITS = 10;
+  /** Each number of four digits as they are written, the first in the lowest byte: links are most of the bytes. */
+  private static final int[] DIGITS = digits();
+
   private static final byte[] RANK = "\t000000001.0000000000\t".getBytes(StandardCharsets.US_ASCII);
 
   private final Draws draws = new Draws();
@@ -53,16 +55,25 @@ public final class Graph implements Content {
   @Override
   public void write(long number, Buffer out) {
     int links = number == pages - 1 ? last : links(number);
-    out.putDecimal(number, DIGITS);
+    putPage(number, out);
     out.put(RANK, 0, RANK.length);
     draws.at(seed, number);
     for (int i = 0; i < links; i++) {
       if (i > 0) {
         out.put(' ');
       }
-      out.putDecimal(target(), DIGITS);
+      putPage(target(), out);
     }
     out.put('\n');
+  }
+
+  /** Ten digits. */
+  private static void putPage(long page, Buffer out) {
+    int high = (int) (page / 100_000_000);
+    int low = (int) (page - high * 100_000_000L);
+    out.putWord(DIGITS[high] >>> Short.SIZE, 2);
+    out.putWord(DIGITS[low / 10_000], 4);
+    out.putWord(DIGITS[low % 10_000], 4);
   }
 
   private long target() {
@@ -78,6 +89,14 @@ public final class Graph implements Content {
     long bits = draws.at(~seed, number / CYCLE).next();
     long slot = (number % CYCLE * (bits | 1) + (bits >>> 8)) & (CYCLE - 1);
     return degrees[(int) slot];
+  }
+
+  private static int[] digits() {
+    int[] found = new int[10_000];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = ('0' + i / 1000) | ('0' + i / 100 % 10) << 8 | ('0' + i / 10 % 10) << 16 | ('0' + i % 10) << 24;
+    }
+    return found;
   }
 
   /** Links of the quantiles, from none upwards. */
