@@ -1,9 +1,9 @@
 package mapreduce.harness.jobs.pagerank;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 import org.apache.hadoop.io.Text;
 
 /**
@@ -152,7 +152,7 @@ final class Page {
   static void write(double rank, Text out) {
     long units = Math.round(rank * UNIT);
     if (units / UNIT > 99_999_999L) {
-      byte[] wide = String.format("%.10f", rank).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+      byte[] wide = String.format(Locale.ROOT, "%.10f", rank).getBytes(StandardCharsets.US_ASCII);
       out.append(wide, 0, wide.length);
       return;
     }
@@ -173,12 +173,7 @@ final class Page {
   /** Part of a line for a message: not much of it, and no control characters. */
   static String shown(byte[] bytes, int from, int to) {
     int stop = Math.min(to, from + 60);
-    String text;
-    try {
-      text = Text.decode(bytes, from, stop - from);
-    } catch (CharacterCodingException e) {
-      text = ByteBuffer.wrap(bytes, from, stop - from) + " which is not UTF-8";
-    }
+    String text = new String(bytes, from, stop - from, StandardCharsets.UTF_8);
     String plain = text.replace('\t', ' ').replaceAll("[^\\x20-\\x7e]", "?");
     return stop < to ? plain + "..." : plain;
   }
