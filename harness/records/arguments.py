@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness.records import shapes
 from harness.records.yamltree import Entries, Items, Node, Problems, Scalar, nearest, shown
@@ -69,14 +69,29 @@ def _sizes(
     node: Node, path: str, workload: str, scales: Mapping[str, int], problems: Problems
 ) -> Node:
     if isinstance(node, Items):
-        items = [_sizes(item, path, workload, scales, problems) for item in node.items]
-        return Items(node.at, items)
+        pairs = [(item, _sizes(item, path, workload, scales, problems)) for item in node.items]
+        return Items(node.at, list(_distinct(pairs, path, scales, problems)))
     if not isinstance(node, Scalar) or not _WORD.fullmatch(node.text):
         return node
     if node.text not in scales:
         what = f"{path}: {workload} has no size called '{shown(node.text)}'"
         problems.add(node.at, what, _fix(node.text, scales))
     return Scalar(node.at, str(scales.get(node.text, 1)))
+
+
+def _distinct(
+    pairs: Sequence[tuple[Node, Node]], path: str, scales: Mapping[str, int], problems: Problems
+) -> Iterator[Node]:
+    """Give the sizes, but a name that means the same as one before it, which is noted."""
+    seen: dict[str, str] = {}
+    for before, after in pairs:
+        if isinstance(before, Scalar) and isinstance(after, Scalar) and before.text in scales:
+            name = seen.setdefault(after.text, before.text)
+            if name != before.text:
+                what = f"{path}: '{before.text}' is as large as '{name}' here"
+                problems.add(before.at, what, "leave one")
+                continue
+        yield after
 
 
 def _fix(name: str, scales: Mapping[str, int]) -> str:

@@ -10,7 +10,7 @@ from harness.records.grid import expand, is_profiling
 
 SCALES = {
     "sort": {"tiny": 1000, "small": 2_000_000},
-    "rank": {"tiny": 3000, "huge": 9_000_000_000},
+    "rank": {"tiny": 3000, "least": 3000, "huge": 9_000_000_000},
     "bare": {},
 }
 TEXT = """\
@@ -105,6 +105,14 @@ class TestSizesByName:
         assert what.startswith(f"workloads.0.input: {workload} has no size called '")
         assert (at, told.startswith(fix)) == (where, True)
 
+    def test_each_unknown_one_is_told_once(self):
+        """
+        Two of them are two mistakes, and not a third.
+        """
+        what, *_ = complaint(size="[tinny, smal]")
+
+        assert what.startswith("2 things are wrong")
+
     def test_of_an_unknown_workload_are_not_judged(self):
         """
         What is wrong is the workload.
@@ -112,6 +120,15 @@ class TestSizesByName:
         what, *_ = complaint(workload="soort", size="1 MiB")
 
         assert "there is no workload 'soort'" in what
+
+    def test_two_names_of_one_size_are_told(self):
+        """
+        The grid would have the same cell twice.
+        """
+        what, at, fix = complaint(workload="rank", size="[tiny, least, huge]")
+
+        assert what == "workloads.0.input: 'least' is as large as 'tiny' here"
+        assert (at, fix) == ("e.yaml:6:19", "leave one")
 
     def test_the_same_size_twice_is_told(self):
         """
