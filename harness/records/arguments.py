@@ -76,7 +76,8 @@ def _sizes(
     if node.text not in scales:
         what = f"{path}: {workload} has no size called '{shown(node.text)}'"
         problems.add(node.at, what, _fix(node.text, scales))
-    return Scalar(node.at, str(scales.get(node.text, 1)))
+        return Scalar(node.at, str(1 + node.at.column))  # any size, and not the same twice
+    return Scalar(node.at, str(scales[node.text]))
 
 
 def _distinct(
