@@ -20,7 +20,7 @@ name: gpu
 question: Does a GPU workload run on processors?
 cluster:
   provider: local
-  workers: 3
+  workers: 2
   node: {{map_slots: 1, reduce_slots: 1, task_memory: 512 MiB}}
   site: {{dfs.blocksize: 4 MiB}}
 workloads:
