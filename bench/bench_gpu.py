@@ -4,7 +4,7 @@ Kernels and copies of the GPU workloads, each beside what the same device does a
     copies       a block of 4 MiB, and of 256 MiB, from memory that is pinned and that is not;
                  share of the fastest pinned copy of this run
     K-means      bytes of points a second, beside the rate at which the device reads its memory
-    product      operations a second, beside cuBLAS (PyTorch) or NumPy's BLAS, 2048 x 2048
+    product      operations a second, beside cuBLAS (PyTorch) or NumPy's BLAS
     depth        frames a second; no peer
     sharing      the same K-means by 1, 2 and 4 processes at once, each with a context of its own
 
@@ -31,7 +31,7 @@ from gpu.kernels import NATIVE, Device, devices, peer_matmul, spread
 
 REPEATS = 7
 MIB = 2**20
-SIDE = 2048
+SIDE = {"cuda": 4096, "cpu": 512}
 POINTS = {"cuda": 32_000_000, "cpu": 2_000_000}
 
 
@@ -47,10 +47,8 @@ def main():
 def measured(device):
     print(f"device={device.kind} name={device.name!r}: context {device.open_s * 1e3:.1f} ms")
     answer = {"device": device.kind, "name": device.name, "open_s": device.open_s}
-    for name, measure in (
-        ("copies", copies), ("kmeans", kmeans), ("matmul", matmul), ("sbs", sbs), ("sharing", sharing)
-    ):  # fmt: skip
-        answer[name] = measure(device)
+    for measure in (copies, kmeans, matmul, sbs, sharing):
+        answer[measure.__name__] = measure(device)
     return answer
 
 
@@ -97,13 +95,14 @@ def kmeans(device):
 
 
 def matmul(device):
-    pair = np.random.default_rng(1).uniform(-1, 1, (2, SIDE, SIDE)).astype(np.float32)
+    side = SIDE[device.kind]
+    pair = np.random.default_rng(1).uniform(-1, 1, (2, side, side)).astype(np.float32)
     device.upload(pair)
-    device.matmul(1, SIDE)
-    work = 2 * SIDE**3
-    rates = spread([work / device.matmul(1, SIDE) for _ in range(REPEATS)])
-    peer, beside = peer_matmul(device.kind, SIDE, REPEATS)
-    text = f"  product {SIDE} x {SIDE}: {rates['median'] / 1e9:.1f} GFLOP/s"
+    device.matmul(1, side)
+    work = 2 * side**3
+    rates = spread([work / device.matmul(1, side) for _ in range(REPEATS)])
+    peer, beside = peer_matmul(device.kind, side, REPEATS)
+    text = f"  product {side} x {side}: {rates['median'] / 1e9:.1f} GFLOP/s"
     if not peer:
         print(f"{text}; PyTorch is not installed, so cuBLAS was not measured")
         return {"flops": rates}
