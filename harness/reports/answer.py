@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from harness.records.device import CPU
 from harness.records.score import Comparison, Speed, Summary
 from harness.reports.data import (
     ReportData,
@@ -193,6 +194,11 @@ def _caveats(data: ReportData) -> list[str]:
         said.append(
             f"{len(bad)} of {count(len(data.trials), 'trial')} failed or ran out of time; their"
             " times are in no figure, their reasons stand below."
+        )
+    if stood_in := sum(CPU in r.device for r in data.trials):
+        said.append(
+            f"In {count(stood_in, 'trial')} the processor did the work of a device (device=cpu):"
+            " nothing in them was measured on a GPU."
         )
     if marks := disturbed(data):
         said.append(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
-from harness.records.device import CPU
 from harness.records.experiment import Experiment
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData, disturbed, failed, in_order, job_seconds, label
@@ -80,18 +79,7 @@ def order_text(data: ReportData) -> str:
         f"{count(len(trials), 'trial')} of {count(len({r.trial.cell.id for r in trials}), 'cell')}"
         f" within {format_duration(span)}, in an order shuffled with seed {data.experiment.seed}"
         f" and repeats interleaved; {done} done. {profiling} of them fed the profiles and are"
-        f" never scored.{_stood_in(trials)}"
-    )
-
-
-def _stood_in(trials: Sequence[TrialRecord]) -> str:
-    """Sentence on trials in which a processor did the work of a GPU, empty where none did."""
-    number_ = sum(CPU in r.device for r in trials)
-    if not number_:
-        return ""
-    return (
-        f" In {count(number_, 'trial')} the processor did the work of a device (device=cpu):"
-        " nothing in them was measured on a GPU."
+        " never scored."
     )
 
 
