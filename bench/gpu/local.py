@@ -9,8 +9,8 @@ They are for the device's part, as the jobs themselves count it (copies, kernels
     .venv/bin/python bench/gpu/local.py --out results/gpu-local [--device any] [--repeat 3]
 
 OUT gets manifest.json (machine, device, versions, what was run) and trials.jsonl (a line for each
-run: counters, rates, verdict).  --java and --lib name a Java and a folder of Hadoop's jars other
-than the harness's own, as on a machine to which they were carried.
+run: counters, rates, verdict).  --java, --lib and --jar name a Java, a folder of Hadoop's jars and
+our jar, as on a machine to which they were carried (bench/gpu/carry).
 """
 
 import argparse
@@ -55,7 +55,8 @@ def main():
     parser.add_argument("--scale", default="small", help="size by HiBench's name")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--workload", choices=tuple(BLOCKS), action="append")
-    parser.add_argument("--java", default=shutil.which("java"))
+    parser.add_argument("--java", type=Path, default=Path(shutil.which("java") or "java"))
+    parser.add_argument("--jar", type=Path, default=JAR)
     parser.add_argument("--lib", type=Path, default=home_path() / "lib")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True)
@@ -107,8 +108,8 @@ def measured(asked, folder, name):
 def run(asked, folder, command):
     """Run a client in the local runner: what it said."""
     argv = [
-        asked.java, f"-Dlog4j.configuration=file:{folder}/log4j.properties",
-        "-cp", f"{JAR}:{asked.lib}/*", command.main_class,
+        str(asked.java.absolute()), f"-Dlog4j.configuration=file:{folder}/log4j.properties",
+        "-cp", f"{asked.jar.resolve()}:{asked.lib.resolve()}/*", command.main_class,
         *command.argv({"hadoop.tmp.dir": f"{folder}/tmp", "mapreduce.job.reduces": "1"}),
     ]  # fmt: skip
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
