@@ -32,8 +32,8 @@ JOB = "mapreduce.harness.jobs.pagerank.PageRank"
 CONTENT = "mapreduce.harness.jobs.pagerank.Graph"
 VERSION = 1  # of the generator's bytes
 
-# Ranks are written with ten decimals and are 1 - damping at least: each iteration rounds by
-# 5e-11 / 0.15 of a rank at most, and over links errors are only averaged.
+# Ranks are written with ten decimals and are 1 - damping at least, so 0.01: each iteration rounds by
+# 5e-9 of a rank at most, and over links errors are only averaged.
 TOLERANCE = 1e-7
 COMPARED = 5000  # of the largest ranks, and as many by chance
 
@@ -51,7 +51,7 @@ SCALES = {
 PARAMETERS = {
     "iterations": Parameter(3, "jobs, each of which is one iteration", least=1, most=100),
     "damping": Parameter(
-        0.85, "share of its rank that a page hands on over links", least=0, most=1
+        0.85, "share of its rank that a page hands on over links", least=0, most=0.99
     ),
     "skew": Parameter(
         2, "links lead to page N u^skew, u uniform: more is steeper", least=1, most=20

@@ -205,6 +205,7 @@ class TestPlanInput:
             (spec(), 8000, "a block of 8000 bytes is too small"),
             (spec(10**13), 2**30, "has more than 2147483646 pages"),
             (spec(iterations=0), MIB, "iterations of pagerank is '0'"),
+            (spec(damping=1.0), MIB, "damping of pagerank is '1.0'"),
         ],
     )
     def test_refuses_what_it_cannot_make(self, asked, block, complaint):
