@@ -12,7 +12,7 @@ public enum Device {
   KERNEL_NS,
   /** Copies of results to the host. */
   D2H_NS,
-  /** Making the device's context, once for each task. */
+  /** Loading the library, starting the driver and making the device's context, once for each task; the host's clock. */
   OPEN_NS,
   /** Memory, on the device and pinned. */
   ALLOC_NS,

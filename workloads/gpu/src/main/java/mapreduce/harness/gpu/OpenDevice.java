@@ -22,7 +22,9 @@ import org.slf4j.LoggerFactory;
  */
 final class OpenDevice implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenDevice.class);
-  private static final long RATE_BYTES = 16 << 20;
+  // More than the caches of a device hold; of a processor, what a task may well spend its time on.
+  private static final long CUDA_RATE_BYTES = 256 << 20;
+  private static final long CPU_RATE_BYTES = 16 << 20;
 
   private final TaskInputOutputContext<?, ?, ?, ?> context;
   private final boolean pinned;
@@ -39,14 +41,15 @@ final class OpenDevice implements Closeable {
   static OpenDevice open(TaskInputOutputContext<?, ?, ?, ?> context) throws IOException {
     Configuration conf = context.getConfiguration();
     long span = Trace.begin("gpu.open");
+    long began = System.nanoTime(); // the driver starts when its devices are counted
     try {
       int devices = Library.choose(conf.get("gpu.device", "any"));
       int threads = conf.getInt("gpu.threads", 1);
       long[] handle = new long[1];
-      double[] took = new double[1];
-      check(Native.open(ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, took));
+      double[] inside = new double[1];
+      check(Native.open(ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, inside));
       OpenDevice device = new OpenDevice(context, handle[0]);
-      device.count(Device.OPEN_NS, took[0]);
+      device.count(Device.OPEN_NS, System.nanoTime() - began);
       device.introduce(threads);
       return device;
     } finally {
@@ -69,8 +72,9 @@ final class OpenDevice implements Closeable {
       LOG.info("gpu: device=cpu name=\"{}\" threads={}", name, threads);
     }
     long limit = context.getConfiguration().getLong("gpu.memory", 0);
+    long bytes = cuda ? CUDA_RATE_BYTES : CPU_RATE_BYTES;
     double[] rate = new double[1];
-    check(Native.memoryRate(handle, limit == 0 ? RATE_BYTES : Math.min(RATE_BYTES, Math.max(limit / 2, 1024)), rate));
+    check(Native.memoryRate(handle, limit == 0 ? bytes : Math.min(bytes, Math.max(limit / 2, 1024)), rate));
     count(Device.MEM_READ_BPS, rate[0]);
   }
 
