@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.clusters.java import find_java
 from harness.workloads import WORKLOADS
 from tests.workloads.local_runner import PROJECT, LocalRunner
 from tests.workloads.test_gpu_jobs import put, spec_of
@@ -85,7 +86,10 @@ def test_cuda_library_without_a_gpu(project, tmp_path):
     jar = tmp_path / "both.jar"
     shutil.copy(PROJECT / "workloads/gpu/target/harness-gpu.jar", jar)
     shutil.copytree(project / LIBRARY, tmp_path / "jar" / "native")
-    subprocess.run(["jar", "uf", str(jar), "-C", str(tmp_path / "jar"), "native"], check=True)
+    subprocess.run(
+        [find_java().home / "bin" / "jar", "uf", str(jar), "-C", str(tmp_path / "jar"), "native"],
+        check=True,
+    )
     runner = LocalRunner(tmp_path, jar)
     put(runner, "a", bytes(4800 * 3))
 
