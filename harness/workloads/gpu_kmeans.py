@@ -42,7 +42,9 @@ SCALES = {
 }
 
 MOST_POINTS = 2_000_000  # that the proof holds in memory; of more it takes a sample
-_FLIP = 1e-4  # share by which points at a border, compared in another precision, may move a centre
+# Points at a border, compared in another precision, go to another centre: a share of them, or a few,
+# each of which moves a centre by its distance over the number of points.
+_FLIP, _FLIPS = 1e-4, 4
 _DEVIATIONS = 10  # by which a sample's centre may miss that of all points
 _CHUNK = 65_536
 _LINE = re.compile(r"(\d{5})\t(\d{12})\t(\d{5})\t([-+.e0-9]+(?: [-+.e0-9]+)*)")
@@ -255,7 +257,8 @@ def _moved(found: _Centres, expected: Mapping[str, Any], sample: Mapping[str, An
         zip(expected["centres"], expected["counts"], strict=True)
     ):
         # In single precision a coordinate keeps seven digits; a sample's mean strays by its root.
-        share = _FLIP if sample["stride"] == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
+        flips = max(_FLIP, _FLIPS / max(count, 1))
+        share = flips if sample["stride"] == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
         allowed = share * sample["scale"] + 1e-6 * max(map(abs, where))
         miss = max(abs(a - b) for a, b in zip(found.at[centre], where, strict=True))
         if not miss <= allowed:
