@@ -10,9 +10,6 @@ import java.util.Arrays;
 public final class Buffer {
   private static final VarHandle LITTLE = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
-  private static final VarHandle LITTLE_INT =
-      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
-  private static final VarHandle BIG_INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
 
   private byte[] bytes;
   private int size;
@@ -32,14 +29,6 @@ public final class Buffer {
 
   public void clear() {
     size = 0;
-  }
-
-  /** Forgets the bytes behind the first {@code kept} ones. */
-  public void cut(int kept) {
-    if (kept < 0 || kept > size) {
-      throw new IllegalArgumentException("cut at " + kept + " of " + size + " bytes");
-    }
-    size = kept;
   }
 
   public void put(int value) {
@@ -66,40 +55,16 @@ public final class Buffer {
     size += count;
   }
 
-  /** Eight bytes, the highest first, as Java's and Hadoop's streams have them. */
-  public void putLong(long value) {
-    room(Long.BYTES);
-    BIG.set(bytes, size, value);
-    size += Long.BYTES;
-  }
-
   /** Eight bytes, the lowest first, as C and NumPy have them on most machines. */
   public void putLittleLong(long value) {
     putWord(value, Long.BYTES);
   }
 
-  public void putInt(int value) {
-    room(Integer.BYTES);
-    BIG_INT.set(bytes, size, value);
-    size += Integer.BYTES;
-  }
-
-  public void putLittleInt(int value) {
-    room(Integer.BYTES);
-    LITTLE_INT.set(bytes, size, value);
-    size += Integer.BYTES;
-  }
-
+  /** Eight bytes, the highest first, as Java's and Hadoop's streams have them. */
   public void putDouble(double value) {
-    putLong(Double.doubleToRawLongBits(value));
-  }
-
-  public void putLittleDouble(double value) {
-    putLittleLong(Double.doubleToRawLongBits(value));
-  }
-
-  public void putLittleFloat(float value) {
-    putLittleInt(Float.floatToRawIntBits(value));
+    room(Double.BYTES);
+    BIG.set(bytes, size, Double.doubleToRawLongBits(value));
+    size += Double.BYTES;
   }
 
   /** A number from 0 up in decimal digits, with zeros before it until there are {@code width}. */

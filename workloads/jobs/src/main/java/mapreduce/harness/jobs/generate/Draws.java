@@ -3,7 +3,7 @@ package mapreduce.harness.jobs.generate;
 /**
  * Chances that follow from (seed, number): SplitMix64, with a starting point mixed from both.
  *
- * <p>The same on every machine and for every JDK: whole numbers, and StrictMath where there are logarithms.
+ * <p>The same on every machine and for every JDK, as it has whole numbers alone.
  *
  * <p>[Ste14] G. Steele, D. Lea, C. Flood. "Fast Splittable Pseudorandom Number Generators". OOPSLA 2014; the finaliser
  * is its variant 13 of MurmurHash3's.
@@ -12,14 +12,11 @@ public final class Draws {
   private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
   private long state;
-  private double spare;
-  private boolean spared;
 
   /** Starts anew at the first draw of (seed, number). */
   public Draws at(long seed, long number) {
     // Mixed between the two, or (seed, number) and (seed + 1, number - 1) would draw the same.
     state = mix(mix(seed + GOLDEN) + number * GOLDEN);
-    spared = false;
     return this;
   }
 
@@ -37,26 +34,6 @@ public final class Draws {
   /** At least 0, below 1, in steps of 2^-53. */
   public double uniform() {
     return (next() >>> 11) * 0x1p-53;
-  }
-
-  /** Normal with mean 0 and deviation 1, by Marsaglia's polar method. */
-  public double normal() {
-    if (spared) {
-      spared = false;
-      return spare;
-    }
-    double x;
-    double y;
-    double square;
-    do {
-      x = 2 * uniform() - 1;
-      y = 2 * uniform() - 1;
-      square = x * x + y * y;
-    } while (square >= 1 || square == 0);
-    double factor = Math.sqrt(-2 * StrictMath.log(square) / square);
-    spare = y * factor;
-    spared = true;
-    return x * factor;
   }
 
   private static long mix(long bits) {
