@@ -2,10 +2,10 @@
 Generators beside the rate at which HDFS takes files: the same bytes written by dfsio and by each.
 
 ``bench_generators.py [ROUNDS] [--mebibytes N] [--only NAME,...]`` (3 rounds of 512 MiB) starts a
-cluster of three workers and lets dfsio and all generators write in turn, in files of 128 MiB, one
-after the other in every round.  A rate is bytes by the seconds of all maps together, from the start
-of a container to the end of its file, from the job's history; a ratio is that of a generator to
-dfsio's of the same round.  The aim is 0.7.
+cluster of three workers and lets dfsio and the generators write in turn, in files of 128 MiB:
+dfsio before and after each generator.  A rate is bytes by the seconds of all maps together, from the start
+of a container to the end of its file, from the job's history; a ratio is that of a generator to the
+mean of its two neighbours.  The aim is 0.7.
 """
 
 import argparse
@@ -47,23 +47,29 @@ def main() -> None:
     asked = arguments()
     known = {name: each for name, each in GENERATORS.items() if each[0] in WORKLOADS}
     chosen = {n: known[n] for n in known if not asked.only or n in asked.only.split(",")}
-    found: dict[str, list[float]] = {name: [] for name in (DFSIO, *chosen)}
+    rates: dict[str, list[float]] = {name: [] for name in (DFSIO, *chosen)}
+    ratios: dict[str, list[float]] = {name: [] for name in chosen}
     with (
         LocalCluster(f"bench-generators-{os.getpid()}", SPEC, HadoopHome.find()) as cluster,
         tempfile.TemporaryDirectory() as folder,
     ):
         writer = Writer(cluster, Path(folder), asked.mebibytes * MIB)
+        before = writer.dfsio()
         for number in range(asked.rounds):
             # Every other round begins at the other end, so that no generator always comes last.
-            names = list(found) if number % 2 == 0 else list(found)[::-1]
-            for name in names:
-                rate = writer.dfsio() if name == DFSIO else writer.generator(*chosen[name])
-                found[name].append(rate)
-                print(f"round {number + 1}: {name} {rate / MIB:.1f} MiB/s of a map", flush=True)
-    table(
-        ("generator", "MiB/s of a map", "of dfsio's"),
-        list(map(row, found.items(), [found] * len(found))),
-    )
+            for name in list(chosen) if number % 2 == 0 else list(chosen)[::-1]:
+                rate, after = writer.generator(*chosen[name]), writer.dfsio()
+                rates[DFSIO].append(before)
+                rates[name].append(rate)
+                ratios[name].append(2 * rate / (before + after))
+                told = f"{rate / MIB:.1f} MiB/s of a map, {ratios[name][-1]:.2f} of dfsio's"
+                print(f"round {number + 1}: {name} {told}", flush=True)
+                before = after
+    rows = [
+        (name, spread([r / MIB for r in each], 1), spread(ratios.get(name, [1.0]), 2))
+        for name, each in rates.items()
+    ]
+    table(("generator", "MiB/s of a map", "of dfsio's"), rows)
 
 
 def arguments() -> argparse.Namespace:
@@ -73,13 +79,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--mebibytes", type=int, default=512)
     parser.add_argument("--only", default="", help="some of " + ",".join(GENERATORS))
     return parser.parse_args()
-
-
-def row(item: tuple[str, list[float]], found: dict[str, list[float]]) -> tuple[str, str, str]:
-    """One line of the table: median, and the range of all rounds."""
-    name, rates = item
-    ratios = [rate / base for rate, base in zip(rates, found[DFSIO], strict=True)]
-    return name, spread([r / MIB for r in rates], 1), spread(ratios, 2)
 
 
 def spread(values: list[float], digits: int) -> str:
@@ -93,17 +92,17 @@ class Writer:
 
     def __init__(self, cluster: LocalCluster, folder: Path, size: int) -> None:
         self.cluster, self.folder, self.size = cluster, folder, size
-        self.runner, self.jobs = JobRunner(cluster, LIMIT_S), 0
+        self.runner, self.jobs, self.shares = JobRunner(cluster, LIMIT_S), 0, ""
 
     def dfsio(self) -> float:
         """Bytes per second that a map of dfsio writes."""
         spec = WorkloadSpec(name="dfsio", input_bytes=self.size, parameters={"mode": "write"})
         workload = WORKLOADS["dfsio"]
-        self._run(workload.generate(spec, BLOCK, "/bench/shares"))
-        (command,) = workload.submit(spec, "/bench/shares", "/bench/out")
-        rate = self._rate(command, "/bench/out")
-        self.cluster.hdfs.delete("/bench/shares")
-        return rate
+        if not self.shares:
+            self.shares = "/bench/shares"
+            self._run(workload.generate(spec, BLOCK, self.shares))
+        (command,) = workload.submit(spec, self.shares, "/bench/out")
+        return self._rate(command, "/bench/out")
 
     def generator(self, name: str, parameters: dict[str, str]) -> float:
         """Bytes per second that a map of a workload's generator writes."""
