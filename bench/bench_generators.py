@@ -3,9 +3,9 @@ Generators beside the rate at which HDFS takes files: the same bytes written by 
 
 ``bench_generators.py [ROUNDS] [--mebibytes N] [--only NAME,...]`` (3 rounds of 512 MiB) starts a
 cluster of three workers and lets dfsio and the generators write in turn, in files of 128 MiB:
-dfsio before and after each generator.  A rate is bytes by the seconds of all maps together, from the start
-of a container to the end of its file, from the job's history; a ratio is that of a generator to the
-mean of its two neighbours.  The aim is 0.7.
+dfsio before and after each generator.  A rate is bytes by the seconds of all maps together, from
+the start of a container to the end of its file, in the job's history.  A ratio is that of a
+generator to the mean of its two neighbours.  The aim is 0.7.
 """
 
 import argparse
