@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.models import MODELS
 from harness.records.codec import KnownNames, experiment_schema, places, read_experiment
 from harness.records.experiment import Experiment
 from harness.records.grid import expand
-from harness.workloads import WORKLOADS
+from harness.running.known import known_names
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 KNOWN = KnownNames(("wordcount", "terasort"), ("whatif", "whatif-mr2"), ("local",))
@@ -157,8 +156,7 @@ class TestReading:
         """
         text = path.read_text()
 
-        known = KnownNames(tuple(WORKLOADS), tuple(MODELS), KNOWN.providers)
-        e = read_experiment(text, path.name, known=known)
+        e = read_experiment(text, path.name, known=known_names())
 
         assert e.name == path.stem
         assert text.startswith("# yaml-language-server: $schema=../harness/records/experiment.sch")
