@@ -145,3 +145,19 @@ class Workload(Protocol):
     ) -> Verdict:
         """Compare the output files with what is known of the input."""
         ...
+
+
+class SingleJob:
+    """What holds for a workload of one job that leaves the configuration to the experiment."""
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
+        """Nothing: the configuration is the experiment's."""
+        return {}
+
+    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
+        """One."""
+        return 1
+
+    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one folder
+        """Folder that the job was given."""
+        return output_uri

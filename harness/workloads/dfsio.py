@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
 from harness.workloads.checksum import noise
 from harness.workloads.generate import generated, generated_files, whole_records
 from harness.workloads.shape import arguments, shown
@@ -76,7 +76,7 @@ def rates(files: Iterable[FileRate]) -> dict[str, float]:
     }
 
 
-class Dfsio:
+class Dfsio(SingleJob):
     """Reads or writes files of random bytes; without reduces."""
 
     name = "dfsio"
@@ -88,10 +88,6 @@ class Dfsio:
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - always
         """No reduces."""
         return {"mapreduce.job.reduces": "0"}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """The files to be read; or, for files to be written, a line each."""
@@ -131,9 +127,7 @@ class Dfsio:
         size = sum(size for size, _ in found.values())
         return {"files": found, "records": len(found), "bytes": size}
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
         properties = {
             **self.properties(spec),
@@ -143,10 +137,6 @@ class Dfsio:
         }
         main = "mapreduce.harness.jobs.Dfsio"
         return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]

@@ -66,7 +66,9 @@ def client(
     properties = {f"gpu.{name}": str(values[name]) for name in own}
     if "gpu.pinned" in properties:
         properties["gpu.pinned"] = str(values["pinned"] == "yes").lower()
-    return JobCommand(f"{PACKAGE}.{main}", places, properties={**properties, **(more or {})}, jar=GPU)
+    return JobCommand(
+        f"{PACKAGE}.{main}", places, properties={**properties, **(more or {})}, jar=GPU
+    )
 
 
 def generator(

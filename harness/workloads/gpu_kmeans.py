@@ -61,7 +61,9 @@ class GpuKMeans:
 
     name = "gpu-kmeans"
     uses_combiner = False
-    description = "K-means, points compared on a GPU; proved by other arithmetic from the same start"
+    description = (
+        "K-means, points compared on a GPU; proved by other arithmetic from the same start"
+    )
     scales: Mapping[str, int] = SCALES
     parameters: Mapping[str, Parameter] = {  # noqa: RUF012 - nobody writes to it
         **device_parameters(320_000),  # 20 000 points: the paper's block

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, JobCommand, Parameter, Value, Verdict
+from harness.workloads.base import File, InputPlan, JobCommand, Parameter, SingleJob, Value, Verdict
 from harness.workloads.gpu import (
     client,
     device_parameters,
@@ -44,7 +44,7 @@ HEAD = np.dtype([("row", "<i4"), ("column", "<i4"), ("products", "<i4"), ("crc",
 _SLACK = 8  # roundings of single precision that a sum may be off
 
 
-class GpuMatmul:
+class GpuMatmul(SingleJob):
     """
     C = A B in tiles of *tile* x *tile* 32-bit floats; a tile of C is the sum of *inner* products.
 
@@ -54,7 +54,9 @@ class GpuMatmul:
 
     name = "gpu-matmul"
     uses_combiner = False
-    description = "Matrix product by tiles on a GPU, arithmetic per byte at will; proved by Freivalds"
+    description = (
+        "Matrix product by tiles on a GPU, arithmetic per byte at will; proved by Freivalds"
+    )
     scales: Mapping[str, int] = SCALES
     parameters: Mapping[str, Parameter] = {  # noqa: RUF012 - nobody writes to it
         **device_parameters(4 * 2**20),
@@ -66,10 +68,6 @@ class GpuMatmul:
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """A GPU for each map where *device* is gpu."""
         return gpu_properties(spec, self.parameters)
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each, their pairs equal in number to one."""
@@ -108,10 +106,6 @@ class GpuMatmul:
         """One job."""
         values = arguments(spec, self.parameters)
         return (client("GpuMatmul", (input_uri, output_uri), values, self.parameters),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, JobCommand, Parameter, Value, Verdict
+from harness.workloads.base import File, InputPlan, JobCommand, Parameter, SingleJob, Value, Verdict
 from harness.workloads.gpu import (
     client,
     device_parameters,
@@ -43,7 +43,7 @@ MOST_COSTS = 400_000_000  # pixels x shifts that the proof computes: some ten se
 MOST_FRAMES = 100_000  # of which it keeps a checksum
 
 
-class GpuSbs:
+class GpuSbs(SingleJob):
     """
     Depth by block matching: for each pixel of the left view, how far the right view shows it moved.
 
@@ -67,10 +67,6 @@ class GpuSbs:
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """A GPU for each map where *device* is gpu."""
         return gpu_properties(spec, self.parameters)
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each, their frames equal in number to one."""
@@ -100,9 +96,7 @@ class GpuSbs:
         shape = int(values["height"]), int(values["width"]), 3
         for rows in read_records(spec.name, files, _frame(values)):
             for frame in rows[-count % stride :: stride]:
-                depth = depth_of(
-                    frame.reshape(shape), int(values["shifts"]), int(values["radius"])
-                )
+                depth = depth_of(frame.reshape(shape), int(values["shifts"]), int(values["radius"]))
                 depths.append(_checksum(depth.tobytes()))
             count += len(rows)
         return {"frames": count, "stride": stride, "depths": depths}
@@ -111,10 +105,6 @@ class GpuSbs:
         """One job."""
         values = arguments(spec, self.parameters)
         return (client("GpuSbs", (input_uri, output_uri), values, self.parameters),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]

@@ -92,7 +92,9 @@ class KMeans:
             files=files,
             seed=spec.seed,
             uri=uri,
-            properties={f"mixture.{n}": str(given[n]) for n in ("clusters", "dimensions", "spread")},
+            properties={
+                f"mixture.{n}": str(given[n]) for n in ("clusters", "dimensions", "spread")
+            },
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
@@ -116,9 +118,7 @@ class KMeans:
             "steps": [[s.centres.tolist(), s.points.tolist()] for s in steps],
         }
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One client, which submits jobs until the centres stand still."""
         given = arguments(spec, PARAMETERS)
         names = ("centres", "dimensions", "epsilon", "iterations")
@@ -181,7 +181,9 @@ def _read(files: Iterable[File], width: int) -> Iterator[Floats]:
             points = np.frombuffer(block, ">f8").astype(np.float64).reshape(-1, width)
             if not np.isfinite(points).all():
                 bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-                raise _no_points(f"{name}: record {first + bad} has a coordinate that is not finite")
+                raise _no_points(
+                    f"{name}: record {first + bad} has a coordinate that is not finite"
+                )
             first += len(points)
             yield points
 

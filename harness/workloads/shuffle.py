@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
 from harness.workloads.checksum import checksum
 from harness.workloads.generate import generated, generated_files, whole_records
 from harness.workloads.shape import arguments, regroup, shown
@@ -30,13 +30,15 @@ SCALES = {
     "bigdata": 6_000_000_000,
 }
 PARAMETERS = {
-    "record": Parameter(200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24),
+    "record": Parameter(
+        200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
+    ),
 }
 _TOGETHER = 2**22
 _LINE = re.compile(rb"(\d{1,18})\t(\d{1,18})\t([0-9a-f]{16})\n?")
 
 
-class Shuffle:
+class Shuffle(SingleJob):
     """Moves records of random bytes, which nothing compresses, to the reduces in turn."""
 
     name = "shuffle"
@@ -44,14 +46,6 @@ class Shuffle:
     description = "All bytes to the reduces, nothing computed; proved by shares and checksum"
     parameters: Mapping[str, Parameter] = PARAMETERS
     scales: Mapping[str, int] = SCALES
-
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""
@@ -85,17 +79,11 @@ class Shuffle:
         sums = f"{total % 2**64:016x}"
         return {"records": found // size, "bytes": found, "files": count, "checksum": sums}
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
         properties = {"shuffle.record": str(self._record(spec))}
         main = "mapreduce.harness.jobs.Shuffle"
         return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self,
@@ -109,7 +97,9 @@ class Shuffle:
             told = b"".join(chunks)
             line = _LINE.fullmatch(told)
             if line is None:
-                return Verdict(right=False, reason=f"{name}: {shown(told)} is not one reduce's line")
+                return Verdict(
+                    right=False, reason=f"{name}: {shown(told)} is not one reduce's line"
+                )
             shares.append(int(line[1]))
             moved += int(line[2])
             total += int(line[3], 16)

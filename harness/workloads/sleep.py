@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
 from harness.workloads.checksum import record_bits
 from harness.workloads.generate import generated, generated_files, whole_records
 from harness.workloads.shape import arguments, regroup, shown
@@ -49,7 +49,7 @@ _LINE = re.compile(r"(\d{1,7})\t(\d{1,18})\t([0-9a-f]{16})")
 _SLEPT = re.compile(r"(read|map|reduce)\t(\d{1,18})\t(\d{1,18})")
 
 
-class Sleep:
+class Sleep(SingleJob):
     """Sleeps over records of 96 bytes; needs one reduce or more."""
 
     name = "sleep"
@@ -58,18 +58,12 @@ class Sleep:
     parameters: Mapping[str, Parameter] = PARAMETERS
     scales: Mapping[str, int] = SCALES
 
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
-
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as `maps` says, or as the input has blocks."""
         records, files = self._shape(spec, block_bytes)
-        moved = {name: arguments(spec, self.parameters)[name] for name in ("keys", "outputs", "bytes")}
+        moved = {
+            name: arguments(spec, self.parameters)[name] for name in ("keys", "outputs", "bytes")
+        }
         # What is kept of an input depends on what its records become.
         key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, RECORD], **moved})
         return InputPlan(f"{self.name}-{key}", tuple(generated_files(records, files, RECORD)))
@@ -106,9 +100,7 @@ class Sleep:
         came = {str(key): [int(counts[key]), int(sums[key])] for key in counts.nonzero()[0]}
         return {"files": parts, "records": records, "bytes": records * RECORD, "keys": came}
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; its client writes what was slept when the job has ended."""
         asked = arguments(spec, self.parameters)
         properties = {
@@ -120,10 +112,6 @@ class Sleep:
         main = "mapreduce.harness.jobs.SleepOver"
         return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
 
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
-
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
@@ -133,7 +121,9 @@ class Sleep:
             if wrong := told.add(b"".join(chunks)):
                 return Verdict(right=False, reason=f"{name}: {wrong}")
         expected = {int(key): tuple(each) for key, each in sample["keys"].items()}
-        facts: dict[str, int | str] = {f"{p} slept (ms)": s // 10**6 for p, (_, s) in told.slept.items()}
+        facts: dict[str, int | str] = {
+            f"{p} slept (ms)": s // 10**6 for p, (_, s) in told.slept.items()
+        }
         reason = _differs(told.keys, expected) or self._overslept(spec, sample, told)
         return Verdict(right=not reason, reason=reason, facts=facts)
 
@@ -188,9 +178,7 @@ class _Told:
         return ""
 
 
-def _differs(
-    found: Mapping[int, tuple[int, ...]], expected: Mapping[int, tuple[int, ...]]
-) -> str:
+def _differs(found: Mapping[int, tuple[int, ...]], expected: Mapping[int, tuple[int, ...]]) -> str:
     """First key under which something else came, or nothing."""
     for key in sorted({*found, *expected}):
         if found.get(key) != expected.get(key):

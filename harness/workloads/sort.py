@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
 from harness.workloads.shape import arguments, shown
 from harness.workloads.text import generate_text, plan_text
 
@@ -36,7 +36,7 @@ PARAMETERS = {
 }
 
 
-class Sort:
+class Sort(SingleJob):
     """
     Sorts records of RandomTextWriter's law: a key of 5 to 9 words, a tab, a value of 10 to 99.
 
@@ -48,14 +48,6 @@ class Sort:
     description = "Sort of text records by their keys; proved by order and checksum"
     parameters: Mapping[str, Parameter] = PARAMETERS
     scales: Mapping[str, int] = SCALES
-
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
@@ -73,18 +65,12 @@ class Sort:
             total.add(chunks)
         return {"records": total.records, "bytes": total.size, "checksum": total.hex}
 
-    def submit(
-        self, spec: WorkloadSpec, input_uri: str, output_uri: str
-    ) -> tuple[JobCommand, ...]:
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; for a total order its client samples the input before it submits."""
         order = str(arguments(spec, self.parameters)["order"])
         properties = {"sort.order": order}
         main = "mapreduce.harness.jobs.Sort"
         return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]

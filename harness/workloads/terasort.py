@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import File, InputFile, InputPlan, JobCommand, Parameter, Verdict
-from harness.workloads.shape import EXAMPLES, blocks, arguments, regroup, shown
+from harness.workloads.base import (
+    File,
+    InputFile,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    SingleJob,
+    Verdict,
+)
+from harness.workloads.shape import EXAMPLES, arguments, blocks, regroup, shown
 
 ROW_BYTES = 100
 KEY_BYTES = 10
@@ -45,7 +53,7 @@ SCALES = {
 }
 
 
-class TeraSort:
+class TeraSort(SingleJob):
     """
     Sorts rows of 100 bytes that TeraGen makes.
 
@@ -59,14 +67,6 @@ class TeraSort:
     description = "TeraSort of Hadoop's examples over TeraGen's rows; proved by order and checksum"
     parameters: Mapping[str, Parameter] = {}  # noqa: RUF012 - nobody writes to it
     scales: Mapping[str, int] = SCALES
-
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """
@@ -126,10 +126,6 @@ class TeraSort:
     ) -> tuple[JobCommand, ...]:
         """One job; its client samples the input for the partitions before it submits."""
         return (JobCommand(EXAMPLES, (input_uri, output_uri), program="terasort"),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self,

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, JobCommand, Parameter, Verdict
+from harness.workloads.base import File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
 from harness.workloads.shape import EXAMPLES, arguments, shown
 from harness.workloads.tally import Tally
 from harness.workloads.text import KINDS, generate_text, plan_text
-
 
 # HiBench's profiles of this workload, in bytes.
 SCALES = {
@@ -36,7 +35,7 @@ PARAMETERS = {
 }
 
 
-class WordCount:
+class WordCount(SingleJob):
     """
     Counts the words of generated text; its job has a combiner.
 
@@ -45,17 +44,11 @@ class WordCount:
 
     name = "wordcount"
     uses_combiner = True
-    description = "WordCount of Hadoop's examples over generated text; proved by an independent count"
+    description = (
+        "WordCount of Hadoop's examples over generated text; proved by an independent count"
+    )
     parameters: Mapping[str, Parameter] = PARAMETERS
     scales: Mapping[str, int] = SCALES
-
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
@@ -84,10 +77,6 @@ class WordCount:
     ) -> tuple[JobCommand, ...]:
         """One job."""
         return (JobCommand(EXAMPLES, (input_uri, output_uri), program="wordcount"),)
-
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one job, one folder
-        """Folder that the job was given."""
-        return output_uri
 
     def verdict(
         self,
