@@ -17,6 +17,7 @@ _SIZE = {
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
 _TIME = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -43,6 +44,26 @@ def parse_bytes(text: str | int) -> int:
     if not 0 <= size < math.inf or size != int(size):
         raise ValueError(f"{text!r:.80} is not a whole number of bytes")
     return int(size)
+
+
+def parse_rate(text: str) -> int:
+    """
+    Bytes per second that *text* names: a size, or a number of bits, per second.
+
+    >>> parse_rate("20 MiB/s"), parse_rate("100 Mbit/s"), parse_rate("1.5 kB/s")
+    (20971520, 12500000, 1500)
+
+    Raises ``ValueError`` for anything else; a bare number may mean bits or bytes, and is none.
+    """
+    wrong = f"{text!r:.80} is not a rate: write 20 MiB/s or 100 Mbit/s"
+    match = _NUMBER.fullmatch(text.strip().removesuffix("/s")) if isinstance(text, str) else None
+    if match is None or not text.strip().endswith("/s") or not match[2]:
+        raise ValueError(wrong)
+    unit = match[2].lower()
+    bits = float(match[1]) * _BITS.get(unit, 8 * _SIZE.get(unit, 0))
+    if not 8 <= bits < 2**63:
+        raise ValueError(wrong)
+    return round(bits / 8)
 
 
 def parse_duration(text: str | float) -> float:
@@ -74,6 +95,31 @@ def format_bytes(size: float) -> str:
             return f"{size:.3g} {unit}" if abs(size) < 999.5 else f"{size:.0f} {unit}"
         size /= 1024
     raise AssertionError("the last unit always answers")
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """
+    Rate of a disk for people, in binary units.
+
+    >>> format_rate(20971520)
+    '20 MiB/s'
+    """
+    return f"{format_bytes(bytes_per_s)}/s"
+
+
+def format_bit_rate(bytes_per_s: float) -> str:
+    """
+    Rate of a network for people, in decimal units of bits.
+
+    >>> format_bit_rate(12_500_000), format_bit_rate(125e6), format_bit_rate(12_345_678)
+    ('100 Mbit/s', '1 Gbit/s', '98.8 Mbit/s')
+    """
+    bits, unit = 8 * bytes_per_s, "bit"
+    for larger in ("kbit", "Mbit", "Gbit"):
+        if abs(bits) < 999.5:
+            break
+        bits, unit = bits / 1000, larger
+    return f"{bits:.3g} {unit}/s" if abs(bits) < 999.5 else f"{bits:.0f} {unit}/s"
 
 
 def format_duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from harness.errors import SpecError
-from harness.records import shapes
+from harness.records import limits, shapes
 from harness.records.arguments import Refusal, Scales, check_arguments, resolve_scales
 from harness.records.experiment import Experiment
 from harness.records.gridcheck import check_grid
@@ -95,6 +95,7 @@ def read_experiment(
     values.setdefault("predict", {"models": (), "profile_on": {}})
     values["predict"].setdefault("profile_on", {})
     experiment = _with_gpus(values, known)
+    limits.check_nodes(experiment, tree, problems)
     check_grid(experiment, tree, problems, narrowed=bool(overrides))
     problems.check()
     return experiment
@@ -268,6 +269,7 @@ def _cluster(known: KnownNames | None) -> Shape:
             "gpus",
             "GPUs of a node that YARN counts, or auto: those that it has (0)",
         ),
+        **limits.axes(),
     }
     provider = shapes.one_of(known.providers if known else None, "provider")
     return Keys(
@@ -276,7 +278,8 @@ def _cluster(known: KnownNames | None) -> Shape:
                 Value(provider, {"type": "string"}), "provider", "what makes the cluster (local)"
             ),
             "workers": Key(axis, "workers", "worker nodes (3); a list is an axis"),
-            "node": Key(Keys(node), "node", "slots, memory and GPUs of a worker"),
+            "node": Key(Keys(node), "node", "slots, memory, GPUs and limits of a worker"),
+            "nodes": Key(limits.Nodes(), "nodes", "limits of single workers, by their names"),
             "site": Key(_properties(known), "site", "cluster-wide properties; a list is an axis"),
         }
     )

@@ -17,14 +17,15 @@ from pydantic import (
     model_serializer,
 )
 
-from harness.records.trial import Record, Tracing
+from harness.records.trial import Hardware, Record, Tracing
 
 
 class Node(Record):
     """
     Axes of a worker node; more than one value makes a further cluster.
 
-    *gpus_found* tells that the file asked for what there is (``gpus: auto``).
+    *gpus_found* tells that the file asked for what there is (``gpus: auto``).  A limit of `None`
+    is none: the node has what the machine gives.
     """
 
     map_slots: tuple[PositiveInt, ...] = (1,)
@@ -32,23 +33,36 @@ class Node(Record):
     task_memory_bytes: tuple[PositiveInt, ...] = (512 * 2**20,)
     gpus: tuple[NonNegativeInt, ...] = (0,)
     gpus_found: bool = False
+    cores: tuple[PositiveFloat | None, ...] = (None,)
+    disk_bytes_per_s: tuple[PositiveInt | None, ...] = (None,)
+    network_bytes_per_s: tuple[PositiveInt | None, ...] = (None,)
 
     @model_serializer(mode="wrap")
     def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what an older file could not say: its run is the same experiment's still."""
         written: dict[str, Any] = plain(self)
-        none = {"gpus"} if self.gpus == (0,) else set()
+        none = {name for name in Hardware.model_fields if getattr(self, name) == (None,)}
+        none |= {"gpus"} if self.gpus == (0,) else set()
         none |= set() if self.gpus_found else {"gpus_found"}
         return {name: value for name, value in written.items() if name not in none}
 
 
 class ClusterAxes(Record):
-    """Axes of the cluster: trials are grouped by cluster, one start each."""
+    """
+    Axes of the cluster: trials are grouped by cluster, one start each.
+
+    *nodes* limits single workers, in every cell alike: it is no axis.
+    """
 
     provider: str = "local"
     workers: tuple[PositiveInt, ...] = (3,)
     node: Node = Node()
     site: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    nodes: dict[str, Hardware] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _without_no_nodes(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: v for name, v in plain(self).items() if name != "nodes" or v}
 
 
 class WorkloadAxes(Record):

@@ -2,8 +2,8 @@
 From an experiment to its cells and trials.
 
 An axis has one name everywhere (in `profile_on`, in labels, in reports): `workload`, `input`,
-`seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, `gpus`, a workload's
-argument, or a Hadoop property.
+`seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, `gpus`, `cores`, `disk`,
+`network`, a workload's argument, or a Hadoop property.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import re
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from harness.errors import SpecError
@@ -20,6 +21,7 @@ from harness.records.experiment import Experiment, Predict, WorkloadAxes
 from harness.records.trial import (
     Cell,
     ClusterSpec,
+    Hardware,
     NodeSpec,
     Trial,
     Versions,
@@ -27,7 +29,7 @@ from harness.records.trial import (
     digest,
     trial_id,
 )
-from harness.units import format_bytes, parse_bytes
+from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
 MAX_CELLS = 10_000
 MAX_TRIALS = 100_000
@@ -38,7 +40,12 @@ _Dimension = tuple[str, str]
 _Dimensions = dict[_Dimension, tuple[Any, ...]]
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
-_SIZES = ("input", "task_memory")
+# How values are written; others stand for themselves.
+_FORMATS = {
+    "input": format_bytes, "task_memory": format_bytes,
+    "disk": format_rate, "network": format_bit_rate,
+}  # fmt: skip
+UNLIMITED = "unlimited"
 # Last words of property names that say nothing alone.
 _VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor", "size", "max"}
 
@@ -114,6 +121,9 @@ def axis_values(cell: Cell) -> dict[str, str | int | float]:
         "reduce_slots": node.reduce_slots,
         "task_memory": node.task_memory_bytes,
         "gpus": node.gpus,
+        "cores": node.cores or UNLIMITED,
+        "disk": node.disk_bytes_per_s or UNLIMITED,
+        "network": node.network_bytes_per_s or UNLIMITED,
         "workload": cell.workload.name,
         "input": cell.workload.input_bytes,
         "seed": cell.workload.seed,
@@ -143,26 +153,36 @@ def label(cell: Cell, axes: Collection[str]) -> str:
     words = [cell.workload.name]
     if "input" in axes:
         words.append(format_bytes(cell.workload.input_bytes))
-    for name in sorted(set(axes) & values.keys() - {"workload", "input"}):
-        value = format_bytes(float(values[name])) if name in _SIZES else values[name]
-        words.append(f"{_short(name, axes)}={value}")
+    others = sorted(set(axes) & values.keys() - {"workload", "input"})
+    words += [f"{_short(name, axes)}={readable(name, values[name])}" for name in others]
     return " ".join(words)
+
+
+def readable(axis: str, value: str | float) -> str:
+    """
+    *value* on *axis* for people: sizes and rates with their units.
+
+    >>> readable("network", 12_500_000), readable("disk", "unlimited")
+    ('100 Mbit/s', 'unlimited')
+    """
+    written = _FORMATS.get(axis)
+    return written(value) if written and not isinstance(value, str) else str(value)
 
 
 def meaning(value: str | float) -> str | float:
     """
-    Return what *value* stands for: a number, in bytes where it is a size, or the text itself.
+    Return what *value* stands for: a number (bytes where it is a size), or the text itself.
 
-    >>> meaning("32 MiB"), meaning("1.0") == meaning(1), meaning("TRUE")
-    (33554432, True, 'true')
+    >>> meaning("32 MiB"), meaning("1.0") == meaning(1), meaning("TRUE"), meaning("8 Mbit/s")
+    (33554432, True, 'true', 1000000)
     """
     if not isinstance(value, str):
         return value
-    try:
-        return parse_bytes(value)
-    except ValueError:
-        text = value.strip()
-        return float(text) if _NUMBER.fullmatch(text) else text.lower()
+    for parse in (parse_bytes, parse_rate):
+        with suppress(ValueError):
+            return parse(value)
+    text = value.strip()
+    return float(text) if _NUMBER.fullmatch(text) else text.lower()
 
 
 def _short(name: str, axes: Collection[str]) -> str:
@@ -184,6 +204,7 @@ def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
         ("node", "reduce_slots"): cluster.node.reduce_slots,
         ("node", "task_memory_bytes"): cluster.node.task_memory_bytes,
         ("node", "gpus"): cluster.node.gpus,
+        **{("node", name): getattr(cluster.node, name) for name in Hardware.model_fields},
         **{("site", name): values for name, values in cluster.site.items()},
         ("workload", "input_bytes"): workload.input_bytes,
         **{("parameters", name): values for name, values in workload.parameters.items()},
@@ -200,6 +221,7 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: Mapping[_Dimens
             provider=experiment.cluster.provider,
             node=NodeSpec(**part("node")),
             site=part("site"),
+            nodes=experiment.cluster.nodes,
             **part("cluster"),
         ),
         workload=WorkloadSpec(

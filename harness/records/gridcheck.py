@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.errors import SpecError
 from harness.records import shapes
 from harness.records.experiment import Experiment
-from harness.records.grid import axis_values, expand, is_profiling, meaning
+from harness.records.grid import axis_values, expand, is_profiling, meaning, readable
 from harness.records.shapes import Listed, Value
 from harness.records.trial import Cell
 from harness.records.yamltree import Entries, Place, Problems, nearest, shown
@@ -87,4 +87,6 @@ def _readable(name: str, value: str | float) -> str:
     whole = meaning(value)
     if name in ("input", "task_memory") and isinstance(whole, int) and whole % MIB == 0:
         return f"{whole // MIB} MiB"
+    if name in ("disk", "network"):
+        return readable(name, whole)
     return shown(str(value))

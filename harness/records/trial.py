@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeInt,
+    PositiveFloat,
     PositiveInt,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -31,7 +32,34 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class NodeSpec(Record):
+class Hardware(Record):
+    """
+    What a node is limited to; `None` leaves it what the machine gives, and is not written.
+
+    *cores* is a share of the processors, the others are bytes per second: of its disk when read and
+    when written, and of its network in each direction.
+    """
+
+    cores: PositiveFloat | None = None
+    disk_bytes_per_s: PositiveInt | None = None
+    network_bytes_per_s: PositiveInt | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether anything is limited."""
+        return any(value is not None for value in self.limits().values())
+
+    def limits(self) -> dict[str, float | None]:
+        """The limits alone, by their names."""
+        return {name: getattr(self, name) for name in Hardware.model_fields}
+
+    @model_serializer(mode="wrap")
+    def _without_no_limits(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older files could not say: their ids stay as they were."""
+        return {name: value for name, value in plain(self).items() if value is not None}
+
+
+class NodeSpec(Hardware):
     """
     One worker node: tasks of each kind at once, the memory of each task's container, and GPUs.
 
@@ -46,22 +74,44 @@ class NodeSpec(Record):
 
     @model_serializer(mode="wrap")
     def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = plain(self)
-        return {name: value for name, value in written.items() if name != "gpus" or value}
+        none = {"gpus"} if not self.gpus else set()
+        none |= {name for name, value in self.limits().items() if value is None}
+        return {name: value for name, value in plain(self).items() if name not in none}
 
 
 class ClusterSpec(Record):
-    """A cluster to provision; *site* holds cluster-wide Hadoop properties, values as text."""
+    """
+    A cluster to provision; *site* holds cluster-wide Hadoop properties, values as text.
+
+    *nodes* holds further limits of single workers (``worker2``), in the place of those of *node*.
+    """
 
     provider: str = "local"
     workers: PositiveInt = 3
     node: NodeSpec = NodeSpec()
     site: dict[str, str] = Field(default_factory=dict)
+    nodes: dict[str, Hardware] = Field(default_factory=dict)
 
     @property
     def id(self) -> str:
         """Hash of all fields: trials with equal ids can share one running cluster."""
         return digest(self.model_dump(mode="json"))
+
+    @property
+    def limited(self) -> bool:
+        """Whether any worker is limited."""
+        return self.node.limited or any(node.limited for node in self.nodes.values())
+
+    def hardware(self, worker: str) -> Hardware:
+        """What *worker* is limited to: what is said of it alone, else of all."""
+        own = self.nodes.get(worker, Hardware()).limits()
+        return Hardware(
+            **{n: v if own[n] is None else own[n] for n, v in self.node.limits().items()}
+        )
+
+    @model_serializer(mode="wrap")
+    def _without_no_nodes(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: v for name, v in plain(self).items() if name != "nodes" or v}
 
 
 class WorkloadSpec(Record):
