@@ -84,7 +84,7 @@ class TestPump:
 
     def test_input_comes_from_a_pipe(self):
         """
-        What is written to the pipe arrives, then its end; the pipe is broken once the command ended.
+        What is written to the pipe arrives, then its end.
         """
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
