@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -16,7 +15,7 @@ from harness.cli import completion
 from harness.cli.experiment import session
 
 if TYPE_CHECKING:
-    from harness.clusters.local import LocalCluster
+    from harness.clusters.base import Cluster
     from harness.records.trial import ClusterSpec
 
 _NAME = click.option(
@@ -68,7 +67,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     click.echo(
-        f"\nask one:     {_enter(cluster)} curl {cluster.endpoints['resourcemanager']}/cluster"
+        f"\nask one:     {cluster.way_in} curl {cluster.endpoints['resourcemanager']}/cluster"
         "  (addresses hold in the cluster's own network)"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
@@ -95,7 +94,8 @@ def status(name: str | None, as_json: bool) -> None:
         return
     click.echo(f"cluster {cluster.name!r}, {facts['provider']}, {facts['workers']} workers")
     for daemon in facts["daemons"]:
-        pid = f"process {daemon['pid']}" if daemon["running"] else "not running"
+        pid = f"process {daemon['pid']}" if daemon["pid"] else "runs"
+        pid = pid if daemon["running"] else "not running"
         click.echo(f"  {daemon['name']:<28} {pid}")
     for service, address in facts["endpoints"].items():
         click.echo(f"  {service:<28} {address}")
@@ -145,12 +145,12 @@ def down(name: str | None, everything: bool) -> None:
         harness cluster down
         harness cluster down --all
     """
-    from harness.clusters.local import LocalCluster
+    from harness import clusters
 
-    known = LocalCluster.names()
+    known = clusters.names()
     names = known if everything else [name or _only(known)]
     for each in names or [""]:
-        there = bool(each) and LocalCluster.remove(each)
+        there = bool(each) and clusters.remove(each)
         nothing = f"no cluster {each!r} is up" if each else "no cluster is up"
         others = f"; there are: {', '.join(known)}" if known and not there else ""
         click.echo(f"cluster {each!r} is down" if there else nothing + others, err=True)
@@ -188,24 +188,18 @@ def _require_known(provider: str, known: list[str]) -> None:
         )
 
 
-def _enter(cluster: LocalCluster) -> str:
-    """Command that runs another one within the network of *cluster*."""
-    as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
-    return f"nsenter -t {min(cluster.daemon_pids().values())}{as_other} -n"
-
-
 def _choice(name: str, known: Collection[str]) -> str:
     """Fix for an unknown *name*: the nearest known one, or all of them."""
     close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]}?" if close else f"choose one of: {', '.join(sorted(known))}"
 
 
-def _attach(name: str | None) -> LocalCluster:
-    from harness.clusters.local import LocalCluster
+def _attach(name: str | None) -> Cluster:
+    from harness import clusters
     from harness.errors import ClusterError
 
-    known = LocalCluster.names()
-    cluster = LocalCluster.attach(name or _only(known) or "default")
+    known = clusters.names()
+    cluster = clusters.attach(name or _only(known) or "default")
     others = [other for other in known if other != cluster.name]
     if not cluster.is_up():
         raise ClusterError(
@@ -231,15 +225,15 @@ def _only(names: list[str]) -> str:
     return names[0] if names else ""
 
 
-def _facts(cluster: LocalCluster) -> dict[str, Any]:
-    pids = cluster.daemon_pids()
+def _facts(cluster: Cluster) -> dict[str, Any]:
+    pids, dead = cluster.daemon_pids(), cluster.dead_daemons()
     return {
         "schema_version": 1,
         "name": cluster.name,
         "provider": cluster.provider,
         "workers": cluster.spec.workers,
         "daemons": [
-            {"name": daemon, "running": daemon in pids, "pid": pids.get(daemon)}
+            {"name": daemon, "running": daemon not in dead, "pid": pids.get(daemon)}
             for daemon in cluster.daemon_logs(1)
         ],
         "endpoints": cluster.endpoints,

@@ -43,17 +43,17 @@ def _providers(_context: click.Context) -> Iterable[str]:
 
 
 def _clusters(_context: click.Context) -> Iterable[str]:
-    from harness.clusters.state import known_names
+    from harness.clusters import names
 
-    return known_names()
+    return names()
 
 
 def _daemons(context: click.Context) -> Iterable[str]:
     """First words of the daemons' names: a blank would end what the shell completes."""
-    from harness.clusters.local import LocalCluster
+    from harness.clusters import attach
 
     name = context.params.get("name") or next(iter(_clusters(context)), "default")
-    return sorted({daemon.partition(" ")[0] for daemon in LocalCluster.attach(name).daemon_logs(1)})
+    return sorted({daemon.partition(" ")[0] for daemon in attach(name).daemon_logs(1)})
 
 
 def _trials(context: click.Context) -> Iterable[str]:

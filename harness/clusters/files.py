@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 
 from dataclasses import dataclass
@@ -24,13 +23,11 @@ from typing import Any
 from harness.clusters import namespace
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import last_lines
-from harness.errors import ClusterError, MachineError
+from harness.clusters.ids import CONTAINER, LOG, application_name
+from harness.clusters.state import make_folder
+from harness.errors import MachineError
 from harness.hadoop import daemons, site
 from harness.records.trial import ClusterSpec
-
-_APPLICATION = re.compile(r"application_\d+_\d+")
-_CONTAINER = re.compile(r"container_[0-9e_]+")
-_LOG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class ClusterFiles:
 
     def write(self) -> None:
         """Fill the folder, which must be new."""
-        self.folder.mkdir(mode=0o700)
+        make_folder(self.folder, "local")
         for name in ("logs", "daemons", "classes"):
             (self.folder / name).mkdir()
         for member in self.layout.members:
@@ -167,17 +164,6 @@ class ClusterFiles:
         return copied
 
 
-def application_name(text: str) -> str:
-    """*text*, if it is the id of an application; it becomes part of paths and addresses."""
-    if not _APPLICATION.fullmatch(text):
-        raise ClusterError(
-            f"{text!r} is no id of an application",
-            where="logs of a job's containers",
-            fix="an id looks like application_1700000000000_0001",
-        )
-    return text
-
-
 def _write_conf(folder: Path, files: site.SiteFiles) -> None:
     folder.mkdir(parents=True)
     for name, properties in files.items():
@@ -192,7 +178,7 @@ def _container_folders(logs: Path) -> list[Path]:
     return [
         p
         for p in sorted(logs.iterdir())
-        if _CONTAINER.fullmatch(p.name) and p.is_dir() and not p.is_symlink()
+        if CONTAINER.fullmatch(p.name) and p.is_dir() and not p.is_symlink()
     ]
 
 
@@ -200,7 +186,7 @@ def _copy_logs(source: Path, target: Path) -> list[Path]:
     copied = []
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.iterdir()):
-        if _LOG.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+        if LOG.fullmatch(file.name) and file.is_file() and not file.is_symlink():
             shutil.copyfile(file, target / file.name)
             copied.append(target / file.name)
     return copied

@@ -1,18 +1,18 @@
 """
-HDFS without a JVM: each operation is one small process inside the cluster, over WebHDFS.
+HDFS without a JVM: each operation is one small process on the cluster's gateway, over WebHDFS.
 
-The processes stand in groups of their own: Ctrl-C on a terminal is for the harness alone.
+The program at the other end is `harness.clusters.inside.door`.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from harness.clusters.host import Host, HostTimeoutError, Running, printable
 from harness.errors import ClusterError
 
 CHUNK = 2**20
@@ -24,16 +24,16 @@ class RefusedError(ClusterError):
 
 
 class Hdfs:
-    """The file system of a cluster; *door* makes the command line of an operation."""
+    """The file system of a cluster; *door* makes the gateway's command line of an operation."""
 
     def __init__(
-        self, door: Callable[[Sequence[str]], list[str]], environment: dict[str, str]
+        self, gateway: Callable[[], Host], door: Callable[[Sequence[str]], Sequence[str]]
     ) -> None:
-        self._door, self._environment = door, environment
+        self._gateway, self._door = gateway, door
 
     def list(self, path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
-        lines = self.call("list", path).decode().splitlines()
+        lines = self.call("list", path).splitlines()
         return sorted((e["name"], e["bytes"], e["folder"]) for e in map(json.loads, lines))
 
     def open(self, path: str) -> Iterator[bytes]:
@@ -81,28 +81,22 @@ class Hdfs:
         """Move a file or folder; `ClusterError` when the target is there."""
         self.call("rename", source, target)
 
-    def call(self, *arguments: str, body: bytes | None = None) -> bytes:
-        """One operation whose answer is small; `ClusterError` with the cluster's own words."""
+    def call(self, *arguments: str, body: bytes | None = None) -> str:
+        """One operation whose answer is a small text; `ClusterError` with the cluster's words."""
         what = " ".join(arguments)
         try:
-            done = subprocess.run(
-                self._door(arguments), check=False, input=body or b"", capture_output=True,
-                env=self._environment, timeout=LIMIT_S, process_group=0,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
+            done = self._gateway().run(self._door(arguments), LIMIT_S, body)
+        except HostTimeoutError as error:
             raise ClusterError(
                 f"no answer after {LIMIT_S:g} s", where=what, fix="harness cluster logs"
             ) from error
-        if done.returncode != 0:
-            raise _refused(what, done.stderr)
-        return done.stdout
+        if done.status != 0:
+            raise _refused(what, done.err)
+        return done.out
 
     @contextmanager
-    def _process(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        process = subprocess.Popen(
-            self._door(arguments), env=self._environment, bufsize=CHUNK, process_group=0,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def _process(self, *arguments: str) -> Iterator[Running]:
+        process = self._gateway().open(self._door(arguments))
         try:
             yield process
         finally:
@@ -111,12 +105,12 @@ class Hdfs:
                 _close(pipe)
             process.wait()
 
-    def _finish(self, process: subprocess.Popen[bytes], what: str) -> None:
+    def _finish(self, process: Running, what: str) -> None:
         """Wait for a good end; `ClusterError` after a bad one."""
         assert process.stderr is not None
         said = process.stderr.read()
         if process.wait() != 0:
-            raise _refused(what, said)
+            raise _refused(what, said.decode(errors="replace"))
 
 
 def _exactly(stream: Any, size: int, path: str) -> Iterator[bytes]:
@@ -135,8 +129,8 @@ def _close(pipe: Any) -> None:
         pipe.close()
 
 
-def _refused(what: str, said: bytes) -> ClusterError:
-    lines = said.decode(errors="replace").splitlines() or ["no message"]
+def _refused(what: str, said: str) -> ClusterError:
+    lines = printable(said).splitlines() or ["no message"]
     try:
         answer = json.loads(lines[-1])
         reason, status = str(answer["error"]), int(answer["status"])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from harness.errors import ClusterError
 
@@ -25,18 +27,93 @@ class Completed:
     err: str
 
 
-class Host(Protocol):
-    """What every provider's nodes can do; argument vectors, never shell strings."""
+class HostTimeoutError(ClusterError):
+    """A command on a host took longer than it may."""
 
-    name: str
-    address: str
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> Completed:
-        """Run a command to its end; `ClusterError` when it takes longer than *timeout* seconds."""
+class Running(Protocol):
+    """
+    A command that was started on a host, as `subprocess.Popen` is one.
+
+    `kill` ends it on the host, too, with all that it started in its process group.
+    """
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """What the command reads; `None` where it was started with a log."""
         ...
 
-    def start(self, argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a command whose output goes to *log*, a file of this machine."""
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """What the command writes; `None` where it was started with a log."""
+        ...
+
+    @property
+    def stderr(self) -> IO[bytes] | None:
+        """What the command says of itself; `None` where it was started with a log."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Status as the last `poll` or `wait` found it (negative: the signal), `None` before."""
+        ...
+
+    def poll(self) -> int | None:
+        """Status of the command, `None` while it runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Status of the command when it has ended; `subprocess.TimeoutExpired` after *timeout*."""
+        ...
+
+    def kill(self) -> None:
+        """End the command by SIGKILL, here and on the host; one that has ended is fine."""
+        ...
+
+
+class Host(Protocol):
+    """
+    What every provider's nodes can do; argument vectors, never shell strings.
+
+    Commands run with the environment of the node's JVMs (`harness.hadoop.daemons.environment`), in
+    process groups that a Ctrl-C on our terminal does not reach.  `ClusterError` where the host
+    cannot be reached.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the node in its cluster."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Its address, as its neighbours know it."""
+        ...
+
+    @property
+    def folder(self) -> str:
+        """The node's own folder: its daemons write there, and relative targets lie there."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        timeout: float = 60.0,
+        input: bytes | None = None,  # noqa: A002
+    ) -> Completed:
+        """
+        Run a command to its end, *input* on its standard input.
+
+        `HostTimeoutError` when it takes longer than *timeout* seconds.
+        """
+        ...
+
+    def start(self, argv: Sequence[str], log: Path) -> Running:
+        """Start a command without input whose output goes to *log*, a file of this machine."""
+        ...
+
+    def open(self, argv: Sequence[str]) -> Running:
+        """Start a command whose standard input, output and errors are pipes of ours."""
         ...
 
     def put(self, source: Path, target: str) -> None:
@@ -44,50 +121,85 @@ class Host(Protocol):
         ...
 
     def get(self, source: str, target: Path) -> None:
-        """Copy a file of the host to *target* on this machine."""
+        """Copy a file of the host (relative: of its own folder) to *target* on this machine."""
         ...
+
+
+class Group(subprocess.Popen[bytes]):
+    """A process of this machine that leads a group of its own; it is killed with all of it."""
+
+    def kill(self) -> None:
+        """End the whole group."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalHost:
-    """A node that is a set of namespaces here; it sees this machine's files."""
+    """
+    A node that sees this machine's files; *enter* makes a command one that runs on the node.
+
+    *enter* may raise `ClusterError`: the node is gone.
+    """
 
     name: str
     address: str
-    folder: Path
+    folder: str
     enter: Callable[[Sequence[str]], list[str]]
-    environment: dict[str, str]
+    environment: Mapping[str, str]
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> Completed:
-        """Run a command to its end; `ClusterError` when it takes longer than *timeout* seconds."""
-        try:
-            done = subprocess.run(
-                self.enter(argv), check=False, env=self.environment, stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=timeout, text=True, errors="replace",
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise ClusterError(
-                f"{argv[0]} has not ended after {timeout:g} s",
-                where=f"{self.name}: {' '.join(argv)[:200]}",
-                fix=f"look at the node's daemons: harness cluster logs {self.name}",
-            ) from error
-        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+    def run(
+        self,
+        argv: Sequence[str],
+        timeout: float = 60.0,
+        input: bytes | None = None,  # noqa: A002
+    ) -> Completed:
+        """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
+        with Group(
+            self.enter(argv), env=self.environment, process_group=0, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            try:
+                out, err = process.communicate(input or b"", timeout)
+            except subprocess.TimeoutExpired as error:
+                raise timed_out(self.name, argv, timeout) from error
+            finally:
+                process.kill()
+        text = (stream.decode(errors="replace") for stream in (out, err))
+        return Completed(tuple(argv), process.returncode, *text)
 
-    def start(self, argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a command, in a process group of its own, whose output goes to *log*."""
+    def start(self, argv: Sequence[str], log: Path) -> Group:
+        """Start a command whose output goes to *log*."""
         with log.open("ab") as stream:
-            return subprocess.Popen(
-                self.enter(argv), env=self.environment, stdin=subprocess.DEVNULL,
-                stdout=stream, stderr=stream, process_group=0,
+            return Group(
+                self.enter(argv), env=self.environment, process_group=0, stdin=subprocess.DEVNULL,
+                stdout=stream, stderr=stream,
             )  # fmt: skip
+
+    def open(self, argv: Sequence[str]) -> Group:
+        """Start a command whose standard input, output and errors are pipes of ours."""
+        return Group(
+            self.enter(argv), env=self.environment, process_group=0, bufsize=2**20,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file to the node (relative: into its own folder)."""
-        shutil.copyfile(source, self.folder / target)
+        shutil.copyfile(source, Path(self.folder, target))
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the node."""
-        shutil.copyfile(self.folder / source, target)
+        shutil.copyfile(Path(self.folder, source), target)
+
+
+def timed_out(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutError:
+    """The error for a command on *host* that has not ended after *timeout* seconds."""
+    return HostTimeoutError(
+        f"{argv[0]} has not ended after {timeout:g} s",
+        where=f"{host}: {printable(' '.join(argv))[:200]}",
+        fix="look at the node's daemons: harness cluster logs",
+    )
 
 
 def last_lines(file: Path, lines: int = 20) -> str:

@@ -16,34 +16,31 @@ import select
 import subprocess
 import sys
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import gate, namespace, threads
+from harness.clusters import namespace, threads
 from harness.clusters import state as states
-from harness.clusters.files import ClusterFiles, application_name
+from harness.clusters.base import INSIDE, Cluster
+from harness.clusters.files import ClusterFiles
 from harness.clusters.gpus import find_devices, here
-from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome
-from harness.clusters.host import LocalHost, last_lines
+from harness.clusters.host import Host, LocalHost, last_lines
 from harness.clusters.interrupts import Postponed
 from harness.clusters.state import ClusterState, Process
-from harness.errors import ClusterError, SpecError
+from harness.errors import ClusterError
 from harness.hadoop import daemons, site
-from harness.hadoop.tracing import task_properties
-from harness.records.trial import ClusterSpec, Tracing
+from harness.records.trial import ClusterSpec
 
-INSIDE = Path(__file__).parent / "inside"
-UP_LIMIT_S = 180.0
 _MADE_LIMIT_S = 60.0
 
 # Holders that this process started: somebody must collect them when they end.
 _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
-class LocalCluster:
+class LocalCluster(Cluster):
     """Hadoop in namespaces of this machine; use it as a context manager."""
 
     provider = "local"
@@ -53,19 +50,13 @@ class LocalCluster:
         self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False
     ) -> None:
         """*recording* lets every JVM list its classes, for the class-data archive."""
-        self.name, self.spec, self.home = name, spec, home
-        self.folder = states.cluster_folder(name)
+        super().__init__(name, spec, home)
         self.files = ClusterFiles(self.folder, spec, home, recording)
         self._state: ClusterState | None = None
-        self.hdfs = Hdfs(lambda operation: self._inside("door.py", *operation), _environment())
 
     @classmethod
-    def attach(cls, name: str) -> LocalCluster:
-        """
-        The cluster of that name, started by whichever process.
-
-        `down` works whatever is left of it; all else raises `ClusterError` unless it `is_up`.
-        """
+    def attach(cls, name: str) -> Self:
+        """The cluster of that name, started by whichever process."""
         state = ClusterState.load(states.cluster_folder(name))
         if state is None:
             return cls(name, ClusterSpec(), HadoopHome.find())
@@ -73,11 +64,6 @@ class LocalCluster:
         cluster = cls(name, spec, HadoopHome.find(Path(state.home)))
         cluster._state = state
         return cluster
-
-    @staticmethod
-    def names() -> list[str]:
-        """Names of the clusters that are up, or left something behind."""
-        return states.known_names()
 
     @staticmethod
     def remove(name: str) -> bool:
@@ -95,37 +81,16 @@ class LocalCluster:
         """Whether the cluster's first process runs and can be entered."""
         return self._state is not None and self._state.alive() and self._state.inner is not None
 
-    def __enter__(self) -> Self:
-        self.up()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.down()
-
     # life
-
-    def up(self, limit_s: float = UP_LIMIT_S) -> None:
-        """
-        Start everything and return when it is healthy.
-
-        `ClusterError` says who is silent or has died, with the last lines of its log; whatever was
-        started is removed then.
-        """
-        refused = site.refused_overrides(self.spec)
-        if refused:
-            raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
-        namespace.require_tools()
-        self._claim()
-        try:
-            self._await_healthy(limit_s)
-        except BaseException:
-            self.down()
-            raise
 
     def down(self) -> None:
         """End every process and remove every file of this cluster; safe to call twice."""
-        self.remove(self.name)
+        super().down()
         self._state = None
+
+    def _start(self) -> None:
+        namespace.require_tools()
+        self._claim()
 
     def _claim(self) -> None:
         """Take the name, write the files, start the first process: all or nothing."""
@@ -190,20 +155,8 @@ class LocalCluster:
         said = last_lines(self.folder / "holder.log", 8)
         return namespace.refusal(said) or ClusterError(
             f"the cluster's network was not made: {said or 'no message'}",
-            where=self._where,
+            where=self.where,
             fix="the last lines above name the command that failed",
-        )
-
-    def _await_healthy(self, limit_s: float) -> None:
-        layout = self.files.layout
-        question = {
-            **self._question(limit_s),
-            "workers": [m.name for m in layout.workers],
-            "control": str(self.files.control),
-            "start": daemons.Daemon("historyserver", layout.master).key,
-        }
-        gate.await_healthy(
-            self._ask, question, where=self._where, log=lambda name: self.daemon_logs()[name]
         )
 
     # doors
@@ -211,107 +164,60 @@ class LocalCluster:
     @property
     def _known(self) -> ClusterState:
         if self._state is None:
-            raise ClusterError(
-                f"cluster {self.name!r} is not up",
-                where=self._where,
-                fix=f"harness cluster up --name {self.name}",
-            )
+            raise self.not_up()
         return self._state
-
-    @property
-    def _where(self) -> str:
-        return f"local cluster {self.name!r}"
 
     def _enter(self, node: int) -> Callable[[Sequence[str]], list[str]]:
         return lambda argv: namespace.enter_argv(self._known, node, argv)
 
-    def _inside(self, program: str, *arguments: str) -> list[str]:
-        script = [sys.executable, "-I", "-S", str(INSIDE / program), *arguments]
-        return self._enter(0)(script)
-
-    def _question(self, limit_s: float) -> dict[str, Any]:
-        return {
-            "master": self.files.layout.master.name,
-            "limit_s": limit_s,
-            "deaths": str(self.files.deaths),
-        }
-
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Put a question to the waiter inside; an empty answer when the cluster is gone."""
-        try:
-            done = subprocess.run(
-                self._inside("waiter.py"), check=False, input=json.dumps(question), text=True,
-                capture_output=True, env=_environment(), timeout=question["limit_s"] + 60,
-                process_group=0,
-            )  # fmt: skip
-            answer: dict[str, Any] = json.loads(done.stdout)
-        except (subprocess.TimeoutExpired, ValueError):
-            return {}
-        return answer
-
     @property
-    def hosts(self) -> tuple[LocalHost, ...]:
+    def hosts(self) -> tuple[Host, ...]:
         """The nodes, master first."""
         layout = self.files.layout
         return tuple(
-            LocalHost(
-                m.name, m.address, Path(layout.data(m)), self._enter(n), self.files.environment(m)
-            )
+            LocalHost(m.name, m.address, layout.data(m), self._enter(n), self.files.environment(m))
             for n, m in enumerate(layout.members)
         )
 
     @property
-    def endpoints(self) -> dict[str, str]:
-        """Addresses, as the nodes know them."""
-        master = self.files.layout.master
-        return {
-            "hdfs": f"hdfs://{master.name}:8020",
-            "namenode": f"http://{master.address}:9870",
-            "resourcemanager": f"http://{master.address}:8088",
-            "historyserver": f"http://{master.address}:19888",
-        }
+    def layout(self) -> site.Layout:
+        """Nodes and folders, which this machine sees, too."""
+        return self.files.layout
 
-    # work
+    @property
+    def java(self) -> str:
+        """The ``java`` command of this machine."""
+        return self.home.java.launcher
 
-    def client(
-        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
-    ) -> subprocess.Popen[bytes]:
-        """
-        Start a client JVM on the master, its output into *log*; *jars* join its class path.
+    @property
+    def python(self) -> str:
+        """The interpreter that runs us."""
+        return sys.executable
 
-        The caller polls it, limits its time, and may kill it: the JVM inside ends with it.
-        """
-        java, more = self.home.java.launcher, [str(j) for j in jars]
-        argv = daemons.client_argv(java, self.files.layout, main_class, args, more)
-        return self.hosts[0].start(argv, log)
-
-    def http_json(self, url_path: str, service: str = "rm") -> Any:
-        """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
-        return json.loads(self.hdfs.call("get", service, url_path))
-
-    def kill_application(self, application_id: str) -> None:
-        """Ask the ResourceManager to end an application."""
-        path = f"/ws/v1/cluster/apps/{application_name(application_id)}/state?user.name=root"
-        self.hdfs.call("put", "rm", path, body=b'{"state": "KILLED"}')
-
-    def await_idle(self, timeout_s: float = 60.0) -> None:
-        """Return when no application runs or holds a container; `ClusterError` at the time-out."""
-        gate.await_idle(self._ask, self._question(timeout_s), where=self._where)
-
-    def site_properties(self) -> dict[str, str]:
-        """The cluster-wide properties in force, as a client on the master sees them."""
-        layout = self.files.layout
-        return site.merged(site.site_files(self.spec, layout, layout.master))
-
-    def trace_properties(
-        self, tracing: Tracing, configuration: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Properties to add to a job's own, *configuration*, so that its tasks are traced."""
+    @property
+    def tasks_archive(self) -> str | None:
+        """The class-data archive of traced tasks, or `None`."""
         archive = self.home.tasks_archive
-        return task_properties(
-            tracing.mode, self.files.layout, self.spec, configuration,
-            archive=str(archive) if archive else None, unit=tracing.unit_records,
-        )  # fmt: skip
+        return str(archive) if archive else None
+
+    @property
+    def way_in(self) -> str:
+        """Command that runs another one within the network of the cluster."""
+        as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
+        return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
+
+    def host_path(self, host: Host, path: Path) -> str:
+        """The same path: nodes see this machine's files."""
+        del host
+        return str(path)
+
+    def _supervision(self) -> dict[str, Any]:
+        """Where the first process inside tells of deaths and is told to start more."""
+        return {
+            "deaths": str(self.files.deaths),
+            "control": str(self.files.control),
+            "start": daemons.Daemon("historyserver", self.layout.master).key,
+        }
 
     # evidence
 

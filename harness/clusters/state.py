@@ -118,6 +118,20 @@ def known_names() -> list[str]:
     return sorted(p.name for p in clusters_folder().iterdir() if _NAME.fullmatch(p.name))
 
 
+def make_folder(folder: Path, provider: str) -> None:
+    """Make the folder of a new cluster, for this user alone; it names its provider first of all."""
+    folder.mkdir(mode=0o700)
+    (folder / "provider").write_text(provider)
+
+
+def provider_of(name: str) -> str:
+    """Provider of the cluster of that name, or of what is left of it; empty where none is told."""
+    try:
+        return (cluster_folder(name) / "provider").read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 @contextmanager
 def exclusive() -> Iterator[None]:
     """Keep other processes of this user from starting or removing a cluster meanwhile."""

@@ -164,7 +164,7 @@ class Execution:
             return
         worker = cluster.hosts[1]
         try:
-            found = measure_rates(worker, self.home.java.launcher, probe_jar())
+            found = measure_rates(worker, cluster.java, cluster.host_path(worker, probe_jar()))
         except HarnessError as error:
             self.talk.say(f"warning: {error.what}")
         else:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 import time
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.clusters.host import Running
 from harness.clusters.jars import job_jar
 from harness.errors import ClusterError, JobError
 from harness.workloads.base import JobCommand
@@ -36,8 +34,8 @@ class JobCluster(Protocol):
 
     def client(
         self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
-    ) -> subprocess.Popen[bytes]:
-        """Start a client JVM on the master, its output into *log*; *jars* join its class path."""
+    ) -> Running:
+        """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
         ...
 
     def dead_daemons(self) -> list[str]:
@@ -85,7 +83,7 @@ class JobRunner:
             )
         return job_ids(log)
 
-    def _wait(self, client: subprocess.Popen[bytes], deadline: float) -> int:
+    def _wait(self, client: Running, deadline: float) -> int:
         looked = time.monotonic()
         while (status := client.poll()) is None:
             now = time.monotonic()
@@ -132,11 +130,8 @@ def last_line(log: Path, width: int = 300) -> str:
     return (errors or telling or ["it said nothing"])[-1].strip()[:width]
 
 
-def _end(client: subprocess.Popen[bytes]) -> None:
-    """End a client that still runs, with the JVM that it started in the cluster's namespace."""
+def _end(client: Running) -> None:
+    """End a client that still runs, with its JVM on the gateway."""
     if client.poll() is None:
-        try:
-            os.killpg(client.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            client.kill()
+        client.kill()
         client.wait()

@@ -11,10 +11,9 @@ from __future__ import annotations
 import statistics
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from harness.clusters.host import LocalHost
+from harness.clusters.host import Host
 from harness.errors import MachineError
 from harness.models import MODELS
 from harness.records.profile import Statistic
@@ -32,21 +31,22 @@ def wanted(models: Iterable[str]) -> bool:
     return any(not MODELS[m].required.isdisjoint(RATES) for m in models if m in MODELS)
 
 
-def measure_rates(host: LocalHost, java: str, jar: Path) -> dict[str, Any]:
+def measure_rates(host: Host, java: str, jar: str) -> dict[str, Any]:
     """
     Measure on *host*, in its own folder: bytes per second of each pass, by the statistics' names.
 
+    *java* and *jar* are where the host has its ``java`` command and the probe's jar.
     `how` is ``direct``, or ``cached`` where the file system allows no direct reading and writing.
     `MachineError` says what the measurement said where it failed.
     """
-    argv = [java, *_FLAGS, "-cp", str(jar), CLASS, str(host.folder)]
+    argv = [java, *_FLAGS, "-cp", jar, CLASS, host.folder]
     done = host.run(argv, timeout=_LIMIT_S)
     found = read_rates(done.out)
     if done.status != 0 or not found:
         said = next((line for line in done.err.splitlines() if line.strip()), "no message")
         raise MachineError(
             f"the rates of {host.name} cannot be measured: {said[:200]!a}",
-            where=str(host.folder),
+            where=host.folder,
             fix="make setup, then run it again",
         )
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import tempfile
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from harness.clusters.home import SOURCE, HadoopHome
+from harness.clusters.host import Running
 from harness.clusters.local import LocalCluster
 from harness.errors import MachineError
 from harness.hadoop.site import block_bytes
@@ -235,7 +235,7 @@ class _WithJars:
 
     def client(
         self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
-    ) -> subprocess.Popen[bytes]:
+    ) -> Running:
         return self.cluster.client(main_class, args, log=log, jars=[*self.jars, *jars])
 
     def dead_daemons(self) -> list[str]:

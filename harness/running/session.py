@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.clusters import PROVIDERS
+from harness.clusters import remove
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, ParseError, SpecError
@@ -112,7 +112,7 @@ class Session:
         if run.note:
             self.talk.say(run.note)
         with run.lock():
-            if PROVIDERS[experiment.cluster.provider].remove(cluster_name(run)):
+            if remove(cluster_name(run), experiment.cluster.provider):
                 self.talk.say("cluster: took down what a killed run had left")
             self._complete_traces(run)
             run.write_plan(trials)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.clusters.hdfs import Hdfs, RefusedError
-from harness.clusters.host import LocalHost
+from harness.clusters.host import Host
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
@@ -42,8 +42,17 @@ class TrialCluster(JobCluster, Protocol):
     hdfs: Hdfs
 
     @property
-    def hosts(self) -> Sequence[LocalHost]:
+    def hosts(self) -> Sequence[Host]:
         """The nodes, master first."""
+        ...
+
+    @property
+    def java(self) -> str:
+        """The ``java`` command of the nodes."""
+        ...
+
+    def host_path(self, host: Host, path: Path) -> str:
+        """Return where *host* has this machine's file *path*; it is brought there if need be."""
         ...
 
     def await_idle(self, timeout_s: float) -> None:

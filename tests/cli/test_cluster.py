@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from harness import clusters
 from harness.cli.cluster import command
-from harness.clusters import home, local
+from harness.clusters import home
 from harness.errors import ClusterError, SpecError
 from harness.records.trial import ClusterSpec, NodeSpec
 
@@ -39,6 +39,7 @@ class FakeCluster:
 
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
+        self.way_in = "docker exec c1-master"
         self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
     def up(self):
@@ -52,12 +53,11 @@ class FakeCluster:
         return cls.there.get(name) or cls(name, ClusterSpec(), None)
 
     @classmethod
-    def names(cls):
-        return sorted(cls.there)
-
-    @classmethod
     def remove(cls, name):
         return cls.there.pop(name, None) is not None
+
+    def dead_daemons(self):
+        return ["datanode on worker1"]
 
     def daemon_pids(self):
         return {"namenode on master": 7}
@@ -73,7 +73,7 @@ def harness(monkeypatch):
     """
     fake = type("Fake", (FakeCluster,), {"there": {}})
     monkeypatch.setattr(clusters, "PROVIDERS", {"local": fake}, raising=False)
-    monkeypatch.setattr(local, "LocalCluster", fake)
+    monkeypatch.setattr(clusters, "names", lambda: sorted(fake.there))
     monkeypatch.setattr(home, "HadoopHome", SimpleNamespace(find=lambda: None))
 
     def run(*arguments):
@@ -93,7 +93,7 @@ def test_up_tells_where_and_how_to_go_on(harness):
     done = harness("up", "--workers", "2", "--name", "mine")
 
     assert done.out == "resourcemanager  http://198.18.0.1:8088\n"
-    assert re.search(r"nsenter -t 7 .*-n curl http://198\.18\.0\.1:8088/cluster", done.err)
+    assert re.search(r"docker exec c1-master curl http://198\.18\.0\.1:8088/cluster", done.err)
     assert "harness cluster down --name mine" in done.err
     assert done.there["mine"].spec.workers == 2
 

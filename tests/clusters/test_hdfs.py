@@ -16,10 +16,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from harness.clusters.base import INSIDE
 from harness.clusters.hdfs import Hdfs
+from harness.clusters.host import LocalHost
 from harness.errors import ClusterError
-
-PROJECT = Path(__file__).parents[2]
 
 
 class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
@@ -124,17 +124,15 @@ def fake():
 
 
 @pytest.fixture
-def hdfs(fake):
+def hdfs(fake, tmp_path):
     """
     A file system whose door leads to the fake.
     """
-    inside = str(PROJECT / "harness" / "clusters" / "inside")
-    program = (
-        f"import sys; sys.path.insert(0, {inside!r}); import door;"
-        f"door.MASTER = '127.0.0.1'; door.SERVICES = dict.fromkeys(['nn', 'rm'], {fake.port});"
-        "door.main()"
-    )
-    return Hdfs(lambda arguments: [sys.executable, "-I", "-c", program, *arguments], {})
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
+    address = f"127.0.0.1:{fake.port}"
+    services = json.dumps({"nn": address, "rm": address, "user": "root"})
+    door = [sys.executable, "-I", "-S", str(INSIDE / "door.py"), services]
+    return Hdfs(lambda: here, lambda arguments: [*door, *arguments])
 
 
 NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']

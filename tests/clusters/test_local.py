@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.clusters import gate, local, namespace, state
 from harness.clusters import home as homes
-from harness.clusters import local, namespace, state
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
@@ -251,7 +251,7 @@ class TestFailures:
         def interrupt(*arguments, **more):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(local.gate, "await_healthy", interrupt)
+        monkeypatch.setattr(gate, "await_healthy", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cluster().up()
 
@@ -381,7 +381,7 @@ class TestHost:
         """
         A node that is this machine.
         """
-        return local.LocalHost("n", "198.18.0.1", tmp_path, list, {"PATH": os.environ["PATH"]})
+        return local.LocalHost("n", "198.18.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
 
     def test_run(self, host):
         """

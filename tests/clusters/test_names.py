@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harness.clusters.local import INSIDE
+from harness.clusters.base import INSIDE
 
 PROGRAM = """
 import sys

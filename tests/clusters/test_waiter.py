@@ -24,9 +24,9 @@ class FakeHadoop:
         self.datanodes, self.nodemanagers, self.silent = datanodes, nodemanagers, set(silent)
         self.metrics, self.asked = dict.fromkeys(COUNTS, 0), []
 
-    def fetch(self, host, port, path):
-        self.asked.append((host, port))
-        kind = {9870: "namenode", 8088: "resourcemanager", 19888: "historyserver"}[port]
+    def fetch(self, where, path):
+        self.asked.append(where)
+        kind = {"m:1": "namenode", "m:2": "resourcemanager", "m:3": "historyserver"}[where]
         if kind in self.silent:
             return {}
         if path == "/ws/v1/cluster/metrics":
@@ -59,7 +59,7 @@ def ask(monkeypatch):
         monkeypatch.setattr(waiter.time, "sleep", lambda s: None)
         question = {
             "until": until, "master": "master", "workers": ["worker1", "worker2"],
-            "limit_s": looks, **more,
+            "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks, **more,
         }  # fmt: skip
         look = {"healthy": waiter.Healthy, "idle": waiter.Idle}[until](question).look
         return waiter.wait(look, question)

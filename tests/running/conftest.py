@@ -4,8 +4,9 @@ A results folder and clusters in memory, on which a plan can be run.
 
 import pytest
 
+from harness import clusters as clusters_package
 from harness.records.experiment import Experiment, WorkloadAxes
-from harness.running import execute, jobs, session
+from harness.running import execute, jobs
 from harness.running.execute import Execution
 from harness.store import Store
 from tests.running.fakes import VERSIONS, Clusters, FakeProbe, Heard
@@ -30,8 +31,8 @@ def clusters(monkeypatch):
         made.probe = FakeProbe(log=log)
         return made.probe
 
-    for user in (execute, session):
-        monkeypatch.setattr(user, "PROVIDERS", {"local": made})
+    for user in (execute, clusters_package):
+        monkeypatch.setattr(user, "PROVIDERS", {"local": made}, raising=False)
     monkeypatch.setattr(execute, "SpeedProbe", probe)
     return made
 

@@ -6,14 +6,13 @@ What it leaves behind is recorded: the history of a real TeraSort of 60 000 rows
 
 from __future__ import annotations
 
-import subprocess
-
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from harness.clusters.host import Group
 from harness.errors import ClusterError
 from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
 from harness.running.history import DONE_KEY, HISTORY_KEY
@@ -173,6 +172,10 @@ class FakeCluster:
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
+        self.java = "java"
+
+    def host_path(self, host, path):
+        return str(path)
 
     def client(self, main_class, args, *, log, jars=()):
         self.arguments.append(tuple(args))
@@ -189,7 +192,7 @@ class FakeCluster:
         script = 'printf "%s\\n" "$1"; [ "$2" = 0 ] || exec sleep "$2"; exit "$3"'
         with log.open("wb") as out:
             self.clients.append(
-                subprocess.Popen(
+                Group(
                     ["sh", "-c", script, "client", said,
                      "60" if mishap.hangs else "0", str(mishap.status)],
                     stdout=out, stderr=out, start_new_session=True,

@@ -59,9 +59,7 @@ def rated(monkeypatch, execution, measure):
     nodes = [SimpleNamespace(name=name) for name in ("master", "worker1", "worker2")]
     monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes, raising=False)
     monkeypatch.setattr(module, "measure_rates", measure)
-    found = execution(rated=True)
-    found.home = SimpleNamespace(java=SimpleNamespace(launcher="java"))
-    return found
+    return execution(rated=True)
 
 
 class TestGoodRun:

@@ -2,7 +2,6 @@
 Tests for `harness.running.jobs`: real processes as clients, no Hadoop.
 """
 
-import subprocess
 import time
 
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.clusters.host import Group
 from harness.clusters.jars import JARS
 from harness.errors import ClusterError, JobError, MachineError
 from harness.running import jobs
@@ -33,9 +33,7 @@ class ShellCluster:
         self.asked.append((main_class, tuple(args), list(jars)))
         with log.open("wb") as out:
             self.clients.append(
-                subprocess.Popen(
-                    ["sh", "-c", self.script], stdout=out, stderr=out, start_new_session=True
-                )
+                Group(["sh", "-c", self.script], stdout=out, stderr=out, start_new_session=True)
             )
         return self.clients[-1]
 

@@ -31,7 +31,7 @@ def host(folder, before=()):
     """
     This machine as a node with a folder of its own; *before* stands before its commands.
     """
-    return LocalHost("worker1", "127.0.0.1", folder, lambda argv: [*before, *argv], {})
+    return LocalHost("worker1", "127.0.0.1", str(folder), lambda argv: [*before, *argv], {})
 
 
 class TestMeasure:
@@ -39,7 +39,7 @@ class TestMeasure:
         """
         Each rate was measured, and nothing is left in the folder.
         """
-        found = measure_rates(host(tmp_path), find_java().launcher, probe_jar())
+        found = measure_rates(host(tmp_path), find_java().launcher, str(probe_jar()))
 
         assert all(found[name] for name in RATES)
         assert min(p for name in RATES for p in found[name]) > 1e6
@@ -50,7 +50,7 @@ class TestMeasure:
         The error has the folder, and what the measurement said.
         """
         with pytest.raises(MachineError, match=r"rates of worker1 .*NoSuchFile") as caught:
-            measure_rates(host(tmp_path / "none"), find_java().launcher, probe_jar())
+            measure_rates(host(tmp_path / "none"), find_java().launcher, str(probe_jar()))
         assert caught.value.where == str(tmp_path / "none")
 
     def test_a_measurement_that_fails(self, tmp_path):
@@ -60,7 +60,7 @@ class TestMeasure:
         before = ["sh", "-c", f"printf '{PRINTED}'; exit 1"]
 
         with pytest.raises(MachineError, match="no message"):
-            measure_rates(host(tmp_path, before), "java", probe_jar())
+            measure_rates(host(tmp_path, before), "java", "probe.jar")
 
 
 class TestRead:

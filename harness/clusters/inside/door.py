@@ -1,7 +1,10 @@
 """
 HDFS and the daemons' web services from the inside: one operation per process.
 
-    python -I -S door.py OPERATION ARGUMENT...
+    python -I -S door.py SERVICES OPERATION ARGUMENT...
+
+    SERVICES is a JSON object: where services answer, {"nn", "rm", "jhs"} as "host:port", and the
+    "user" in whose name they are asked.
 
     list PATH             {"name", "bytes", "folder"} per line
     read PATH...          for each file a line {"path", "bytes"}, then that many bytes
@@ -13,7 +16,6 @@ HDFS and the daemons' web services from the inside: one operation per process.
     put SERVICE URLPATH   sends standard input as JSON
 
 Status 0; 1 and one line of JSON, {"error", "status"}, on standard error otherwise.
-The user's name is that of the cluster's owner; the master's name is `master`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-MASTER = "master"
-SERVICES = {"nn": 9870, "rm": 8088, "jhs": 19888}
 CHUNK = 2**20
 TIMEOUT_S = 60.0
+SERVICES: dict[str, str] = {}
 
 
 class RefusedError(Exception):
@@ -42,8 +43,9 @@ class RefusedError(Exception):
 
 def main() -> None:
     """Do what the arguments say."""
-    operation, *arguments = sys.argv[1:]
+    services, operation, *arguments = sys.argv[1:]
     try:
+        SERVICES.update(json.loads(services))
         OPERATIONS[operation](*arguments)
         sys.stdout.flush()
     except RefusedError as error:
@@ -141,8 +143,8 @@ def put(service: str, path: str) -> None:
 
 
 def answer(service: str, method: str, path: str, body: bytes | None) -> None:
-    """One request to a web service of the master."""
-    connection = http.client.HTTPConnection(MASTER, SERVICES[service], timeout=TIMEOUT_S)
+    """One request to a web service."""
+    connection = http.client.HTTPConnection(SERVICES[service], timeout=TIMEOUT_S)
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
     connection.request(method, path, body, headers)
     reply = connection.getresponse()
@@ -156,8 +158,8 @@ def ask(method: str, path: str, operation: str, **parameters: str) -> http.clien
     """Ask the NameNode; a refusal becomes `RefusedError` with Hadoop's own message."""
     if not path.startswith("/"):
         raise RefusedError(f"{path} is not an absolute path", 400)
-    query = urlencode({"op": operation, "user.name": "root", **parameters})
-    connection = http.client.HTTPConnection(MASTER, SERVICES["nn"], timeout=TIMEOUT_S)
+    query = urlencode({"op": operation, "user.name": SERVICES["user"], **parameters})
+    connection = http.client.HTTPConnection(SERVICES["nn"], timeout=TIMEOUT_S)
     connection.request(method, f"/webhdfs/v1{quote(path)}?{query}")
     return checked(connection.getresponse())
 

@@ -3,12 +3,14 @@ Wait for a cluster from the inside: one process that looks, and answers once.
 
     python -I -S waiter.py < QUESTION      (one JSON object; the answer is one JSON line)
 
-    {"until": "healthy", "master", "workers": [...], "history": bool, "limit_s",
+    {"until": "healthy", "master", "services", "workers": [...], "limit_s",
      "deaths": FILE?, "control": PIPE?, "start": KEY?}
         healthy: live DataNodes = active NodeManagers = workers, and the history server answers.
+        *services* says where to ask, {"nn", "rm", "jhs"} as "host:port"; *master* is the name of
+        the node that they are on, for what is told.
         With *control*, the history server is started by a line to that pipe once HDFS answers
         (started earlier it sleeps 10 s between its tries).
-    {"until": "idle", "master", "limit_s", "deaths": FILE?}
+    {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
         idle: no application runs or waits, and none holds a container.
 
     answer: {"ok": bool, "silent": [daemon, ...], "died": [key, ...], "seen": {...}, "seconds"}
@@ -57,6 +59,7 @@ class Healthy:
 
     def __init__(self, question: dict[str, Any]) -> None:
         self.master, self.workers = question["master"], set(question["workers"])
+        self.services = question["services"]
         self.question = question
         self.left = ["namenode", "resourcemanager", "datanode", "nodemanager", "historyserver"]
 
@@ -84,31 +87,31 @@ class Healthy:
 
     def namenode(self) -> list[str]:
         """The NameNode is out of safe mode."""
-        state = bean(self.master, 9870, "NameNode", "FSNamesystemState").get("FSState")
-        active = bean(self.master, 9870, "NameNode", "NameNodeStatus").get("State")
+        state = bean(self.services["nn"], "NameNode", "FSNamesystemState").get("FSState")
+        active = bean(self.services["nn"], "NameNode", "NameNodeStatus").get("State")
         return [] if (state, active) == ("Operational", "active") else [self.master]
 
     def datanode(self) -> list[str]:
         """The NameNode hears every DataNode."""
-        info = bean(self.master, 9870, "NameNode", "NameNodeInfo")
+        info = bean(self.services["nn"], "NameNode", "NameNodeInfo")
         live = json.loads(info.get("LiveNodes") or "{}")
         return sorted(self.workers - {name.partition(":")[0] for name in live})
 
     def resourcemanager(self) -> list[str]:
         """The ResourceManager counts its nodes."""
-        counts = bean(self.master, 8088, "ResourceManager", "ClusterMetrics")
+        counts = bean(self.services["rm"], "ResourceManager", "ClusterMetrics")
         return [] if "NumActiveNMs" in counts else [self.master]
 
     def nodemanager(self) -> list[str]:
         """The ResourceManager hears every NodeManager."""
-        info = bean(self.master, 8088, "ResourceManager", "RMNMInfo")
+        info = bean(self.services["rm"], "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
         running = {n.get("HostName") for n in listed if n.get("State") == "RUNNING"}
         return sorted(self.workers - running)
 
     def historyserver(self) -> list[str]:
         """The history server answers."""
-        info = bean(self.master, 19888, "JobHistoryServer", "JvmMetrics")
+        info = bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
         return [] if info else [self.master]
 
     def _start_history(self) -> None:
@@ -125,12 +128,12 @@ class Idle:
     """
 
     def __init__(self, question: dict[str, Any]) -> None:
-        self.master = question["master"]
+        self.master, self.service = question["master"], question["services"]["rm"]
 
     def look(self) -> list[str]:
         """What is still there; the beans would not do: they are up to 10 s old."""
         path = "/ws/v1/cluster/metrics"
-        counts = fetch(self.master, 8088, path).get("clusterMetrics") or {}
+        counts = fetch(self.service, path).get("clusterMetrics") or {}
         names = (
             "appsRunning", "appsPending",
             "containersAllocated", "containersPending", "containersReserved",
@@ -140,15 +143,15 @@ class Idle:
         return [f"{counts[name]} {name}" for name in names if counts[name]]
 
 
-def bean(host: str, port: int, service: str, name: str) -> dict[str, Any]:
+def bean(where: str, service: str, name: str) -> dict[str, Any]:
     """A JMX bean of a daemon, empty while there is none."""
-    beans = fetch(host, port, f"/jmx?qry=Hadoop:service={service},name={name}").get("beans")
+    beans = fetch(where, f"/jmx?qry=Hadoop:service={service},name={name}").get("beans")
     return next(iter(beans or []), {})
 
 
-def fetch(host: str, port: int, path: str) -> dict[str, Any]:
-    """The JSON object that a daemon answers, empty while it does not."""
-    connection = http.client.HTTPConnection(host, port, timeout=5)
+def fetch(where: str, path: str) -> dict[str, Any]:
+    """The JSON object that the daemon at ``host:port`` answers, empty while it does not."""
+    connection = http.client.HTTPConnection(where, timeout=5)
     try:
         connection.request("GET", path, headers={"Accept": "application/json"})
         reply = connection.getresponse()
