@@ -1,0 +1,395 @@
+"""
+Hosts that are reached by SSH: a real sshd in namespaces of this machine, and all that goes wrong.
+"""
+
+import os
+import shlex
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness.cli import main
+from harness.clusters import ssh, ssh_connection
+from harness.clusters.host import HostTimeoutError
+from harness.clusters.ssh import SshHost
+from harness.clusters.ssh_connection import Access, Connection
+from harness.clusters.ssh_pins import pins_file, trust
+from harness.errors import ClusterError
+from tests.live.bare_hosts import BareHosts, keygen, lacking
+
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+
+NASTY = ["", " ", "a b", "$HOME", "`id`", "$(id)", "'", '"', "\\", "\n", "*", "~", "; id", "é", "-n"]
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """
+    A place for hosts, with one host in it.
+    """
+    with BareHosts() as made:
+        made.add()
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """
+    A state folder of the test's own, short waits, and no agent.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setattr(ssh_connection, "CONNECT_S", 2.0)
+    monkeypatch.setattr(ssh_connection, "BANNER_S", 2.0)
+
+
+@pytest.fixture
+def door(hosts):
+    """
+    The first host, trusted.
+    """
+    made = way_to(hosts.hosts[0], hosts.key)
+    yield made
+    made.connection.close()
+
+
+def way_to(host, key, user="root", environment=None):
+    """
+    A host that has been vouched for.
+    """
+    trust(host.address, host.fingerprint)
+    access = Access(user, 22, key)
+    folder = "/root" if user == "root" else f"/home/{user}"
+    return SshHost(
+        host.name, host.address, folder, Connection(host.address, access), environment or {}
+    )
+
+
+def running(host, mark):
+    """
+    How many processes of a host have *mark* in their command lines.
+    """
+    commands = host.inside("ps", "-eo", "args").splitlines()
+    return sum(mark in c and "harness: begins" not in c and "env" not in c for c in commands)
+
+
+def await_none(host, mark):
+    """
+    Return when no process of a host has *mark* in its command line any more; seconds it took.
+    """
+    begin = time.monotonic()
+    while running(host, mark):
+        assert time.monotonic() - begin < 15
+        time.sleep(0.1)
+    return time.monotonic() - begin
+
+
+class TestKeys:
+    def test_unknown_host_is_refused_with_the_command_that_trusts_it(self, hosts, capsys):
+        """
+        The command of the error pins the key; then the host is let in.
+        """
+        host = hosts.hosts[0]
+        connection = Connection(host.address, Access("root", 22, hosts.key))
+        door = SshHost("n", host.address, "/root", connection)
+        with pytest.raises(ClusterError, match="is not known") as refused:
+            door.run(["true"])
+        words = shlex.split(refused.value.fix.partition("fingerprint: ")[2])
+
+        assert (words[0], main(words[1:]), door.run(["hostname"]).out) == ("harness", 0, "host1\n")
+        connection.close()
+
+    def test_changed_key_is_refused(self, hosts):
+        """
+        A host that shows another key than the pinned one is not talked to.
+        """
+        host = hosts.hosts[0]
+        keygen(hosts.folder / "other")
+        other = (hosts.folder / "other.pub").read_text()
+        (hosts.folder / "other").unlink()
+        pins_file().parent.mkdir(parents=True)
+        pins_file().write_text(f"{host.address} {other}")
+        connection = Connection(host.address, Access("root", 22, hosts.key))
+
+        with pytest.raises(ClusterError, match=rf"has changed: it shows {host.fingerprint[:20]}"):
+            connection.session()
+
+    def test_wrong_fingerprint_pins_nothing(self, hosts):
+        """
+        The error says which keys the host has.
+        """
+        host = hosts.hosts[0]
+
+        with pytest.raises(ClusterError, match="it has .*ssh-ed25519"):
+            trust(host.address, "SHA256:" + "A" * 43)
+
+        assert not pins_file().exists()
+
+    def test_locked_key_works_through_an_agent_alone(self, hosts, tmp_path, monkeypatch):
+        """
+        Without an agent the error names the command that loads the key.
+        """
+        host, key = hosts.hosts[0], tmp_path / "locked"
+        key.write_bytes(hosts.key.read_bytes())
+        key.chmod(0o600)
+        change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "a long word", "-f", key]
+        subprocess.run(change, check=True, capture_output=True)
+        door = way_to(host, key)
+        with pytest.raises(ClusterError) as refused:
+            door.run(["true"])
+        with agent(hosts.key, monkeypatch):
+            let_in = door.run(["echo", "in"]).out
+            door.connection.close()
+
+        assert (refused.value.fix, let_in) == (f"ssh-add {key}", "in\n")
+
+
+class agent:  # noqa: N801 - reads as a statement
+    """
+    An agent that holds a key.
+    """
+
+    def __init__(self, key, monkeypatch):
+        self.key, self.monkeypatch = key, monkeypatch
+
+    def __enter__(self):
+        place = self.key.parent / "agent"
+        self.process = subprocess.Popen(
+            ["ssh-agent", "-D", "-a", place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while not place.exists():
+            time.sleep(0.02)
+        self.monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
+        subprocess.run(["ssh-add", "-q", self.key], check=True, capture_output=True)
+
+    def __exit__(self, *exc_info):
+        self.process.kill()
+        self.process.wait()
+        self.monkeypatch.delenv("SSH_AUTH_SOCK")
+
+
+class TestCommands:
+    def test_arguments_arrive_as_they_are(self, door):
+        """
+        No shell of the host makes anything of them.
+        """
+        done = door.run(["printf", r"%s\0", *NASTY])
+
+        assert done.out.split("\0")[:-1] == NASTY
+
+    def test_environment_and_input(self, hosts):
+        """
+        A command has the node's environment and what it is given to read.
+        """
+        door = way_to(hosts.hosts[0], hosts.key, environment={"WORD": "a 'b' $c"})
+        given = os.urandom(3_000_000).hex().encode()
+
+        done = door.run(["sh", "-c", 'printf "%s\n" "$WORD"; cat; echo no >&2; exit 3'], 60, given)
+        door.connection.close()
+
+        expected = ("a 'b' $c\n" + given.decode(), "no\n", 3)
+        assert (done.out, done.err, done.status) == expected
+
+    @pytest.mark.parametrize(
+        ("argv", "status"),
+        [(["true"], 0), (["no-such-command"], 127), (["sh", "-c", "kill -9 $$"], -9)],
+    )
+    def test_status(self, door, argv, status):
+        """
+        A status is the command's own, the signal's number below zero.
+        """
+        assert door.run(argv).status == status
+
+    def test_slow_command_ends_with_its_children(self, hosts, door):
+        """
+        After the time-out nothing of it runs on the host.
+        """
+        with pytest.raises(HostTimeoutError, match="has not ended after 1 s"):
+            door.run(["sh", "-c", "sleep 1111 & sleep 1111"], timeout=1)
+
+        assert await_none(hosts.hosts[0], "sleep 1111") < 5
+
+    def test_started_command_is_killed_with_its_children(self, hosts, door, tmp_path):
+        """
+        Its output is in the log; its end is that of a killed one.
+        """
+        log = tmp_path / "log"
+        command = door.start(["sh", "-c", "echo out; echo err >&2; sleep 2222 & sleep 2222"], log)
+        while len(log.read_bytes()) < 8:
+            time.sleep(0.05)
+        before = command.poll(), running(hosts.hosts[0], "sleep 2222") > 1
+        command.kill()
+        await_none(hosts.hosts[0], "sleep 2222")
+
+        seen = (before, command.wait(5), sorted(log.read_text().split()))
+        assert seen == ((None, True), -9, ["err", "out"])
+
+    def test_pipes(self, door):
+        """
+        What is written to an open command comes back as it came; its end is told.
+        """
+        command = door.open(["sh", "-c", "cat; echo over >&2; exit 5"])
+        sent = os.urandom(5_000_000)
+        writer = threading.Thread(target=lambda: (command.stdin.write(sent), command.stdin.close()))
+        writer.start()
+        got = command.stdout.read()
+        writer.join()
+
+        seen = (got == sent, command.stderr.read(), command.wait(5))
+        assert seen == (True, b"over\n", 5)
+
+    def test_reader_that_has_gone_is_a_broken_pipe(self, door):
+        """
+        Writing to a command that has ended fails as with a process of this machine.
+        """
+        command = door.open(["true"])
+        command.wait(5)
+
+        with pytest.raises(BrokenPipeError):
+            for _ in range(100):
+                command.stdin.write(b"x" * 2**17)
+
+    def test_many_at_once(self, door):
+        """
+        More commands than a server allows on one connection run beside each other.
+        """
+        commands = [door.open(["cat"]) for _ in range(25)]
+        for number, command in enumerate(commands):
+            command.stdin.write(b"%d" % number)
+            command.stdin.close()
+
+        assert [int(c.stdout.read()) for c in commands] == list(range(25))
+
+    def test_noise_of_a_login_shell_is_no_output(self, hosts, door):
+        """
+        What a start-up file prints stands in no answer.
+        """
+        hosts.hosts[0].inside("sh", "-c", "echo 'echo hello; echo ho >&2' > /root/.bashrc")
+
+        done = door.run(["echo", "answer"])
+        hosts.hosts[0].inside("rm", "/root/.bashrc")
+
+        assert (done.out, done.err) == ("answer\n", "")
+
+    def test_files_go_and_come(self, door, tmp_path):
+        """
+        A relative name lies in the node's own folder; what is no plain file is not fetched.
+        """
+        (tmp_path / "a").write_bytes(os.urandom(300_000))
+        door.put(tmp_path / "a", "it's a file")
+        door.get("/root/it's a file", tmp_path / "b")
+
+        with pytest.raises(ClusterError, match="no plain file"):
+            door.get("/dev/zero", tmp_path / "c")
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+class TestFaults:
+    def test_lost_connection(self, hosts, door, tmp_path):
+        """
+        Who waits is told; the command ends on the host; the next one finds its way by itself.
+        """
+        command = door.start(["sh", "-c", "sleep 3333 & sleep 3333"], tmp_path / "log")
+        hosts.hosts[0].inside("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@')")
+
+        with pytest.raises(ClusterError, match="connection was lost"):
+            command.wait(10)
+        assert await_none(hosts.hosts[0], "sleep 3333") < 5
+        assert door.run(["echo", "again"]).out == "again\n"
+
+    def test_nobody_there(self, hosts):
+        """
+        An address without a machine.
+        """
+        connection = Connection(f"{hosts.net}.200", Access("root"))
+
+        with pytest.raises(ClusterError, match=r"no answer within|cannot be reached"):
+            connection.session()
+
+    def test_nothing_listens(self, hosts):
+        """
+        A machine without sshd on that port.
+        """
+        connection = Connection(hosts.hosts[0].address, Access("root", 2222))
+
+        with pytest.raises(ClusterError, match="nothing listens"):
+            connection.session()
+
+    def test_no_such_name(self):
+        """
+        A name that stands for no host.
+        """
+        with pytest.raises(ClusterError, match="no such host"):
+            Connection("nobody.invalid", Access("root")).session()
+
+    def test_silent_server(self):
+        """
+        Somebody takes the connection and says nothing.
+        """
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            connection = Connection("127.0.0.1", Access("root", silent.getsockname()[1]))
+            begin = time.monotonic()
+
+            with pytest.raises(ClusterError, match="no greeting"):
+                connection.session()
+        assert time.monotonic() - begin < 10
+
+    def test_password_is_asked_for(self, hosts):
+        """
+        The harness types none; the error says whom the host wants to know.
+        """
+        sshd = "PasswordAuthentication yes\nPubkeyAuthentication no"
+        door = way_to(hosts.add(sshd=sshd), hosts.key)
+
+        with pytest.raises(ClusterError, match="asks root for a password") as refused:
+            door.run(["true"])
+        assert refused.value.fix.endswith(f"ssh-copy-id -p 22 root@{door.address}")
+
+    def test_key_that_the_host_does_not_know(self, hosts):
+        """
+        The error names the key and the user.
+        """
+        door = way_to(hosts.add(authorized=False), hosts.key)
+
+        with pytest.raises(ClusterError, match=f"takes none of our keys: the key {hosts.key}, for"):
+            door.run(["true"])
+
+    def test_account_without_a_shell(self, hosts):
+        """
+        What the host says instead stands in the error, without the escapes in it.
+        """
+        prepare = r"sed -i '/^worker:/d' etc/passwd; echo 'worker:x:1234:1234::/:/bin/no' >> etc/passwd"
+        prepare += """; printf '#!/bin/sh\\necho "\\033[2Jgo away"\\n' > bin/no; chmod +x bin/no"""
+        door = way_to(hosts.add(prepare=prepare), hosts.key, "worker")
+
+        with pytest.raises(ClusterError, match="runs no command: \ufffd\\[2Jgo away"):
+            door.run(["true"])
+
+    def test_endless_output_is_stopped(self, hosts, door, monkeypatch, tmp_path):
+        """
+        Neither memory nor disk of this machine is filled by a host that does not stop talking.
+        """
+        monkeypatch.setattr(ssh, "MOST_OUTPUT", 2**20)
+        monkeypatch.setattr(ssh, "MOST_LOG", 2**20)
+        with pytest.raises(ClusterError, match="has written more than 1048576 bytes"):
+            door.run(["yes"])
+        log = tmp_path / "log"
+
+        status = door.start(["yes"], log).wait(30)
+        await_none(hosts.hosts[0], "yes")
+
+        assert (status, log.stat().st_size < 2**20 + 200) == (-9, True)
+
+    def test_full_disk(self, hosts, tmp_path):
+        """
+        SFTP knows no word for it: the error says it all the same.
+        """
+        door = way_to(hosts.add(size="8m"), hosts.key)
+        (tmp_path / "big").write_bytes(os.urandom(9_000_000))
+
+        with pytest.raises(ClusterError, match="the disk is full"):
+            door.put(tmp_path / "big", "big")
+        door.connection.close()
