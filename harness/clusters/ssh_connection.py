@@ -29,6 +29,7 @@ AUTH_S = 20.0
 CHANNEL_S = 20.0
 SILENT_MS = 30_000  # sent and not acknowledged for so long: the connection is lost
 _MOST_CONNECTIONS = 4
+_NO_GREETING = ("banner", "No existing session")  # the library's words for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def unreachable(error: BaseException, where: str) -> ClusterError:
     elif isinstance(error, TimeoutError):
         what = f"no answer within {CONNECT_S:g} s"
         fix = "see whether the host runs, and whether a firewall is in between"
-    elif "banner" in str(error).lower() or isinstance(error, EOFError):
+    elif isinstance(error, EOFError) or any(word in str(error) for word in _NO_GREETING):
         what = f"no greeting of an SSH server within {BANNER_S:g} s: {_said(error)}"
         fix = "see whether the port is that of sshd, and whether the host is overloaded"
     else:

@@ -1,8 +1,8 @@
 """
 Commands on hosts that are reached by SSH: started by a few lines of shell, ended with their group.
 
-The lines write a mark to both streams before the command begins: what stands before it is the noise
-of a login shell.  The mark holds the number of the process group, through which all of it is killed.
+The lines write a mark to both streams before the command begins: what stands before it is noise of
+a login shell.  The mark holds the number of the process group, through which all of it is killed.
 A command that goes on after its connection was lost is killed by a watcher beside it, within 2 s.
 """
 
@@ -17,10 +17,10 @@ import time
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from harness.clusters.host import printable
-from harness.clusters.ssh_connection import CHANNEL_S, deadline
+from harness.clusters.ssh_connection import CHANNEL_S
 from harness.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class _Output(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any, /) -> int:
         if self._first:
             piece, self._first = self._first[: len(buffer)], self._first[len(buffer) :]
         else:
@@ -227,7 +227,7 @@ class _Input(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: memoryview) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         try:
             return int(self._channel.send(bytes(data)))
         except (OSError, EOFError) as error:

@@ -129,6 +129,7 @@ class BareHosts:
     """
 
     folder: Path = None
+    link: str = ""
     hosts: list = field(default_factory=list)
 
     def __enter__(self):
@@ -152,14 +153,16 @@ class BareHosts:
             if process is not None:
                 process.kill()
                 process.wait()
+        if self.link:
+            subprocess.run(["ip", "link", "del", self.link], check=False, capture_output=True)
         shutil.rmtree(self.folder)
 
     def _start(self):
         keygen(self.key)
-        script = "ip link set lo up; ip link add switch0 type bridge; ip link set switch0 up; echo ready; "
+        script = "ip link set lo up; ip link add switch0 type bridge; ip link set switch0 up; "
         self.outer = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *unshared("-nm"), "sh", "-c",
-             script + "exec sleep infinity"],
+             script + "echo ready; exec sleep infinity"],
             stdout=subprocess.PIPE, text=True, process_group=0,
         )  # fmt: skip
         with self.outer.stdout:
@@ -175,8 +178,21 @@ class BareHosts:
             self.net = f"198.19.{random.randrange(1, 255)}"
             link = f"hosts{self.net.rpartition('.')[2]}"
             there = f"/proc/{self.first}/ns/net"
-            made = ["ip", "link", "add", link, "type", "veth", "peer", "name", "uplink0", "netns", there]
+            made = [
+                "ip",
+                "link",
+                "add",
+                link,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "uplink0",
+                "netns",
+                there,
+            ]
             if subprocess.run(made, check=False, capture_output=True).returncode == 0:
+                self.link = link
                 break
         run("ip", "addr", "add", f"{self.net}.254/24", "dev", link)
         run("ip", "link", "set", link, "up")
@@ -224,7 +240,9 @@ class BareHosts:
             assert stdout.readline() == b"ready\n", host.log.read_text()
             there = f"/proc/{child(child(host.process.pid))}/ns/net"
             link = f"n{number}"
-            self._here("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", there)
+            self._here(
+                "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", there
+            )
             self._here("ip", "link", "set", link, "master", "switch0", "up")
             stdin.write(b"go\n")
 
