@@ -1,0 +1,165 @@
+"""
+A provider whose nodes are folders of this machine: the least that the contract asks for.
+
+Its daemons are processes that do nothing (`tests.contracts.fake_hadoop`).
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from harness import clusters
+from harness.clusters import state
+from harness.clusters.base import Cluster
+from harness.clusters.host import LocalHost
+from harness.errors import ClusterError
+from harness.hadoop import daemons, site
+from harness.records.trial import ClusterSpec
+
+PROJECT = Path(__file__).parents[2]
+FATAL = "dfs.datanode.failed.volumes.tolerated"
+
+
+class FakeCluster(Cluster):
+    """
+    A cluster of small processes.
+    """
+
+    provider = "fake"
+    description = "for tests"
+    java, python = "java", sys.executable
+    keepers: ClassVar = {}
+
+    @classmethod
+    def attach(cls, name):
+        try:
+            known = json.loads((state.cluster_folder(name) / "state.json").read_text())
+        except FileNotFoundError:
+            return cls(name, ClusterSpec(), None)
+        return cls(name, ClusterSpec.model_validate(known["spec"]), None)
+
+    @staticmethod
+    def remove(name):
+        folder = state.cluster_folder(name)
+        with state.exclusive():
+            if not folder.exists():
+                return False
+            with suppress(FileNotFoundError, ProcessLookupError):
+                group = int((folder / "keeper").read_text())
+                os.killpg(group, signal.SIGKILL)
+                while living(group):
+                    time.sleep(0.01)
+            if keeper := FakeCluster.keepers.pop(name, None):
+                keeper.stdout.close()
+                keeper.wait()
+            state.remove_tree(folder)
+            return True
+
+    def is_up(self):
+        try:
+            os.kill(int((self.folder / "keeper").read_text()), 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return True
+
+    @property
+    def layout(self):
+        names = [m.name for m in site.members(self.spec.workers)]
+        members = tuple(site.Member(name, "127.0.0.1") for name in names)
+        return site.Layout(members, str(self.folder), "/no/home")
+
+    @property
+    def hosts(self):
+        return [
+            LocalHost(m.name, m.address, self.layout.data(m), self._enter, dict(os.environ))
+            for m in self.layout.members
+        ]
+
+    def _enter(self, argv):
+        if not self.is_up():
+            raise self.not_up()
+        return list(argv)
+
+    @property
+    def services(self):
+        address = f"127.0.0.1:{(self.folder / 'port').read_text()}"
+        return dict.fromkeys(("nn", "rm", "jhs"), address)
+
+    def _supervision(self):
+        return {"deaths": str(self.folder / "deaths")}
+
+    def _start(self):
+        with state.exclusive():
+            if self.is_up():
+                raise ClusterError(
+                    f"cluster {self.name!r} is up already", where=self.where, fix="take it down"
+                )
+            shutil.rmtree(self.folder, ignore_errors=True)
+            state.make_folder(self.folder, self.provider)
+        for member in self.layout.members:
+            Path(self.layout.data(member)).mkdir(parents=True)
+        spec = {"spec": self.spec.model_dump(mode="json")}
+        (self.folder / "state.json").write_text(json.dumps(spec))
+        plan = {"deaths": str(self.folder / "deaths"), "daemons": list(map(self._plan, self._all))}
+        (self.folder / "plan.json").write_text(json.dumps(plan))
+        program = [sys.executable, "-m", "tests.contracts.fake_hadoop"]
+        keeper = subprocess.Popen(
+            [*program, str(self.folder / "plan.json")], cwd=PROJECT, stdout=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        self.keepers[self.name] = keeper
+        (self.folder / "keeper").write_text(str(keeper.pid))
+        (self.folder / "port").write_text(keeper.stdout.readline().decode().strip())
+
+    @property
+    def _all(self):
+        return daemons.daemons(self.layout)
+
+    def _plan(self, daemon):
+        return {
+            "key": daemon.key,
+            "marks": [f"-Dproc_{daemon.kind}", self.layout.conf(daemon.member)],
+            "fails": daemon.kind == "datanode" and FATAL in self.spec.site,
+        }
+
+    def dead_daemons(self):
+        names = {d.key: d.name for d in self._all}
+        try:
+            lines = (self.folder / "deaths").read_text().splitlines()
+        except FileNotFoundError:
+            return [] if self.is_up() else list(names.values())
+        return [names[json.loads(line)["key"]] for line in lines]
+
+    def daemon_logs(self, lines=20):
+        return {d.name: "its last line" for d in self._all}
+
+    def container_logs(self, application_id, into):
+        return []
+
+
+def living(group):
+    """
+    Processes of a group that have not ended.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit():
+                status, _, own = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                found += [entry.name] * (int(own) == group and status not in "ZX")
+    return found
+
+
+def register():
+    """
+    Make it known in this process.
+    """
+    clusters.PROVIDERS = {**clusters.PROVIDERS, "fake": FakeCluster}

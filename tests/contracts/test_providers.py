@@ -1,0 +1,449 @@
+"""
+What every provider keeps to: on a fake of small processes, and on each real one (`live`).
+
+A provider joins with one line in `BENCHES`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from harness import clusters
+from harness.clusters import state
+from harness.clusters.home import HadoopHome
+from harness.clusters.host import HostTimeoutError
+from harness.errors import ClusterError, HarnessError, SpecError
+from harness.records.trial import ClusterSpec
+from tests.contracts import fake_provider
+
+PROJECT = Path(__file__).parents[2]
+PATIENCE_S = 300.0
+WORKERS = 2
+# A DataNode that is told to do without more folders than it has ends at once.
+FATAL = {fake_provider.FATAL: "-7"}
+MISSING = "worker1"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """
+    How a provider is tried.
+
+    *home* finds what its clusters are made of; *register* makes it known, and *known_by* does so in
+    another process; *left* tells what it left outside the folder of all clusters; *fields* are
+    those of a specification that it asks for.
+    """
+
+    home: Callable[[], object] = HadoopHome.find
+    register: Callable[[], None] = lambda: None
+    known_by: str = "pass"
+    left: Callable[[], list] = list
+    fields: dict = field(default_factory=dict)
+
+
+BENCHES = {
+    "fake": Bench(
+        home=lambda: None,
+        register=fake_provider.register,
+        known_by="from tests.contracts import fake_provider; fake_provider.register()",
+    ),
+    "local": Bench(),
+}
+EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """
+    A folder for all clusters of these tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield patch
+
+
+@pytest.fixture(scope="module", params=EVERY)
+def maker(request, alone):
+    """
+    A function that describes a cluster of the provider; what it left running is taken down.
+    """
+    bench, made = BENCHES[request.param], []
+    before = clusters.PROVIDERS
+    bench.register()
+
+    def make(name, **more):
+        spec = {"provider": request.param, "workers": WORKERS, **bench.fields, **more}
+        provider = clusters.PROVIDERS[request.param]
+        made.append(provider(name, ClusterSpec(**spec), bench.home()))
+        return made[-1]
+
+    make.bench = bench
+    yield make
+    for each in made:
+        each.down()
+    clusters.PROVIDERS = before
+
+
+@pytest.fixture(scope="module")
+def cluster(maker):
+    """
+    A healthy cluster, for tests that leave it so.
+    """
+    with maker("shared") as up:
+        yield up
+
+
+def left(maker, name):
+    """
+    What is left of the cluster *name*: files, processes that name them, what the provider knows of.
+    """
+    folder = state.cluster_folder(name)
+    found = [str(folder)] if folder.exists() else []
+    return found + processes_of(folder) + maker.bench.left()
+
+
+def processes_of(folder):
+    """
+    Processes whose command line names *folder*.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if f"{folder}/".encode() in words:
+            found.append(words.replace(b"\0", b" ").decode()[:200])
+    return found
+
+
+def elsewhere(maker, program):
+    """
+    What *program* prints in another process.
+    """
+    code = f"{maker.bench.known_by}\nfrom harness import clusters\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def until(condition):
+    """
+    The condition's first true value.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return value
+
+
+class TestLife:
+    def test_up_attach_down_from_elsewhere_and_again(self, maker):
+        """
+        Another process finds it up and takes it down; further times nothing happens.
+        """
+        one = maker("life")
+        one.up()
+        known = elsewhere(maker, "c = clusters.attach('life'); print(c.provider, c.is_up())")
+        took = elsewhere(maker, "print(clusters.remove('life'), clusters.remove('life'))")
+        one.down()
+        one.down()
+
+        assert known == [one.provider, "True"]
+        assert took == ["True", "False"]
+        assert (one.is_up(), "life" in one.names(), left(maker, "life")) == (False, False, [])
+
+    def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker):
+        """
+        Who died or is silent, on which node; all that was started is gone.
+        """
+        one = maker("failing", site=FATAL)
+
+        with pytest.raises(ClusterError, match=rf"datanode on {MISSING}") as caught:
+            one.up()
+        assert "failing" in caught.value.where
+        assert caught.value.fix
+        assert left(maker, "failing") == []
+
+    def test_an_interrupted_start_leaves_nothing(self, maker, monkeypatch):
+        """
+        Ctrl-C while it comes up takes it down.
+        """
+        one = maker("interrupted")
+
+        def interrupt(limit_s):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(one, "_await_healthy", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            one.up()
+
+        assert left(maker, "interrupted") == []
+
+    def test_what_is_not_up_can_only_be_taken_down(self, maker, tmp_path):
+        """
+        Everything else says so, and how to start one.
+        """
+        nothing = type(maker("nothing")).attach("nothing")
+        nothing.down()
+
+        assert not nothing.is_up()
+        with pytest.raises(ClusterError, match="'nothing' is not up") as caught:
+            nothing.hosts[0].run(["true"])
+        assert caught.value.fix.startswith("harness cluster up")
+
+    def test_what_belongs_to_the_provider_is_refused(self, maker):
+        """
+        Before anything is started.
+        """
+        with pytest.raises(SpecError, match=r"cluster\.site\.fs\.defaultFS"):
+            maker("refused", site={"fs.defaultFS": "file:///"}).up()
+
+        assert left(maker, "refused") == []
+
+    def test_a_name_is_taken_once(self, maker, cluster):
+        """
+        A second start of the name is refused, and the first goes on.
+        """
+        with pytest.raises(ClusterError, match="'shared' is up already"):
+            maker("shared").up()
+
+        assert cluster.dead_daemons() == []
+        assert type(cluster).attach("shared").is_up()
+
+
+class TestHosts:
+    def test_master_first_then_the_workers(self, cluster):
+        """
+        Each with its name.
+        """
+        assert [h.name for h in cluster.hosts] == ["master", "worker1", "worker2"]
+
+    def test_run(self, cluster):
+        """
+        Arguments arrive unchanged, no shell reads them; status and both outputs come back.
+        """
+        program = "import sys; print(sys.argv[1], sys.stdin.read()); sys.stderr.write('e'); exit(3)"
+        argv = [cluster.python, "-c", program, "$HOME; ls 'x\n\" *"]
+        for host in cluster.hosts:
+            done = host.run(argv, input="ü".encode())
+
+            assert (done.status, done.out, done.err) == (3, "$HOME; ls 'x\n\" * ü\n", "e")
+
+    def test_run_without_input_reads_nothing(self, cluster):
+        """
+        Standard input ends at once.
+        """
+        assert cluster.hosts[1].run(["cat"], timeout=60).out == ""
+
+    def test_run_has_an_end(self, cluster):
+        """
+        A command that takes too long is ended on the host, too, and named.
+        """
+        host, mark = cluster.hosts[1], "600.125"
+
+        with pytest.raises(HostTimeoutError, match=r"has not ended after 0\.5 s") as caught:
+            host.run(["sleep", mark], timeout=0.5)
+        assert host.name in caught.value.where
+        assert until(lambda: not running(cluster, mark))
+
+    def test_start_writes_to_a_log_of_ours(self, cluster, tmp_path):
+        """
+        Standard output and errors, in their order, behind what was there.
+        """
+        log = tmp_path / "log"
+        log.write_bytes(b"before\n")
+        program = "import sys; print('out', flush=True); sys.stderr.write('err\\n'); sys.exit(4)"
+        process = cluster.hosts[1].start([cluster.python, "-c", program], log)
+
+        assert process.wait(timeout=PATIENCE_S) == 4
+        assert (process.poll(), process.returncode) == (4, 4)
+        assert log.read_text() == "before\nout\nerr\n"
+
+    @pytest.mark.parametrize("how", ["start", "open"])
+    def test_kill_ends_it_on_the_host(self, cluster, tmp_path, how):
+        """
+        With what it has started itself.
+        """
+        host, mark = cluster.hosts[1], f"600.{25 + ord(how[0])}"
+        argv = ["sh", "-c", 'sleep "$1" & wait', "sh", mark]
+        process = host.start(argv, tmp_path / "log") if how == "start" else host.open(argv)
+        began = until(lambda: running(cluster, mark))
+        during = process.poll()
+        process.kill()
+        status = process.wait(timeout=PATIENCE_S)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+        assert (bool(began), during) == (True, None)
+        assert status != 0
+        assert until(lambda: not running(cluster, mark))
+
+    def test_wait_has_an_end(self, cluster, tmp_path):
+        """
+        As that of a process of ours.
+        """
+        process = cluster.hosts[1].start(["sleep", "600"], tmp_path / "log")
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.1)
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_open_is_a_pair_of_pipes(self, cluster):
+        """
+        Any bytes go in and come out; errors have a pipe of their own.
+        """
+        content = bytes(range(256)) * 4096
+        process = cluster.hosts[1].open(["sh", "-c", "cat; echo done >&2"])
+        head = content[:1000]
+        process.stdin.write(head)
+        process.stdin.flush()
+        first = process.stdout.read(1000)
+        process.stdin.write(content[1000:20_000])
+        process.stdin.close()
+        rest, errors = process.stdout.read(), process.stderr.read()
+        status = process.wait(timeout=PATIENCE_S)
+        process.stdout.close()
+        process.stderr.close()
+
+        assert (first + rest, errors, status) == (content[:20_000], b"done\n", 0)
+
+    def test_put_and_get(self, cluster, tmp_path):
+        """
+        A file goes to the node's own folder and comes back, whatever is in it.
+        """
+        source, back = tmp_path / "source", tmp_path / "back"
+        source.write_bytes(os.urandom(3 * 2**20 + 1))
+        for host in cluster.hosts:
+            host.put(source, "there")
+            host.get(f"{host.folder}/there", back)
+
+            assert back.read_bytes() == source.read_bytes()
+
+    def test_getting_what_is_not_there(self, cluster, tmp_path):
+        """
+        An error, and no empty file.
+        """
+        with pytest.raises((HarnessError, OSError)):
+            cluster.hosts[1].get("not-there", tmp_path / "back")
+        assert not (tmp_path / "back").exists()
+
+    def test_a_file_of_ours_on_the_gateway(self, cluster, tmp_path):
+        """
+        It is where the answer says, the second time, too.
+        """
+        file = tmp_path / "jar"
+        file.write_bytes(b"content")
+        paths = {cluster.gateway_path(file) for _ in range(2)}
+
+        assert len(paths) == 1
+        assert cluster.gateway.run(["cat", *paths]).out == "content"
+
+
+class TestServices:
+    def test_files(self, cluster):
+        """
+        HDFS keeps what is put there, lists it, and forgets it again.
+        """
+        content = os.urandom(2**20 + 3)
+        cluster.hdfs.put("/contract/a b", [content[:1000], content[1000:]])
+        listed = cluster.hdfs.list("/contract")
+        back = b"".join(cluster.hdfs.open("/contract/a b"))
+        cluster.hdfs.delete("/contract/a b")
+
+        assert (listed, back == content) == ([("a b", len(content), False)], True)
+        with pytest.raises(ClusterError, match="does not exist"):
+            list(cluster.hdfs.open("/contract/a b"))
+
+    def test_web_services(self, cluster):
+        """
+        The ResourceManager answers in JSON.
+        """
+        metrics = cluster.http_json("/ws/v1/cluster/metrics")["clusterMetrics"]
+
+        assert metrics["appsRunning"] == 0
+
+    def test_idle(self, cluster):
+        """
+        Nothing runs.
+        """
+        cluster.await_idle(timeout_s=PATIENCE_S)
+
+    def test_site(self, cluster):
+        """
+        What a client sees.
+        """
+        assert cluster.site_properties()["mapreduce.framework.name"] == "yarn"
+
+    @pytest.mark.parametrize("name", ["..", "application_1_2/../..", "", "application_1_2\n"])
+    def test_ids_are_ids(self, cluster, name):
+        """
+        No other text becomes part of an address.
+        """
+        with pytest.raises(ClusterError, match="no id of an application"):
+            cluster.kill_application(name)
+
+
+class TestEvidence:
+    def test_every_daemon_has_a_log(self, cluster):
+        """
+        By its name; nothing in it moves a terminal's cursor.
+        """
+        logs = cluster.daemon_logs(5)
+
+        assert set(logs) == {
+            "namenode on master", "resourcemanager on master", "historyserver on master",
+            *(f"{kind} on worker{n}" for kind in ("datanode", "nodemanager") for n in (1, 2)),
+        }  # fmt: skip
+        assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(logs.values()))
+
+    def test_zz_a_dead_daemon_is_named(self, cluster):
+        """
+        The last of the tests: it leaves the cluster ill.
+        """
+        before = cluster.dead_daemons()
+        worker = cluster.layout.workers[0]
+        killed = cluster.hosts[1].run(
+            [cluster.python, "-c", KILLER, "-Dproc_datanode", cluster.layout.conf(worker)]
+        )
+
+        assert (before, killed.out.split()) == ([], ["1"]), killed.err
+        assert until(cluster.dead_daemons) == [f"datanode on {worker.name}"]
+        again = json.dumps(type(cluster).attach("shared").dead_daemons())
+        assert again == f'["datanode on {worker.name}"]'
+
+
+FIND = """
+import os, sys
+def found(*marks):
+    for name in os.listdir("/proc"):
+        try:
+            words = open(f"/proc/{name}/cmdline", "rb").read() if name.isdigit() else b""
+        except OSError:
+            continue
+        own = int(name) == os.getpid() if words else True
+        if not own and all(os.fsencode(m) in words for m in marks) and b"import os" not in words:
+            yield int(name)
+"""
+KILLER = FIND + "pids = list(found(*sys.argv[1:]))\nfor p in pids: os.kill(p, 9)\nprint(len(pids))"
+
+
+def running(cluster, mark):
+    """
+    Process ids on the first worker whose command line holds *mark*.
+    """
+    program = FIND + "print(*found(sys.argv[1]))"
+    return cluster.hosts[1].run([cluster.python, "-c", program, mark]).out.split()
