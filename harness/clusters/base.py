@@ -128,6 +128,11 @@ class Cluster(ABC):
         return None
 
     @property
+    def losses(self) -> tuple[str, ...]:
+        """What measurements on this cluster cannot show, or are distorted by; for people."""
+        return ()
+
+    @property
     def way_in(self) -> str:
         """What stands before a command that is to run in the cluster's network, for people."""
         return ""
@@ -189,7 +194,7 @@ class Cluster(ABC):
     def _await_healthy(self, limit_s: float) -> None:
         question = {
             **self._question(limit_s),
-            "workers": [m.name for m in self.layout.workers],
+            "workers": {m.name: _known_as(m) for m in self.layout.workers},
         }
         gate.await_healthy(
             self._ask, question, where=self.where, log=lambda name: self.daemon_logs()[name]
@@ -205,18 +210,20 @@ class Cluster(ABC):
     @property
     def services(self) -> dict[str, str]:
         """Where the master's web services answer the gateway: ``nn``, ``rm`` and ``jhs``."""
-        master = self.layout.master.name
-        return {"nn": f"{master}:9870", "rm": f"{master}:8088", "jhs": f"{master}:19888"}
+        master = self.layout.master
+        daemons_by = {"nn": "namenode", "rm": "resourcemanager", "jhs": "historyserver"}
+        return {short: master.at(f"{daemon}_http") for short, daemon in daemons_by.items()}
 
     @property
     def endpoints(self) -> dict[str, str]:
         """Addresses, as the nodes know them."""
         master = self.layout.master
         return {
-            "hdfs": f"hdfs://{master.name}:8020",
-            "namenode": f"http://{master.address}:9870",
-            "resourcemanager": f"http://{master.address}:8088",
-            "historyserver": f"http://{master.address}:19888",
+            "hdfs": f"hdfs://{master.at('namenode')}",
+            **{
+                kind: f"http://{master.address}:{master.port(f'{kind}_http')}"
+                for kind in ("namenode", "resourcemanager", "historyserver")
+            },
         }
 
     def gateway_path(self, path: Path) -> str:
@@ -306,3 +313,9 @@ class Cluster(ABC):
             tracing.mode, self.layout, self.spec, configuration,
             archive=self.tasks_archive, unit=tracing.unit_records,
         )  # fmt: skip
+
+
+def _known_as(member: site.Member) -> dict[str, str]:
+    """What the masters call the daemons of *member*: its host, or its ports where all share one."""
+    kinds = daemons.WORKER_KINDS
+    return {kind: member.at(kind) if member.first_port else member.host for kind in kinds}

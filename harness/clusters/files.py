@@ -32,19 +32,26 @@ from harness.records.trial import ClusterSpec
 
 @dataclass(frozen=True)
 class ClusterFiles:
-    """Everything on disk of the cluster *spec* in *folder*."""
+    """
+    Everything on disk of the cluster *spec* in *folder*.
+
+    *first_port* is that of a cluster without namespaces (`harness.clusters.loopback`).
+    """
 
     folder: Path
     spec: ClusterSpec
     home: HadoopHome
     recording: bool = False
+    first_port: int = 0
 
     @cached_property
     def layout(self) -> site.Layout:
         """Nodes and folders."""
         archive = self.home.archive
+        workers, first = self.spec.workers, self.first_port
+        members = site.flat_members(workers, first) if first else site.members(workers)
         return site.Layout(
-            site.members(self.spec.workers), str(self.folder), str(self.home.path),
+            members, str(self.folder), str(self.home.path),
             str(archive) if archive else None,
             str(self.folder / "classes") if self.recording else None,
         )  # fmt: skip
@@ -100,6 +107,7 @@ class ClusterFiles:
             for number, m in enumerate(self.layout.members)
         ]
         return {
+            "flat": bool(self.first_port),
             "nodes": nodes,
             "etc": str(self.folder / "etc"),
             "control": str(self.control),

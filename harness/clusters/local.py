@@ -5,6 +5,8 @@ Needs: Linux with namespaces (an ordinary user's too, where the kernel allows it
 and a Hadoop home.  Leaves behind: nothing.  All of a cluster hangs on one process outside; the
 kernel ends everything with it, network and mounts included.  Nothing listens on this machine's own
 addresses.
+
+Where nobody may make namespaces, all nodes are this machine (`harness.clusters.loopback`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import namespace, threads
+from harness.clusters import loopback, namespace, threads
 from harness.clusters import state as states
 from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.files import ClusterFiles
@@ -53,6 +55,7 @@ class LocalCluster(Cluster):
         super().__init__(name, spec, home)
         self.files = ClusterFiles(self.folder, spec, home, recording)
         self._state: ClusterState | None = None
+        self._refused = ""
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -62,6 +65,7 @@ class LocalCluster(Cluster):
             return cls(name, ClusterSpec(), HadoopHome.find())
         spec = ClusterSpec.model_validate(state.spec)
         cluster = cls(name, spec, HadoopHome.find(Path(state.home)))
+        cluster.files = dataclasses.replace(cluster.files, first_port=state.first_port)
         cluster._state = state
         return cluster
 
@@ -89,7 +93,9 @@ class LocalCluster(Cluster):
         self._state = None
 
     def _start(self) -> None:
-        namespace.require_tools()
+        self._refused = loopback.reason()
+        if not self._refused:
+            namespace.require_tools()
         self._claim()
 
     def _claim(self) -> None:
@@ -103,6 +109,8 @@ class LocalCluster(Cluster):
                     fix=f"harness cluster down --name {self.name}, or choose another name",
                 )
             _remove(self.folder)
+            first = loopback.free_ports(1 + self.spec.workers) if self._refused else 0
+            self.files = dataclasses.replace(self.files, first_port=first)
             try:
                 self.files.write()
                 self._state = self._start_holder()
@@ -116,7 +124,8 @@ class LocalCluster(Cluster):
         argv = [sys.executable, "-I", "-S", str(INSIDE / "holder.py"), plan]
         with (self.folder / "holder.log").open("wb") as log:
             holder = subprocess.Popen(
-                namespace.make_argv(argv, as_root=as_root), start_new_session=True, cwd="/",
+                argv if self._flat else namespace.make_argv(argv, as_root=as_root),
+                start_new_session=True, cwd="/",
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
                 env=_environment(),
             )  # fmt: skip
@@ -125,6 +134,7 @@ class LocalCluster(Cluster):
             state = ClusterState(
                 self.name, self.spec.model_dump(mode="json"), str(self.home.path),
                 user_namespace=not as_root, outer=Process.of(holder.pid),
+                first_port=self.files.first_port,
             )  # fmt: skip
             state.save(self.folder)
             doors = self._let_go(holder)
@@ -167,7 +177,21 @@ class LocalCluster(Cluster):
             raise self.not_up()
         return self._state
 
+    @property
+    def _flat(self) -> bool:
+        """Whether it is one without namespaces."""
+        return bool(self.files.first_port)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What a cluster without namespaces cannot show, behind the reason for being one."""
+        if not self._flat:
+            return ()
+        return (f"no namespaces: {self._refused or 'as it was started'}", *loopback.LOSSES)
+
     def _enter(self, node: int) -> Callable[[Sequence[str]], list[str]]:
+        if self._flat:
+            return lambda argv: list(argv) if namespace.entrance(self._known) else []
         return lambda argv: namespace.enter_argv(self._known, node, argv)
 
     @property
@@ -203,6 +227,8 @@ class LocalCluster(Cluster):
     @property
     def way_in(self) -> str:
         """Command that runs another one within the network of the cluster."""
+        if self._flat:
+            return ""
         as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
         return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
 
@@ -229,9 +255,15 @@ class LocalCluster(Cluster):
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
-        spaces = states.namespace_processes(namespace.entrance(self._known))
-        outside = {inside: outside for outside, inside in spaces.items()}
+        outside = {inside: outside for outside, inside in self._processes().items()}
         return {n: outside[i] for n, i in self.files.pids_inside().items() if i in outside}
+
+    def _processes(self) -> dict[int, int]:
+        """Process id outside -> inside, of all that belong to the cluster."""
+        first = namespace.entrance(self._known)
+        if self._flat:
+            return {pid: pid for pid in loopback.below(first.pid)}
+        return states.namespace_processes(first)
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
@@ -244,8 +276,7 @@ class LocalCluster(Cluster):
         Takes three seconds at most; a JVM that does not answer has no file.
         """
         known = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
-        inside = states.namespace_processes(namespace.entrance(self._known))
-        return threads.dump(threads.jvms(inside, known), into)
+        return threads.dump(threads.jvms(self._processes(), known), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
@@ -282,6 +313,10 @@ def _end_processes(folder: Path) -> None:
     else:
         for process in states.holders(folder / "plan.json"):
             process.kill()
+    if state is None or state.first_port:
+        while strays := states.strays(folder):
+            for process in strays:
+                process.kill()
     for pid, holder in list(_started.items()):
         if holder.poll() is not None:
             del _started[pid]

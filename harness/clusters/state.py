@@ -66,6 +66,23 @@ class Process:
         finally:
             os.close(handle)
 
+    def end(self, limit_s: float = 30.0) -> None:
+        """Ask it to end by SIGTERM, and wait for that, *limit_s* seconds at most."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            if self.alive():
+                signal.pidfd_send_signal(handle, signal.SIGTERM)
+                ended = select.poll()
+                ended.register(handle, select.POLLIN)
+                ended.poll(limit_s * 1000)
+        except ProcessLookupError:
+            return
+        finally:
+            os.close(handle)
+
     def _await(self, handle: int) -> None:
         ended = select.poll()
         ended.register(handle, select.POLLIN)
@@ -150,7 +167,8 @@ class ClusterState:
 
     *outer* is the process outside that all others hang on, *inner* is the first process inside
     (`None` while the cluster is being made); *doors* are descriptors of *inner* that lead into the
-    nodes' namespaces; *user_namespace* says that an ordinary user made it.
+    nodes' namespaces; *user_namespace* says that an ordinary user made it.  *first_port* is that of
+    a cluster without namespaces, 0 for one with them.
     """
 
     name: str
@@ -160,6 +178,7 @@ class ClusterState:
     outer: Process
     inner: Process | None = None
     doors: tuple[dict[str, int], ...] = ()
+    first_port: int = 0
 
     def save(self, folder: Path) -> None:
         """Write the file in one step."""
@@ -201,10 +220,30 @@ def holders(plan: Path) -> list[Process]:
 
 
 def end_processes(state: ClusterState) -> None:
-    """End every process of the cluster: the kernel ends all others with the first one inside."""
+    """End every process of the cluster: all others end with the first one inside."""
+    if state.first_port:  # it ends the others itself, and then it ends
+        state.outer.end()
     for process in (state.inner, state.outer):
         if process is not None:
             process.kill()
+
+
+def strays(folder: Path) -> list[Process]:
+    """
+    Processes of this user that have their configuration in *folder*: daemons, tasks and clients.
+
+    Where no process namespace held them they may have outlived those that did.
+    """
+    mark, found = os.fsencode(f"HADOOP_CONF_DIR={folder}/"), []
+    for entry in Path("/proc").iterdir():
+        try:
+            own = entry.name.isdigit() and entry.stat().st_uid == os.geteuid()
+            environment = (entry / "environ").read_bytes() if own else b""
+            if any(each.startswith(mark) for each in environment.split(b"\0")):
+                found.append(Process.of(int(entry.name)))
+        except (OSError, ValueError):
+            continue
+    return found
 
 
 def remove_tree(folder: Path) -> None:

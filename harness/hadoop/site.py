@@ -2,8 +2,9 @@
 Site files of a cluster: what every node's configuration folder holds, as data.
 
 A *member* is a node as its neighbours see it; the first is the master (NameNode, ResourceManager,
-JobHistoryServer), the others are workers (DataNode, NodeManager).  All members use Hadoop's
-default ports, so an address decides which daemon is meant.
+JobHistoryServer), the others are workers (DataNode, NodeManager).  Members use Hadoop's default
+ports, so an address decides which daemon is meant; where all have one address, each has a block of
+ports of its own.
 """
 
 from __future__ import annotations
@@ -41,12 +42,59 @@ _JOB_CLASS_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD"
 _BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
 
 
+# Hadoop's own ports; a member's own block has them in this order.
+_MASTER_PORTS = {
+    "namenode": 8020, "namenode_http": 9870, "scheduler": 8030, "tracker": 8031,
+    "resourcemanager": 8032, "resourcemanager_admin": 8033, "resourcemanager_http": 8088,
+    "historyserver": 10020, "historyserver_http": 19888, "historyserver_admin": 10033,
+}  # fmt: skip
+_WORKER_PORTS = {
+    "datanode": 9866, "datanode_http": 9864, "datanode_ipc": 9867, "nodemanager": 8041,
+    "localizer": 8040, "nodemanager_http": 8042, "shuffle": 13562,
+}  # fmt: skip
+BLOCK_PORTS = 10  # of one member
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node: its host name and its address."""
+    """
+    A node: its name and its address.
+
+    *first_port* is that of its own block of ports, on a host that it shares with all others; 0:
+    it has Hadoop's ports, and its name is that of its host.
+    """
 
     name: str
     address: str
+    first_port: int = 0
+
+    @property
+    def host(self) -> str:
+        """Name of its host."""
+        return "localhost" if self.first_port else self.name
+
+    def port(self, service: str) -> int:
+        """
+        Port of one of its services.
+
+        >>> Member("master", "198.18.0.1").port("namenode")
+        8020
+        >>> Member("worker1", "127.0.0.1", first_port=20010).port("datanode_http")
+        20011
+        """
+        ports = _MASTER_PORTS if service in _MASTER_PORTS else _WORKER_PORTS
+        if self.first_port:
+            return self.first_port + list(ports).index(service)
+        return ports[service]
+
+    def at(self, service: str) -> str:
+        """
+        Host and port of one of its services.
+
+        >>> Member("worker1", "198.18.0.2").at("datanode")
+        'worker1:9866'
+        """
+        return f"{self.host}:{self.port(service)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +143,19 @@ def members(workers: int) -> tuple[Member, ...]:
     return tuple(Member(n, f"198.18.{i // 250}.{i % 250 + 1}") for i, n in enumerate(names))
 
 
+def flat_members(workers: int, first_port: int) -> tuple[Member, ...]:
+    """
+    The same on the loopback address, each with `BLOCK_PORTS` ports from *first_port* on.
+
+    >>> [f"{m.name} {m.host}:{m.first_port}" for m in flat_members(1, 20000)]
+    ['master localhost:20000', 'worker1 localhost:20010']
+    """
+    return tuple(
+        Member(m.name, "127.0.0.1", first_port + i * BLOCK_PORTS)
+        for i, m in enumerate(members(workers))
+    )
+
+
 def container_mb(memory_bytes: int) -> int:
     """Memory in MiB of the container that YARN grants for *memory_bytes*."""
     return math.ceil(memory_bytes / MIB / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
@@ -113,13 +174,13 @@ def node_memory_mb(node: NodeSpec) -> int:
 
 def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
     """File name -> property -> value for *member*; *spec.site* has the last word."""
-    master = layout.master.name
+    master = layout.master
     files: SiteFiles = {
         "core-site.xml": _core(layout, member, master),
-        "hdfs-site.xml": _hdfs(spec, layout, member),
+        "hdfs-site.xml": _hdfs(spec, layout, member, master),
         "yarn-site.xml": _yarn(spec.node, layout, member, master),
         "resource-types.xml": {"yarn.resource-types": _resources(spec.node)},
-        "mapred-site.xml": _mapred(spec, layout, master),
+        "mapred-site.xml": _mapred(spec, layout, member, master),
         "capacity-scheduler.xml": _scheduler(),
     }
     for name, value in spec.site.items():
@@ -222,9 +283,9 @@ def _text(value: str) -> str:
     return escape(value)
 
 
-def _core(layout: Layout, member: Member, master: str) -> dict[str, str]:
+def _core(layout: Layout, member: Member, master: Member) -> dict[str, str]:
     return {
-        "fs.defaultFS": f"hdfs://{master}:8020",
+        "fs.defaultFS": f"hdfs://{master.at('namenode')}",
         "hadoop.tmp.dir": f"{layout.data(member)}/scratch",
         # a DataNode that gives up connecting sleeps 5 s
         "ipc.client.connect.retry.interval": "100",
@@ -232,19 +293,19 @@ def _core(layout: Layout, member: Member, master: str) -> dict[str, str]:
     }
 
 
-def _hdfs(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, str]:
-    data, me, master = layout.data(member), member.name, layout.master.name
+def _hdfs(spec: ClusterSpec, layout: Layout, member: Member, master: Member) -> dict[str, str]:
+    data, me = layout.data(member), member
     return {
         "dfs.replication": str(min(spec.workers, 2)),
         "dfs.blocksize": str(BLOCK_BYTES),
-        "dfs.namenode.rpc-address": f"{master}:8020",
-        "dfs.namenode.http-address": f"{master}:9870",
+        "dfs.namenode.rpc-address": master.at("namenode"),
+        "dfs.namenode.http-address": master.at("namenode_http"),
         "dfs.namenode.name.dir": f"file://{data}/name",
         "dfs.datanode.data.dir": f"file://{data}/data",
-        "dfs.datanode.address": f"{me}:9866",
-        "dfs.datanode.http.address": f"{me}:9864",
-        "dfs.datanode.ipc.address": f"{me}:9867",
-        "dfs.datanode.hostname": me,
+        "dfs.datanode.address": me.at("datanode"),
+        "dfs.datanode.http.address": me.at("datanode_http"),
+        "dfs.datanode.ipc.address": me.at("datanode_ipc"),
+        "dfs.datanode.hostname": me.host,
         "dfs.permissions.enabled": "false",
         "dfs.namenode.safemode.extension": "0",
         # an empty name space is safe at once; the health gate counts the DataNodes
@@ -267,22 +328,23 @@ def _resources(node: NodeSpec) -> str:
     return ",".join(("map-slot", "reduce-slot", *([GPU] if node.gpus else [])))
 
 
-def _yarn(node: NodeSpec, layout: Layout, member: Member, master: str) -> dict[str, str]:
-    data, me, memory = layout.data(member), member.name, node_memory_mb(node)
+def _yarn(node: NodeSpec, layout: Layout, member: Member, master: Member) -> dict[str, str]:
+    data, me, memory = layout.data(member), member, node_memory_mb(node)
     health = "yarn.nodemanager.disk-health-checker."
     # A count and no plug-in: YARN looks for no device, and gives none to a container.
     gpus = {f"yarn.nodemanager.resource-type.{GPU}": str(node.gpus)} if node.gpus else {}
     return {
         **gpus,
-        "yarn.resourcemanager.hostname": master,
+        **(_own_ports(master) if master.first_port else {}),
+        "yarn.resourcemanager.hostname": master.host,
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(HEARTBEAT_MS),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",
         # a loaded machine needs long to start an application master
         "yarn.am.liveness-monitor.expiry-interval-ms": "120000",
-        "yarn.nodemanager.hostname": me,
-        "yarn.nodemanager.address": f"{me}:8041",
-        "yarn.nodemanager.localizer.address": f"{me}:8040",
-        "yarn.nodemanager.webapp.address": f"{me}:8042",
+        "yarn.nodemanager.hostname": me.host,
+        "yarn.nodemanager.address": me.at("nodemanager"),
+        "yarn.nodemanager.localizer.address": me.at("localizer"),
+        "yarn.nodemanager.webapp.address": me.at("nodemanager_http"),
         "yarn.nodemanager.local-dirs": f"{data}/local",
         "yarn.nodemanager.log-dirs": f"{data}/userlogs",
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
@@ -312,7 +374,20 @@ def _yarn(node: NodeSpec, layout: Layout, member: Member, master: str) -> dict[s
     }
 
 
-def _mapred(spec: ClusterSpec, layout: Layout, master: str) -> dict[str, str]:
+def _own_ports(master: Member) -> dict[str, str]:
+    """Addresses that a host name alone would set, and what tells apart nodes of one host name."""
+    prefix = "yarn.resourcemanager."
+    return {
+        f"{prefix}address": master.at("resourcemanager"),
+        f"{prefix}scheduler.address": master.at("scheduler"),
+        f"{prefix}resource-tracker.address": master.at("tracker"),
+        f"{prefix}admin.address": master.at("resourcemanager_admin"),
+        f"{prefix}webapp.address": master.at("resourcemanager_http"),
+        "yarn.scheduler.include-port-in-node-name": "true",
+    }
+
+
+def _mapred(spec: ClusterSpec, layout: Layout, member: Member, master: Member) -> dict[str, str]:
     node, history = spec.node, "mapreduce.jobhistory"
     task = container_mb(node.task_memory_bytes)
     values = {
@@ -320,9 +395,9 @@ def _mapred(spec: ClusterSpec, layout: Layout, master: str) -> dict[str, str]:
         "mapreduce.application.classpath": f"{layout.home}/path.jar",
         "yarn.app.mapreduce.am.staging-dir": "/staging",
         f"{history}.jhist.format": "json",
-        f"{history}.address": f"{master}:10020",
-        f"{history}.webapp.address": f"{master}:19888",
-        f"{history}.admin.address": f"{master}:10033",
+        f"{history}.address": master.at("historyserver"),
+        f"{history}.webapp.address": master.at("historyserver_http"),
+        f"{history}.admin.address": master.at("historyserver_admin"),
         f"{history}.intermediate-done-dir": "/history/intermediate",
         f"{history}.done-dir": "/history/done",
         f"{history}.always-scan-user-dir": "true",
@@ -337,7 +412,7 @@ def _mapred(spec: ClusterSpec, layout: Layout, master: str) -> dict[str, str]:
         "mapreduce.client.submit.file.replication": str(min(spec.workers, 2)),
         "mapreduce.task.progress-report.interval": "1000",
         # read before yarn-site, whose value is ignored
-        "mapreduce.shuffle.port": "13562",
+        "mapreduce.shuffle.port": str(member.port("shuffle")),
     }
     for kind, slots in (("map", node.map_slots), ("reduce", node.reduce_slots)):
         values |= {

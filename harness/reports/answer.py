@@ -189,7 +189,7 @@ def _noise(data: ReportData, ranked: Sequence[Summary]) -> str:
 
 
 def _caveats(data: ReportData) -> list[str]:
-    said = []
+    said = [f"The cluster: {loss}." for loss in _losses(data.manifest.get("losses"))]
     if bad := failed(data):
         said.append(
             f"{len(bad)} of {count(len(data.trials), 'trial')} failed or ran out of time; their"
@@ -216,6 +216,11 @@ def _caveats(data: ReportData) -> list[str]:
             " profiled."
         )
     return said + not_applicable(data)
+
+
+def _losses(entry: object) -> list[str]:
+    """What the manifest says of the cluster, if it is what we write there."""
+    return [str(loss) for loss in entry] if isinstance(entry, list) else []
 
 
 def not_applicable(data: ReportData, most: int | None = None) -> list[str]:

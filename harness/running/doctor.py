@@ -230,7 +230,10 @@ def namespaces() -> Finding:
     if done.returncode == 0:
         who = "root" if as_root else "an ordinary user"
         return Finding("namespaces", "ok", f"network, mount and process namespaces, as {who}")
-    error = namespace.refusal(done.stderr) or MachineError(
+    if error := namespace.refusal(done.stderr):
+        text = f"{error.what}; clusters get by with ports of the loopback address, and lose by it"
+        return Finding("namespaces", "note", text, error.fix)
+    error = MachineError(
         f"unshare failed: {_first(done.stderr)}", fix="run as root, or with --privileged"
     )
     return _lacking("namespaces", error)

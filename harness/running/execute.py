@@ -177,7 +177,17 @@ class Execution:
         with ExitStack() as stack:
             cluster = self._up(spec, stack)
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
+            self._tell_losses(cluster.losses)
             yield cluster
+
+    def _tell_losses(self, losses: Sequence[str]) -> None:
+        """Say, and write down, what measurements on this kind of cluster cannot show."""
+        known = self.run.manifest().get("losses", [])
+        new = [loss for loss in losses if loss not in known]
+        for loss in new:
+            self.talk.say(f"warning: {loss}")
+        if new:
+            self.run.manifest({"losses": [*known, *new]})
 
     def _up(self, spec: ClusterSpec, stack: ExitStack) -> TrialCluster:
         """Start a cluster; one that does not come up is tried again, but where failures stop."""

@@ -51,6 +51,11 @@ class TrialCluster(JobCluster, Protocol):
         """The ``java`` command of the nodes."""
         ...
 
+    @property
+    def losses(self) -> Sequence[str]:
+        """What measurements on this cluster cannot show."""
+        ...
+
     def host_path(self, host: Host, path: Path) -> str:
         """Return where *host* has this machine's file *path*; it is brought there if need be."""
         ...

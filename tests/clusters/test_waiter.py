@@ -15,6 +15,9 @@ COUNTS = [
 ]  # fmt: skip
 
 
+WORKERS = {n: {"datanode": n, "nodemanager": n} for n in ("worker1", "worker2")}
+
+
 class FakeHadoop:
     """
     The answers of a cluster's daemons; *alive* are those that answer.
@@ -35,7 +38,7 @@ class FakeHadoop:
 
     def beans(self, query):
         live = json.dumps({f"{name}:9866": {} for name in self.datanodes})
-        nodes = json.dumps([{"HostName": n, "State": "RUNNING"} for n in self.nodemanagers])
+        nodes = json.dumps([{"NodeId": f"{n}:8041", "State": "RUNNING"} for n in self.nodemanagers])
         return {
             "service=NameNode,name=FSNamesystemState": {"FSState": "Operational"},
             "service=NameNode,name=NameNodeStatus": {"State": "active"},
@@ -52,13 +55,13 @@ def ask(monkeypatch):
     A function that lets a waiter look at a fake cluster, without a pause, for *looks* looks.
     """
 
-    def ask(hadoop, looks=3, until="healthy", **more):
+    def ask(hadoop, looks=3, until="healthy", workers=WORKERS, **more):
         seconds = iter(range(1000))
         monkeypatch.setattr(waiter, "fetch", hadoop.fetch)
         monkeypatch.setattr(waiter.time, "monotonic", lambda: float(next(seconds)))
         monkeypatch.setattr(waiter.time, "sleep", lambda s: None)
         question = {
-            "until": until, "master": "master", "workers": ["worker1", "worker2"],
+            "until": until, "master": "master", "workers": workers,
             "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks, **more,
         }  # fmt: skip
         look = {"healthy": waiter.Healthy, "idle": waiter.Idle}[until](question).look
@@ -100,6 +103,20 @@ class TestHealthy:
         answer = ask(hadoop)
 
         assert (answer["ok"], answer["silent"]) == (not silent, silent)
+
+    def test_workers_of_one_host_are_told_apart_by_their_ports(self, ask):
+        """
+        Where all are called the same.
+        """
+        ports = {"worker1": {"datanode": "localhost:1", "nodemanager": "localhost:2"}}
+        hadoop = FakeHadoop()
+        hadoop.beans = lambda query: {
+            "FSState": "Operational", "State": "active", "NumActiveNMs": 1, "GcCount": 0,
+            "LiveNodes": json.dumps({"localhost:1": {}}),
+            "LiveNodeManagers": json.dumps([{"NodeId": "localhost:8041", "State": "RUNNING"}]),
+        }  # fmt: skip
+
+        assert ask(hadoop, workers=ports)["silent"] == ["nodemanager on worker1"]
 
     def test_history_server_is_started_once_hdfs_answers(self, ask, tmp_path):
         """

@@ -70,7 +70,9 @@ class Masters(FakeWebHdfs):
 
     def bean(self, query):
         live = json.dumps({f"{name}:9866": {} for name in self.daemons.nodes("datanode")})
-        hosts = [{"HostName": n, "State": "RUNNING"} for n in self.daemons.nodes("nodemanager")]
+        hosts = [
+            {"NodeId": f"{n}:8041", "State": "RUNNING"} for n in self.daemons.nodes("nodemanager")
+        ]
         return {
             "service=NameNode,name=FSNamesystemState": {"FSState": "Operational"},
             "service=NameNode,name=NameNodeStatus": {"State": "active"},

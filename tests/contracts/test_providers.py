@@ -40,7 +40,7 @@ class Bench:
 
     *home* finds what its clusters are made of; *register* makes it known, and *known_by* does so in
     another process; *left* tells what it left outside the folder of all clusters; *fields* are
-    those of a specification that it asks for.
+    those of a specification that it asks for, *variables* those of the environment.
     """
 
     home: Callable[[], object] = HadoopHome.find
@@ -48,6 +48,7 @@ class Bench:
     known_by: str = "pass"
     left: Callable[[], list] = list
     fields: dict = field(default_factory=dict)
+    variables: dict = field(default_factory=dict)
 
 
 BENCHES = {
@@ -57,6 +58,9 @@ BENCHES = {
         known_by="from tests.contracts import fake_provider; fake_provider.register()",
     ),
     "local": Bench(),
+    "local on ports": Bench(
+        fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
+    ),
 }
 EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
 
@@ -79,10 +83,12 @@ def maker(request, alone):
     bench, made = BENCHES[request.param], []
     before = clusters.PROVIDERS
     bench.register()
+    for variable, value in bench.variables.items():
+        alone.setenv(variable, value)
 
     def make(name, **more):
         spec = {"provider": request.param, "workers": WORKERS, **bench.fields, **more}
-        provider = clusters.PROVIDERS[request.param]
+        provider = clusters.PROVIDERS[spec["provider"]]
         made.append(provider(name, ClusterSpec(**spec), bench.home()))
         return made[-1]
 
@@ -91,6 +97,8 @@ def maker(request, alone):
     for each in made:
         each.down()
     clusters.PROVIDERS = before
+    for variable in bench.variables:
+        alone.delenv(variable)
 
 
 @pytest.fixture(scope="module")

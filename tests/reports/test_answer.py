@@ -115,6 +115,15 @@ class TestDetails:
         assert "2 of 54 trials failed or ran out of time" in details
         assert "1 of 54 trials ran disturbed" in details
 
+    def test_say_what_the_cluster_cannot_show(self, whole):
+        """
+        As the manifest has it.
+        """
+        manifest = {**whole.manifest, "losses": ["no byte crosses a network"]}
+        said = answer(dataclasses.replace(whole, manifest=manifest)).details
+
+        assert "The cluster: no byte crosses a network." in said
+
     def test_name_what_a_model_lacks(self, whole):
         """
         A model without an answer is named with the statistics that the profile lacks.

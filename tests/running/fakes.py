@@ -132,6 +132,7 @@ class Clusters:
         self.started, self.running, self.jobs, self.removed = [], 0, [], []
         self.probe = None
         self.refusals, self.attempts = 0, 0
+        self.losses = ()
         self.on_job = lambda _: None
 
     @contextmanager
@@ -172,7 +173,7 @@ class FakeCluster:
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
-        self.java = "java"
+        self.java, self.losses = "java", self.clusters.losses
 
     def host_path(self, host, path):
         return str(path)

@@ -105,6 +105,17 @@ class TestGoodRun:
 
         assert run.manifest()["rates"] == {"worker1": {"how": "worker1"}}
 
+    def test_what_a_cluster_cannot_show_is_told_and_written_down(self, execution, run, clusters):
+        """
+        Once in a run, whatever the number of its clusters.
+        """
+        clusters.losses = ("no network",)
+        e = execution()
+        e.execute([terasort(0), terasort(0, workers=3)], set())
+
+        assert run.manifest()["losses"] == ["no network"]
+        assert e.talk.lines.count("warning: no network") == 1
+
     def test_goes_on_without_rates(self, execution, run, monkeypatch):
         """
         A measurement that fails is told; trials are worth more.

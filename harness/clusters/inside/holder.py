@@ -5,6 +5,10 @@ The first process of a local cluster: makes its network, starts its daemons, bur
 
 Everything of the cluster is a descendant of this process; the kernel ends them all with it.
 
+A plan that is ``flat`` makes no namespaces: all nodes are this machine.  Then the process is a
+guard, and the one that starts the daemons is its child: orphans of the cluster become children of
+one of the two, and whichever of them is ended, the other one ends all that is left.
+
 It reads ``go`` from standard input first: a starter that died before it could write down whom it
 had started closes the pipe instead, and nothing happens.  Then one line of JSON goes to standard
 output: the file descriptors of the nodes' namespaces, through which others enter.  From then on
@@ -23,11 +27,14 @@ import select
 import signal
 import subprocess
 import sys
+import time
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 CLONE_NEWUTS, CLONE_NEWNET = 0x04000000, 0x40000000
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 BRIDGE = "cluster"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -38,6 +45,9 @@ def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text())
     if sys.stdin.readline() != "go\n":
         return
+    if plan["flat"]:
+        guard(plan)
+        return
     wake = _catch_children()
     ours = _make_bridge()
     doors = [_make_node(node, ours) for node in plan["nodes"]]
@@ -46,6 +56,55 @@ def main() -> None:
     sys.stdout.write(json.dumps(doors) + "\n")
     sys.stdout.flush()
     Keeper(plan, doors).keep(wake, control)
+
+
+def guard(plan: dict[str, Any]) -> None:
+    """Hold a cluster without namespaces: one process that keeps it, and ourselves to watch it."""
+    _adopt_orphans()
+    ours = os.getpid()
+    keeper = os.fork()
+    try:
+        if keeper == 0:
+            _adopt_orphans()
+            _follow_parent(ours, signal.SIGTERM)
+            wake = _catch_children()
+            control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+            sys.stdout.write("[]\n")
+            sys.stdout.flush()
+            Keeper(plan, []).keep(wake, control)
+        os.close(1)  # who started us waits for the keeper's line, or for the end of the pipe
+        os.waitpid(keeper, 0)
+    finally:
+        end_descendants()
+
+
+def end_descendants() -> None:
+    """Kill every process below us, and those that they leave, until there are none."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while below := descendants(os.getpid()):
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(0.01)
+
+
+def descendants(root: int) -> list[int]:
+    """Processes below *root*."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = [], [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
 
 
 class Keeper:
@@ -77,7 +136,7 @@ class Keeper:
         daemon = self.daemons[key]
         pid = os.fork()
         if pid == 0:
-            _become(daemon, self.doors[daemon["node"]])
+            _become(daemon, self.doors[daemon["node"]] if self.doors else {})
         self.running[pid] = key
         _write(Path(self.plan["daemons_folder"]) / key, str(pid))
 
@@ -101,11 +160,15 @@ class Keeper:
 def _become(daemon: dict[str, Any], doors: dict[str, int]) -> None:
     """In the forked child: enter the node, and turn into the daemon."""
     try:
-        _enter(doors["net"], CLONE_NEWNET)
-        _enter(doors["uts"], CLONE_NEWUTS)
+        if doors:
+            _enter(doors["net"], CLONE_NEWNET)
+            _enter(doors["uts"], CLONE_NEWUTS)
+        else:
+            _follow_parent(os.getppid(), signal.SIGKILL)
         os.setsid()
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDONLY)
         log = os.open(daemon["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -168,6 +231,21 @@ def _unshare(kinds: int) -> None:
 def _run(*argv: str, cwd: str = "/") -> None:
     """Run a command that must succeed; what it says goes to our log."""
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=cwd)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever below us loses its own; a SIGTERM runs our clean-up."""
+    if _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+
+def _follow_parent(parent: int, number: int) -> None:
+    """Have the kernel send us a signal when our parent ends."""
+    if _libc.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_PDEATHSIG")
+    if os.getppid() != parent:
+        raise ProcessLookupError(parent)
 
 
 def _catch_children() -> int:

@@ -3,11 +3,12 @@ Wait for a cluster from the inside: one process that looks, and answers once.
 
     python -I -S waiter.py < QUESTION      (one JSON object; the answer is one JSON line)
 
-    {"until": "healthy", "master", "services", "workers": [...], "limit_s",
+    {"until": "healthy", "master", "services", "workers": {...}, "limit_s",
      "deaths": FILE?, "control": PIPE?, "start": KEY?}
         healthy: live DataNodes = active NodeManagers = workers, and the history server answers.
         *services* says where to ask, {"nn", "rm", "jhs"} as "host:port"; *master* is the name of
-        the node that they are on, for what is told.
+        the node that they are on, for what is told.  *workers* maps names to what the masters
+        call their daemons, {"datanode", "nodemanager"} as "host" or "host:port".
         With *control*, the history server is started by a line to that pipe once HDFS answers
         (started earlier it sleeps 10 s between its tries).
     {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
@@ -23,6 +24,7 @@ import json
 import sys
 import time
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,7 @@ class Healthy:
     """
 
     def __init__(self, question: dict[str, Any]) -> None:
-        self.master, self.workers = question["master"], set(question["workers"])
+        self.master, self.workers = question["master"], question["workers"]
         self.services = question["services"]
         self.question = question
         self.left = ["namenode", "resourcemanager", "datanode", "nodemanager", "historyserver"]
@@ -95,7 +97,7 @@ class Healthy:
         """The NameNode hears every DataNode."""
         info = bean(self.services["nn"], "NameNode", "NameNodeInfo")
         live = json.loads(info.get("LiveNodes") or "{}")
-        return sorted(self.workers - {name.partition(":")[0] for name in live})
+        return self._absent("datanode", live)
 
     def resourcemanager(self) -> list[str]:
         """The ResourceManager counts its nodes."""
@@ -106,13 +108,18 @@ class Healthy:
         """The ResourceManager hears every NodeManager."""
         info = bean(self.services["rm"], "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
-        running = {n.get("HostName") for n in listed if n.get("State") == "RUNNING"}
-        return sorted(self.workers - running)
+        running = [n for n in listed if n.get("State") == "RUNNING"]
+        return self._absent("nodemanager", [str(n.get("NodeId")) for n in running])
 
     def historyserver(self) -> list[str]:
         """The history server answers."""
         info = bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
         return [] if info else [self.master]
+
+    def _absent(self, kind: str, heard: Iterable[str]) -> list[str]:
+        """Workers whose *kind* is not among those *heard*, ``host:port`` each."""
+        known = {form for name in heard for form in (name, name.rpartition(":")[0])}
+        return sorted(w for w, names in self.workers.items() if names[kind] not in known)
 
     def _start_history(self) -> None:
         if self.question.get("control"):
