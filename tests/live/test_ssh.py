@@ -2,6 +2,7 @@
 Hosts that are reached by SSH: a real sshd in namespaces of this machine, and all that goes wrong.
 """
 
+import hashlib
 import os
 import shlex
 import socket
@@ -13,6 +14,8 @@ import pytest
 
 from harness.cli import main
 from harness.clusters import ssh, ssh_connection
+from harness.clusters.base import INSIDE
+from harness.clusters.collect import Source, collect
 from harness.clusters.host import HostTimeoutError
 from harness.clusters.ssh import SshHost
 from harness.clusters.ssh_connection import Access, Connection
@@ -410,3 +413,42 @@ class TestFaults:
         with pytest.raises(ClusterError, match="the disk is full"):
             door.put(tmp_path / "big", "big")
         door.connection.close()
+
+
+class TestCollection:
+    def test_logs_of_two_hosts_survive_cut_connections(self, hosts, tmp_path):
+        """
+        Connections that are killed again and again: every file is here in the end, and whole.
+        """
+        doors = [way_to(host, hosts.key) for host in (hosts.hosts[0], hosts.add())]
+        sums = {}
+        for door in doors:
+            door.put(INSIDE / "packer.py", "packer.py")
+            write = (
+                "mkdir -p logs/c1; for n in 1 2 3; do head -c 4M /dev/urandom > logs/c1/$n; done"
+            )
+            door.run(["sh", "-c", f"cd; {write}"])
+            sums[door.name] = door.run(["sh", "-c", "cat /root/logs/c1/* | sha256sum"]).out[:64]
+        over = threading.Event()
+
+        def cut():
+            for host in hosts.hosts * 2:
+                if not over.wait(0.7):
+                    host.inside("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@') || true")
+
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        sources = [Source(door, "/root/logs", tmp_path / door.name) for door in doors]
+        paths = collect(sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/packer.py"])
+        over.set()
+        cutter.join()
+        for door in doors:
+            door.connection.close()
+
+        got = {
+            door.name: hashlib.sha256(
+                b"".join(p.read_bytes() for p in paths if p.is_relative_to(tmp_path / door.name))
+            ).hexdigest()
+            for door in doors
+        }
+        assert got == sums
