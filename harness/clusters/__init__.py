@@ -22,9 +22,10 @@ def __getattr__(name: str) -> Any:
     """`PROVIDERS`, imported when asked for: ``python -m harness.clusters.home`` needs none."""
     if name != "PROVIDERS":
         raise AttributeError(name)
+    from harness.clusters.docker import DockerCluster
     from harness.clusters.local import LocalCluster
 
-    return {"local": LocalCluster}
+    return {"local": LocalCluster, "docker": DockerCluster}
 
 
 def names() -> list[str]:

@@ -67,8 +67,12 @@ def _make(home: HadoopHome, name: str, key: str, classes: Path, jar: Path) -> bo
 
 
 def _lambdas(home: HadoopHome, names: Iterable[str]) -> list[str]:
-    """Lambdas of the classes *names*: another's would bring its class with it."""
-    file, wanted = _lambda_list(home), set(names)
+    return lambdas_of(_lambda_list(home), names)
+
+
+def lambdas_of(file: Path, names: Iterable[str]) -> list[str]:
+    """Lines of *file* with the lambdas of classes *names*: others' would bring their classes."""
+    wanted = set(names)
     lines = file.read_text().splitlines() if file.is_file() else []
     return [n for n in lines if not n.startswith("@lambda-proxy ") or n.split(" ")[1] in wanted]
 
@@ -206,7 +210,12 @@ def lambda_lines(lines: Iterable[str]) -> list[str]:
 
 
 def _lambda_list(home: HadoopHome) -> Path:
-    return SOURCE / f"lambdas-{re.split('[^0-9]', home.java.version)[0]}.lst"
+    return lambda_file(re.split("[^0-9]", home.java.version)[0])
+
+
+def lambda_file(major: str) -> Path:
+    """Lambdas in the manner of the JVM of that version; the file may not be there."""
+    return SOURCE / f"lambdas-{major}.lst"
 
 
 def _write_lines(file: Path, lines: Iterable[str]) -> None:

@@ -97,14 +97,20 @@ class Pump(threading.Thread):
     Carries the streams of one command until its end or until `stop`.
 
     *feed* is the reading end of a pipe whose content becomes the command's input, or the bytes
-    themselves.  *error* says in the end why it stopped before the command did: a full disk, too
-    much output, a lost connection.
+    themselves.  *holding* is kept as long as the connection.  *error* says in the end why it
+    stopped before the command did: a full disk, too much output, a lost connection.
     """
 
     def __init__(
-        self, connection: socket.socket, sinks: Mapping[int, Sink], feed: int | bytes
+        self,
+        connection: socket.socket,
+        sinks: Mapping[int, Sink],
+        feed: int | bytes,
+        *,
+        holding: object = None,
     ) -> None:
         super().__init__(daemon=True, name="docker-exec")
+        self._holding = holding
         self._connection, self._sinks = connection, dict(sinks)
         self._distinct = list({id(s): s for s in sinks.values()}.values())
         self._raw, self._unsent = bytearray(), bytearray(_piece(b""))  # begin

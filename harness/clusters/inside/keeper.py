@@ -7,7 +7,8 @@ The plan is JSON: ``daemons`` (each with key, argv, env, cwd, log, at_once), and
 
     control     a pipe by name, made here, that takes lines ``start KEY``
     daemons     the folder in which KEY holds the process id of a daemon
-    deaths      gets a line of JSON for each daemon that ended: key, status (negative: the signal)
+    deaths      gets a line of JSON for each daemon that ended: key, status (negative: the signal),
+                and oom where the kernel's memory killer was at work here
 
 The same lines go to standard output: who reads a container's log learns of a death at once.
 """
@@ -27,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
+# versions 2 and 1 of control groups, as a container sees its own
+MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
 def main() -> None:
@@ -103,7 +106,10 @@ class Keeper:
 
     def died(self, key: str, status: int) -> None:
         """Report a death."""
-        line = json.dumps({"key": key, "status": status}) + "\n"
+        told: dict[str, Any] = {"key": key, "status": status}
+        if status == -signal.SIGKILL and memory_kills():
+            told["oom"] = True
+        line = json.dumps(told) + "\n"
         with Path(self.plan["deaths"]).open("a") as deaths:
             deaths.write(line)
         sys.stdout.write(line)
@@ -121,6 +127,17 @@ class Keeper:
 
     def _pid_file(self, key: str) -> Path:
         return Path(self.plan["daemons_folder"]) / key
+
+
+def memory_kills() -> int:
+    """How many processes of our control group the kernel has killed for their memory."""
+    for file in MEMORY_EVENTS:
+        with suppress(OSError):
+            for line in Path(file).read_text().splitlines():
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count)
+    return 0
 
 
 def descendants(ancestor: int) -> list[int]:

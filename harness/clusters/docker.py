@@ -1,0 +1,324 @@
+"""
+Docker provider: a container per node, on their own network, on the engine of ``DOCKER_HOST``.
+
+Needs: an engine that answers, near or far, and its permission; the image is built there when it is
+missing (`harness.clusters.docker_image`).  Leaves behind: the image.  All that a cluster has bears
+its labels, by which any process takes it down.  No port is published, no folder of this machine
+is mounted: everything goes through the engine.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self
+
+from harness.clusters import docker_archive as archives
+from harness.clusters import docker_container as containers
+from harness.clusters import docker_image as images
+from harness.clusters import docker_plan as plans
+from harness.clusters import state as states
+from harness.clusters.base import INSIDE, Cluster
+from harness.clusters.docker_engine import Engine, EngineError, together
+from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_watch import Watch
+from harness.clusters.gpus import find_devices, here
+from harness.clusters.home import HadoopHome
+from harness.clusters.host import Host
+from harness.clusters.ids import application_name
+from harness.clusters.interrupts import Postponed
+from harness.errors import ClusterError, MachineError
+from harness.hadoop import daemons, site
+from harness.records.trial import ClusterSpec
+
+_STATE = "docker.json"
+_LOOK_S = 0.5
+
+
+class DockerCluster(Cluster):
+    """Hadoop in containers; use it as a context manager."""
+
+    provider = "docker"
+    description = "a container per node, on the Docker engine of DOCKER_HOST"
+
+    def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
+        """Describe a cluster; nothing is asked of the engine yet."""
+        super().__init__(name, spec, home)
+        self._state: dict[str, Any] | None = None
+        self._watch: Watch | None = None
+
+    @classmethod
+    def attach(cls, name: str) -> Self:
+        """The cluster of that name, started by whichever process."""
+        state = _load(states.cluster_folder(name))
+        spec = (
+            ClusterSpec.model_validate(state["spec"]) if state else ClusterSpec(provider="docker")
+        )
+        cluster = cls(name, spec, HadoopHome.find())
+        cluster._state = state if state and state["subnet"] else None
+        return cluster
+
+    @staticmethod
+    def remove(name: str) -> bool:
+        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
+        folder = states.cluster_folder(name)
+        with states.exclusive():
+            return _remove(folder, name)
+
+    @staticmethod
+    def gpus_per_node(workers: int) -> int:
+        """GPUs of each of so many workers: the devices of the engine's machine, shared evenly."""
+        engine = Engine.connect()
+        if not containers.offers_gpus(engine):
+            return 0
+        return len(find_devices(here).names) // workers if engine.near else 0
+
+    def is_up(self) -> bool:
+        """Whether the containers of the cluster run."""
+        if self._state is None:
+            return False
+        found = self._engine.containers(self.name)
+        return bool(found) and all(c.status == "running" for c in found)
+
+    # life
+
+    def down(self) -> None:
+        """Remove every container, network, volume and file of this cluster; safe to call twice."""
+        super().down()
+        if self._watch is not None:
+            self._watch.close()
+        if "_engine" in vars(self):
+            self._engine.client.close()
+            del self._engine
+        self._state = self._watch = None
+
+    def _start(self) -> None:
+        engine = self._engine = Engine.connect()
+        containers.require(engine, self.spec)
+        image = images.ensure(engine, self.home)
+        with states.exclusive():
+            left = type(self).attach(self.name)
+            if left.is_up():
+                raise ClusterError(
+                    f"cluster {self.name!r} is up already",
+                    where=self.where,
+                    fix=f"harness cluster down --name {self.name}, or choose another name",
+                )
+            _remove(self.folder, self.name)
+            states.make_folder(self.folder, self.provider)
+            try:
+                self._make(engine, image)
+            except BaseException:
+                _remove(self.folder, self.name)
+                raise
+
+    def _make(self, engine: Engine, image: str) -> None:
+        """Make the network and the nodes; who they are is written down before they are made."""
+        self._save(engine, subnet="")
+        engine.reap(self.name)  # what an older state folder's cluster of that name has left
+        subnet = containers.make_network(engine, self.name)
+        self._save(engine, subnet)
+        common = {f"inside/{path.name}": path.read_bytes() for path in sorted(INSIDE.glob("*.py"))}
+        place = containers.Place(engine, self.name, image, self.spec, self.layout)
+        together([partial(place.make, m, self._given(m, common)) for m in self.layout.members])
+
+    def _given(self, member: site.Member, common: Mapping[str, bytes]) -> bytes:
+        """The archive of all that a node gets before its start."""
+        files = plans.files(self.spec, self.layout, member, common)
+        folders = plans.folders(self.layout, member)
+        if member == self.layout.master:  # formatting a name space anew would take a second or two
+            current = f"{self.layout.data(member)}/name/current".removeprefix(f"{plans.BASE}/")
+            folders += [current.removesuffix("/current"), current]
+            files |= {f"{current}/{p.name}": p.read_bytes() for p in self._name_space()}
+        return archives.packed(files, folders)
+
+    def _name_space(self) -> list[Path]:
+        """Files of an empty formatted name space."""
+        if self.home.formatted is None:
+            raise MachineError(
+                "the Hadoop home has no formatted name space that this user can read",
+                where=f"{self.home.path}/name",
+                fix="make setup",
+            )
+        return sorted((self.home.formatted / "current").iterdir())
+
+    def _save(self, engine: Engine, subnet: str) -> None:
+        self._state = {
+            "spec": self.spec.model_dump(mode="json"),
+            "engine": dict(engine.settings),
+            "subnet": subnet,
+        }
+        part = self.folder / "docker.part"
+        part.write_text(json.dumps(self._state, indent=1))
+        part.replace(self.folder / _STATE)
+
+    # doors
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """The engine on which the cluster was started, whatever ``DOCKER_HOST`` says by now."""
+        if self._state is None:
+            raise self.not_up()
+        return Engine.connect(self._state["engine"])
+
+    @property
+    def layout(self) -> site.Layout:
+        """Where the nodes find Hadoop, their configuration and their data."""
+        if self._state is None:
+            raise self.not_up()
+        return plans.layout(self.spec.workers, self._state["subnet"])
+
+    @property
+    def hosts(self) -> tuple[DockerHost, ...]:
+        """The nodes, master first."""
+        where = self.layout
+        return tuple(
+            DockerHost(
+                m.name, m.address, where.data(m), containers.name_of(self.name, m.name),
+                self._engine, plans.environment(where, m),
+            )
+            for m in where.members
+        )  # fmt: skip
+
+    @property
+    def java(self) -> str:
+        """The ``java`` command of the image."""
+        return plans.LAUNCHER
+
+    @property
+    def tasks_archive(self) -> str | None:
+        """The class-data archive of traced tasks in the image."""
+        return images.TASKS_ARCHIVE if self.home.trace_path_jar else None
+
+    @property
+    def way_in(self) -> str:
+        """Nothing where the engine is here: its machine is part of every network on it."""
+        master = containers.name_of(self.name, self.layout.master.name)
+        return "" if self._engine.near else f"docker exec {master}"
+
+    def host_path(self, host: Host, path: Path) -> str:
+        """Our own programs are in every node; other files are brought, once per content."""
+        if path.parent == INSIDE:
+            return f"{plans.INSIDE}/{path.name}"
+        return super().host_path(host, path)
+
+    def _supervision(self) -> dict[str, Any]:
+        return {
+            "deaths": plans.DEATHS,
+            "control": plans.CONTROL,
+            "start": daemons.Daemon("historyserver", self.layout.master).key,
+        }
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """
+        Put a question to the waiter on the master.
+
+        It sees the deaths of its own node; those of other nodes end the wait from here.
+        """
+        waiter = self.gateway.open(self.program("waiter.py"))
+        assert waiter.stdin is not None
+        assert waiter.stdout is not None
+        try:
+            with waiter.stdin as stdin:
+                stdin.write(json.dumps(question).encode())
+            while not containers.ended(waiter, _LOOK_S):
+                if died := self._dead_keys():
+                    return {"ok": False, "died": died}
+            answer: dict[str, Any] = json.loads(waiter.stdout.read())
+        except (BrokenPipeError, ValueError):
+            return {}
+        finally:
+            containers.put_down(waiter)
+        return answer
+
+    # evidence
+
+    def _dead_keys(self) -> list[str]:
+        if self._watch is None:
+            self._watch = Watch(self._engine, {h.name: h.container for h in self.hosts})
+        dead, ended = self._watch.deaths(), self._watch.ended()
+        known = daemons.daemons(self.layout)
+        return [d.key for d in known if d.key in dead or d.member.name in ended]
+
+    def dead_daemons(self) -> list[str]:
+        """Daemons that have ended (``datanode on worker2``): the engine has told of them."""
+        names = {d.key: d.name for d in daemons.daemons(self.layout)}
+        return [names[key] for key in self._dead_keys()]
+
+    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
+        """The last lines of every daemon's log, and what became of containers that have ended."""
+        found: dict[str, str] = {}
+        for host, tails in zip(self.hosts, together(self._tails(lines)), strict=True):
+            for daemon in plans.daemons_of(self.layout, _member(self.layout, host.name)):
+                found[daemon.name] = tails.get(f"{daemon.key}.log", "")
+        return found
+
+    def _tails(self, lines: int) -> list[Any]:
+        return [partial(_tails_of, self._engine, host, lines) for host in self.hosts]
+
+    def container_logs(self, application_id: str, into: Path) -> list[Path]:
+        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
+        application = application_name(application_id)
+        tasks = [partial(_logs_of, host, application, into / host.name) for host in self.hosts[1:]]
+        return [path for paths in together(tasks) for path in paths]
+
+
+def _member(where: site.Layout, name: str) -> site.Member:
+    return next(m for m in where.members if m.name == name)
+
+
+def _tails_of(engine: Engine, host: DockerHost, lines: int) -> dict[str, str]:
+    """Ends of the logs of one node, by file name; they outlive its processes."""
+    try:
+        with engine.asked(f"logs of {host.name}"):
+            pieces, _ = engine.client.api.get_archive(host.container, plans.LOGS)
+            tails = archives.last_lines(pieces, lines, host.name)
+        state = state_of(engine, host.container)
+    except EngineError as error:
+        if error.status == 404:
+            return {}
+        raise
+    if state != "it runs":
+        return {name: f"{text}\n[{host.name}: {state}]".lstrip() for name, text in tails.items()}
+    return tails
+
+
+def _logs_of(host: DockerHost, application: str, into: Path) -> list[Path]:
+    """Logs of an application's containers on one node; none where it ran nothing."""
+    try:
+        with host.engine.asked(f"container logs of {host.name}"):
+            place = f"{host.folder}/userlogs/{application}"
+            pieces, _ = host.engine.client.api.get_archive(host.container, place)
+            return archives.unpack_logs(pieces, application, into, f"{host.name}: {place}")
+    except EngineError as error:
+        if error.status == 404:
+            return []
+        raise
+
+
+def _load(folder: Path) -> dict[str, Any] | None:
+    """The state in *folder*; `None` where there is none, or none that can be read."""
+    try:
+        state: Any = json.loads((folder / _STATE).read_text())
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) and {"spec", "engine", "subnet"} <= set(state) else None
+
+
+def _remove(folder: Path, name: str) -> bool:
+    """Remove what the engine and we have of the cluster; `False`: there was none."""
+    if not folder.exists():
+        return False
+    state = _load(folder)
+    with Postponed():
+        if state is not None:  # without it nothing was asked of an engine yet
+            engine = Engine.connect(state["engine"])
+            try:
+                engine.reap(name)
+            finally:
+                engine.client.close()
+        states.remove_tree(folder)
+    return True

@@ -1,0 +1,148 @@
+"""
+A Docker engine for tests: the machine's own, or one that is started for them on a private socket.
+
+A private one lives in a process namespace, so that whatever a test does to it, the kernel ends all
+of it with its first process; it leaves the machine's packet filter and forwarding as they are.
+What it has built stays in ``.cache/docker`` for the next time.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from pathlib import Path
+
+from harness.clusters import docker_image
+from harness.clusters.docker_engine import Engine
+from harness.clusters.home import HadoopHome
+from harness.errors import HarnessError, MachineError
+
+PROJECT = Path(__file__).parents[2]
+DATA = PROJECT / ".cache" / "docker"
+LIMIT_S = 60.0
+TOOLS = ("dockerd", "unshare", "ip")
+
+
+def missing():
+    """
+    Why there can be no engine here; empty where there can.
+    """
+    if answers():
+        return ""
+    if os.geteuid() != 0:
+        return "no Docker engine answers, and only root can start one"
+    lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if lacking:
+        return f"no Docker engine answers, and {', '.join(lacking)} is not installed (docker.io)"
+    return ""
+
+
+def answers(address=None):
+    """
+    Whether an engine answers at *address*, or where the environment says.
+    """
+    try:
+        Engine.connect({"DOCKER_HOST": address} if address else os.environ).client.close()
+    except HarnessError:
+        return False
+    return True
+
+
+class PrivateEngine:
+    """
+    An engine of our own; *address* is what ``DOCKER_HOST`` is to say.
+    """
+
+    def __init__(self, data=DATA):
+        self.data = data
+        self.folder = Path(
+            tempfile.mkdtemp(prefix="hd-")
+        )  # short: it becomes part of a socket's name
+        self.address = f"unix://{self.folder}/docker.sock"
+        self.cgroup = f"/{self.folder.name}"
+        self.process = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self):
+        """
+        Start it, and wait until it answers.
+        """
+        self.data.mkdir(parents=True, exist_ok=True)
+        log = (self.folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            [
+                "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+                "--mount-proc", "dockerd",
+                "--host", self.address, "--data-root", str(self.data),
+                "--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid",
+                "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
+                "--cgroup-parent", self.cgroup,
+            ],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        log.close()
+        deadline = time.monotonic() + LIMIT_S
+        while not answers(self.address):
+            said = (self.folder / "log").read_text()[-2000:]
+            assert self.process.poll() is None, said
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+
+    def kill(self):
+        """
+        End it at once, with all its containers, as a machine that loses its power does.
+        """
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        """
+        End it, and remove what the kernel does not: bridges, control groups, its folder.
+        """
+        names = []
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(HarnessError):
+                engine = Engine.connect({"DOCKER_HOST": self.address})
+                names = [n.id[:12] for n in engine.client.networks.list()]
+                engine.client.close()
+            self.kill()
+        for name in names:
+            subprocess.run(["ip", "link", "del", f"br-{name}"], check=False, capture_output=True)
+        groups, name = Path("/sys/fs/cgroup"), self.folder.name
+        for top in (*groups.glob(name), *groups.glob(f"*/{name}")):
+            for folder in sorted(top.rglob("*/"), reverse=True):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                top.rmdir()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def with_image(address):
+    """
+    Have the image of a node on the engine at *address*; on a base of our own where none is pulled.
+    """
+    environment = {**os.environ, "DOCKER_HOST": address}
+    build = [sys.executable, "-m", "harness.clusters.docker_image"]
+    engine = Engine.connect({"DOCKER_HOST": address})
+    try:
+        docker_image.ensure(engine, HadoopHome.find())
+    except MachineError:
+        subprocess.run([PROJECT / "docker" / "base"], env=environment, check=True)
+        subprocess.run(build, env=environment, check=True)
+    finally:
+        engine.client.close()
