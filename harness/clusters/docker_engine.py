@@ -180,6 +180,7 @@ def owner() -> str:
 
 
 _FIXES = {
+    "Could not find the file": "harness cluster logs tells what the node has written",
     "no space left": "make room on the engine's disk: docker system df, docker system prune",
     "no available IPv4": "remove networks that nobody needs: docker network prune",
     "permission denied": "look at the rights of the engine's data folder",

@@ -59,10 +59,11 @@ class DockerRunning:
         """What the engine says of a command whose connection has ended."""
         if self.returncode is None:
             if self._pump.error is not None:
+                endless = isinstance(self._pump.error, OverflowError)
                 raise ClusterError(
                     f"what a command says cannot be kept: {self._pump.error}",
                     where=self._told,
-                    fix="make room on this machine's disk",
+                    fix="look at the node" if endless else "make room on this machine's disk",
                 ) from self._pump.error
             self.returncode = _meaning(self._inspected())
         return self.returncode
@@ -153,8 +154,9 @@ class DockerHost:
         except ClusterError as error:
             _close(sinks, feed, pipes)
             raise self._explained(error) from error
-        # a file around the socket, which closes it when it is collected; or the socket itself
-        pump = Pump(getattr(held, "_sock", held), sinks, feed, holding=held)
+        # the client gives a file around the socket, or the socket itself; the answer holds both
+        answer = [r for r in (getattr(held, "_response", None),) if r is not None]
+        pump = Pump(getattr(held, "_sock", held), sinks, feed, holding=[*answer, held])
         return DockerRunning(self.engine, made["Id"], pump, pipes, told)
 
     def _explained(self, error: ClusterError) -> ClusterError:

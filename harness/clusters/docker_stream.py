@@ -15,9 +15,9 @@ import socket
 import ssl
 import threading
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 STDOUT, STDERR = 1, 2
 _CHUNK = 2**16
@@ -97,8 +97,8 @@ class Pump(threading.Thread):
     Carries the streams of one command until its end or until `stop`.
 
     *feed* is the reading end of a pipe whose content becomes the command's input, or the bytes
-    themselves.  *holding* is kept as long as the connection.  *error* says in the end why it
-    stopped before the command did: a full disk, too much output, a lost connection.
+    themselves.  What is *holding* the connection is closed with it.  *error* says in the end why
+    it stopped before the command did: a full disk, too much output.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Pump(threading.Thread):
         sinks: Mapping[int, Sink],
         feed: int | bytes,
         *,
-        holding: object = None,
+        holding: Sequence[Any] = (),
     ) -> None:
         super().__init__(daemon=True, name="docker-exec")
         self._holding = holding
@@ -219,8 +219,9 @@ class Pump(threading.Thread):
         """Close all that is ours; the thread ends here."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError):
-            self._connection.close()
+        for each in (*self._holding, self._connection):
+            with suppress(OSError, ValueError):
+                each.close()
         self._close_feed()
         for sink in self._distinct:
             sink.close()
