@@ -1,0 +1,135 @@
+"""
+Settings that make nodes what was asked: set, measure, correct, and again.
+
+What a kernel is told and what a task gets differ: headers take their part of a network's rate, a
+burst adds to it, a quota loses what is left of its periods.  So the setting is multiplied by what
+was asked over what was measured, until all nodes are near enough, all of them loaded at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from harness.errors import ClusterError
+from harness.records.hardware import CORES, DIALS, DISK_WRITE, Limit, asked_dials
+from harness.records.trial import ClusterSpec
+from harness.units import format_bit_rate, format_rate
+
+ROUNDS = 5
+MOST_CORRECTION = 4.0  # of what was asked: further off, the setting is not what holds it
+_MOST_STEP = 2.0
+
+Dials = dict[str, float]
+
+
+class Limiter(Protocol):
+    """What sets dials on the nodes of a cluster, and measures them; nodes go by their names."""
+
+    def set(self, settings: Mapping[str, Dials]) -> None:
+        """Set dials of nodes; others stay as they are."""
+        ...
+
+    def measure(self, field: str, asked: Mapping[str, Dials]) -> dict[str, Dials]:
+        """
+        Measure the dials of *field* on all nodes of *asked* at once, each loaded.
+
+        With ``disk_write`` comes ``unwaited``, what a disk takes that nobody waits for.
+        """
+        ...
+
+
+def asked_of(spec: ClusterSpec) -> dict[str, Dials]:
+    """What each worker that is limited is asked to be."""
+    workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
+    asked = {worker: asked_dials(spec.hardware(worker)) for worker in workers}
+    return {worker: dials for worker, dials in asked.items() if dials}
+
+
+def correct(
+    asked: Mapping[str, Dials], limiter: Limiter, *, where: str
+) -> dict[str, dict[str, Limit]]:
+    """
+    Set what is *asked* of each node, and correct it until it is measured so.
+
+    `ClusterError` names the nodes that cannot be made so, with the best that was measured.
+    """
+    found: dict[str, dict[str, Limit]] = {node: {} for node in asked}
+    for field, dials in DIALS.items():
+        part = {n: {d: v for d, v in of.items() if d in dials} for n, of in asked.items()}
+        part = {node: values for node, values in part.items() if values}
+        if part:
+            for node, limits in _corrected(field, part, limiter, where).items():
+                found[node] |= limits
+    return found
+
+
+def _corrected(
+    field: str, asked: Mapping[str, Dials], limiter: Limiter, where: str
+) -> dict[str, dict[str, Limit]]:
+    """Correct the dials of one *field*, on all nodes together."""
+    settings, seen = {node: dict(dials) for node, dials in asked.items()}, []
+    for _ in range(ROUNDS):
+        limiter.set(settings)
+        measured = limiter.measure(field, asked)
+        limits = {n: _limits(asked[n], settings[n], measured[n]) for n in asked}
+        if all(limit.met for node in limits.values() for limit in node.values()):
+            return limits
+        seen.append(limits)
+        settings = {
+            node: {dial: _next(limit) for dial, limit in dials.items()}
+            for node, dials in limits.items()
+        }
+    raise _missed(seen, where)
+
+
+def _limits(asked: Dials, settings: Dials, measured: Dials) -> dict[str, Limit]:
+    return {
+        dial: Limit(
+            asked=value,
+            setting=settings[dial],
+            measured=measured[dial],
+            unwaited=measured.get("unwaited") if dial == DISK_WRITE else None,
+        )
+        for dial, value in asked.items()
+    }
+
+
+def _next(limit: Limit) -> float:
+    """Return the setting to try next: the same where it is right."""
+    if limit.met:
+        return limit.setting
+    step = min(_MOST_STEP, max(1 / _MOST_STEP, limit.asked / limit.measured))
+    least, most = limit.asked / MOST_CORRECTION, limit.asked * MOST_CORRECTION
+    return min(most, max(least, limit.setting * step))
+
+
+def _missed(seen: list[dict[str, dict[str, Limit]]], where: str) -> ClusterError:
+    """Say what was asked, and the nearest to it that was measured in all rounds."""
+    said = []
+    for node, dials in seen[-1].items():
+        for dial in dials:
+            tried = [limits[node][dial] for limits in seen]
+            best = min(tried, key=lambda limit: abs(limit.measured / limit.asked - 1))
+            if not best.met:
+                what, got = written(dial, best.asked), written(dial, best.measured)
+                said.append(f"{node}: {dial} {what} asked, {got} measured at best")
+    if not said:
+        said.append("measurements vary too much from one to the next")
+    return ClusterError(
+        "nodes cannot be made what was asked: " + "; ".join(said),
+        where=f"{where}, {len(seen)} settings tried",
+        fix="ask for less in cluster.node, start fewer workers, or wait for a quiet machine",
+    )
+
+
+def written(dial: str, value: float) -> str:
+    """
+    Value of a dial for people.
+
+    >>> written("cores", 0.5), written("disk_read", 20 * 2**20), written("network_in", 125e6)
+    ('0.5 cores', '20 MiB/s', '1 Gbit/s')
+    """
+    if dial == CORES:
+        return f"{value:.3g} cores"
+    return format_bit_rate(value) if dial.startswith("network") else format_rate(value)

@@ -1,0 +1,161 @@
+"""
+A disk of its own for a node: a file of this machine as a block device, with a file system on it.
+
+What a limit of a group of processes misses, a device has: what tasks leave in the page cache is
+written by the kernel, later, in nobody's name.  A device that one node alone uses is limited as a
+whole, and whatever is written to it waits.  `WAITING_BYTES` may wait in memory; a writer that is
+further ahead is slowed down to the disk's rate.  What is read again from memory is as fast as
+memory, as on any machine.
+
+A device is known by the file behind it, so that `find` finds those of a cluster from any process.
+Numbers from `FIRST_NUMBER` on keep out of the way of others' devices; a number is given back.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import subprocess
+import time
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import ClusterError
+
+CONTROL = Path("/dev/loop-control")
+TOOLS = {"mkfs.ext4": "e2fsprogs", "losetup": "mount"}
+WAITING_BYTES = 8 * 2**20
+FIRST_NUMBER, LAST_NUMBER = 200, 1000
+MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
+_ADD, _REMOVE = 0x4C80, 0x4C81
+_GONE_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A block device: its *path*, and its *device* numbers as the kernel writes them (``7:200``)."""
+
+    path: str
+    device: str
+
+    @property
+    def number(self) -> int:
+        """Its number among the loop devices."""
+        return int(self.path.removeprefix("/dev/loop"))
+
+
+def refusal() -> str:
+    """Why this user can make no disks, in a few words; empty where it can."""
+    if os.geteuid() != 0:
+        return "only root makes disks"
+    if not os.access(CONTROL, os.W_OK):
+        return f"{CONTROL} is not there, or cannot be written"
+    return ""
+
+
+def make(image: Path, size_bytes: int) -> Disk:
+    """Make a disk of *size_bytes*, empty, kept in the file *image*, which takes what is used."""
+    with image.open("xb") as stream:
+        os.truncate(stream.fileno(), size_bytes)
+    _run(
+        "mkfs.ext4", "-q", "-F", "-m", "0", "-i", "65536", "-O", "^has_journal",
+        "-E", "lazy_itable_init=1,nodiscard", str(image),
+    )  # fmt: skip
+    number = _add()
+    path = f"/dev/loop{number}"
+    device = Path(f"/sys/block/loop{number}/dev").read_text().strip()
+    _make_node(path, device)
+    _run("losetup", "--direct-io=on", path, str(image))
+    _let_little_wait(device)
+    return Disk(path, device)
+
+
+def find(folder: Path) -> list[Disk]:
+    """Disks whose files are, or were, in *folder*."""
+    found = []
+    for entry in Path("/sys/block").glob("loop*"):
+        try:
+            behind = (entry / "loop" / "backing_file").read_text()
+            device = (entry / "dev").read_text().strip()
+        except OSError:  # it has no file behind it
+            continue
+        if behind.startswith(f"{folder}/"):
+            found.append(Disk(f"/dev/{entry.name}", device))
+    return sorted(found, key=lambda disk: disk.number)
+
+
+def remove(disk: Disk) -> None:
+    """Detach a disk that nobody has mounted any more, or is about to leave; its number goes."""
+    _run("losetup", "-d", disk.path)
+    deadline = time.monotonic() + _GONE_LIMIT_S
+    while not _given_back(disk.number):
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"{disk.path} is still in use {_GONE_LIMIT_S:g} s after its cluster has ended",
+                where="losetup -l",
+                fix="repeat: harness cluster down",
+            )
+        time.sleep(0.05)
+
+
+def _add() -> int:
+    """Make a device of a number that nobody has."""
+    with CONTROL.open("rb") as control:
+        for number in range(FIRST_NUMBER, LAST_NUMBER):
+            try:
+                fcntl.ioctl(control, _ADD, number)
+            except OSError as error:
+                if error.errno != errno.EEXIST:
+                    raise
+            else:
+                return number
+    raise ClusterError(
+        f"there are {LAST_NUMBER - FIRST_NUMBER} disks of clusters already",
+        where=str(CONTROL),
+        fix="harness cluster down --all",
+    )
+
+
+def _given_back(number: int) -> bool:
+    with CONTROL.open("rb") as control:
+        try:
+            fcntl.ioctl(control, _REMOVE, number)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return False
+            if error.errno != errno.ENODEV:
+                raise
+    return True
+
+
+def _make_node(path: str, device: str) -> None:
+    """Make the device's file where the machine does not make it by itself."""
+    if not Path(path).exists():
+        major, minor = map(int, device.split(":"))
+        os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(major, minor))
+
+
+def _let_little_wait(device: str) -> None:
+    """Bound what waits in memory; kernels before 6.2 cannot, and what is measured shows it."""
+    settings = Path("/sys/class/bdi") / device
+    with suppress(FileNotFoundError):
+        (settings / "strict_limit").write_text("1")
+        (settings / "max_bytes").write_text(str(WAITING_BYTES))
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(
+        argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        errors="replace",
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise ClusterError(
+            f"no disk for a node: {said[0][:200]!a}",
+            where=" ".join(argv),
+            fix="leave the limit of disks out, or run where block devices can be made",
+        )
