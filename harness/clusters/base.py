@@ -28,6 +28,7 @@ from harness.clusters.ids import application_name
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
 from harness.hadoop.tracing import task_properties
+from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Tracing
 
 INSIDE = Path(__file__).parent / "inside"
@@ -40,6 +41,7 @@ class Cluster(ABC):
     provider: ClassVar[str]
     description: ClassVar[str]
     user = "root"  # in whose name Hadoop is asked
+    limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; *home* is the Hadoop home of this machine."""
@@ -111,6 +113,16 @@ class Cluster(ABC):
         """GPUs that each of so many workers would have."""
         del workers
         return 0
+
+    @classmethod
+    def require_limits(cls, spec: ClusterSpec) -> None:
+        """`MachineError` that names what of *spec* cannot be limited here, for this user."""
+        del spec
+
+    @property
+    def limits(self) -> dict[str, dict[str, Limit]]:
+        """What each dial of each limited node was asked to be, and what it is."""
+        return {}
 
     @property
     def gateway(self) -> Host:

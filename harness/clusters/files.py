@@ -6,6 +6,7 @@ The folder of a local cluster: what is written before its start, and what is rea
     logs/          one log per daemon, by its key (``datanode-worker2.log``)
     daemons/       process ids, as seen inside;  deaths: who has ended
     plan.json      what `harness.clusters.inside.holder` starts;  control: what more it is told
+    limits.json    what limited nodes are;  <node>.disk: the disk that one has of its own
     state.json     who holds the cluster (`harness.clusters.state`)
 """
 
@@ -15,9 +16,11 @@ import json
 import os
 import shutil
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from harness.clusters import namespace
@@ -67,6 +70,11 @@ class ClusterFiles:
         return self.folder / "deaths"
 
     @property
+    def limits(self) -> Path:
+        """The file that holds what limited nodes were asked to be, and what they are."""
+        return self.folder / "limits.json"
+
+    @property
     def control(self) -> Path:
         """The pipe through which the first process inside is told to start a daemon."""
         return self.folder / "control"
@@ -88,7 +96,6 @@ class ClusterFiles:
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
         os.mkfifo(self.control, 0o600)
         self._copy_name_space()
-        (self.folder / "plan.json").write_text(json.dumps(self.plan(), indent=1))
 
     def _copy_name_space(self) -> None:
         """An empty name space for the NameNode: formatting one anew would take a second or two."""
@@ -100,12 +107,25 @@ class ClusterFiles:
             )
         shutil.copytree(self.home.formatted, Path(self.layout.data(self.layout.master)) / "name")
 
-    def plan(self) -> dict[str, Any]:
+    def write_plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write down what the first process inside is to do; *hardware* is what limits workers."""
+        (self.folder / "plan.json").write_text(json.dumps(self.plan(hardware), indent=1))
+
+    def link(self, number: int) -> str:
+        """The bridge's end of the link of node *number*."""
+        return f"node{number}"
+
+    def plan(
+        self, hardware: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """What the first process inside is to make and to start."""
         nodes = [
-            {"name": m.name, "address": f"{m.address}/15", "link": f"node{number}"}
+            {
+                "name": m.name, "address": f"{m.address}/15", "link": self.link(number),
+                **hardware.get(m.name, {}),
+            }
             for number, m in enumerate(self.layout.members)
-        ]
+        ]  # fmt: skip
         return {
             "flat": bool(self.first_port),
             "nodes": nodes,
@@ -125,7 +145,8 @@ class ClusterFiles:
             "cwd": self.layout.data(daemon.member),
             "log": str(self.log(daemon)),
             # it waits 10 s between its looks at HDFS: the waiter has it started at the right moment
-            "at_once": daemon.kind != "historyserver",
+            # a limited node is measured before anything runs on it
+            "at_once": daemon.kind != "historyserver" and not self.spec.limited,
         }
 
     def environment(self, member: site.Member) -> dict[str, str]:

@@ -18,7 +18,7 @@ import select
 import subprocess
 import sys
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -29,12 +29,16 @@ from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.files import ClusterFiles
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
-from harness.clusters.host import Host, LocalHost, last_lines
+from harness.clusters.host import Completed, Host, LocalHost, last_lines
 from harness.clusters.interrupts import Postponed
+from harness.clusters.limits import nodes
+from harness.clusters.limits.correct import asked_of, correct
+from harness.clusters.limits.gauge import Gauge
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError
 from harness.hadoop import daemons, site
-from harness.records.trial import ClusterSpec
+from harness.records.hardware import LIMITS, Limit
+from harness.records.trial import ClusterSpec, Hardware
 
 _MADE_LIMIT_S = 60.0
 
@@ -47,6 +51,7 @@ class LocalCluster(Cluster):
 
     provider = "local"
     description = "all nodes on this machine, a network namespace each; for root and other users"
+    limitable = frozenset(Hardware.model_fields)
 
     def __init__(
         self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False
@@ -92,11 +97,52 @@ class LocalCluster(Cluster):
         super().down()
         self._state = None
 
+    @classmethod
+    def require_limits(cls, spec: ClusterSpec) -> None:
+        """`MachineError` that names what of *spec* cannot be limited here, for this user."""
+        nodes.require(spec, states.clusters_folder(), flat=loopback.reason())
+
+    @property
+    def limits(self) -> dict[str, dict[str, Limit]]:
+        """What each dial of each limited node was asked to be, and what it is."""
+        return LIMITS.validate_json(self.files.limits.read_text()) if self.spec.limited else {}
+
     def _start(self) -> None:
         self._refused = loopback.reason()
         if not self._refused:
             namespace.require_tools()
+        self.require_limits(self.spec)
         self._claim()
+        if self.spec.limited:
+            try:
+                self._limit_nodes()
+            except BaseException:
+                self.down()
+                raise
+
+    def _limit_nodes(self) -> None:
+        """Make the nodes what they are asked to be, while nothing runs on them; then start all."""
+        numbers = {m.name: number for number, m in enumerate(self.layout.members)}
+        gauge = Gauge(
+            self.hosts,
+            lambda host: [self.python, "-I", "-S", self.host_path(host, INSIDE / "gauge.py")],
+            disk=nodes.PARTS[0],
+        )
+        links = {name: self.files.link(number) for name, number in numbers.items()}
+        limiter = nodes.NodeLimiter(self.folder, gauge, self._tc(numbers), links)
+        found = correct(asked_of(self.spec), limiter, where=self.where)
+        self.files.limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
+        at_once = (d.key for d in self.files.all_daemons if d.kind != "historyserver")
+        self.files.control.write_text("".join(f"start {key}\n" for key in at_once))
+
+    def _tc(self, numbers: Mapping[str, int]) -> nodes.Tc:
+        """Runs a command in the network of a node, or, without a name, where their links meet."""
+
+        def run(node: str, argv: Sequence[str]) -> Completed:
+            entered = namespace.enter_argv(self._known, numbers[node] if node else None, argv)
+            return LocalHost(node, "", "", lambda _: entered, _environment()).run(argv)
+
+        return run
 
     def _claim(self) -> None:
         """Take the name, write the files, start the first process: all or nothing."""
@@ -113,6 +159,8 @@ class LocalCluster(Cluster):
             self.files = dataclasses.replace(self.files, first_port=first)
             try:
                 self.files.write()
+                data = {m.name: self.layout.data(m) for m in self.layout.members}
+                self.files.write_plan(nodes.make(self.folder, self.spec, data))
                 self._state = self._start_holder()
             except BaseException:
                 _remove(self.folder)
@@ -190,9 +238,12 @@ class LocalCluster(Cluster):
         return (f"no namespaces: {self._refused or 'as it was started'}", *loopback.LOSSES)
 
     def _enter(self, node: int) -> Callable[[Sequence[str]], list[str]]:
+        """Make commands of node number *node*: in its namespaces, and in its control groups."""
         if self._flat:
             return lambda argv: list(argv) if namespace.entrance(self._known) else []
-        return lambda argv: namespace.enter_argv(self._known, node, argv)
+        joins = nodes.joins(self.folder, self.spec, self.layout.members[node].name)
+        join = [self.python, "-I", "-S", str(INSIDE / "join.py"), *joins, "--"] if joins else []
+        return lambda argv: namespace.enter_argv(self._known, node, [*join, *argv])
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -301,7 +352,9 @@ def _remove(folder: Path) -> bool:
     if not folder.exists():
         return False
     with Postponed():  # it takes a second at most, and what was begun is better ended
+        nodes.lift(folder)
         _end_processes(folder)
+        nodes.release(folder)
         states.remove_tree(folder)
     return True
 

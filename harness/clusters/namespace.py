@@ -47,18 +47,20 @@ def make_argv(argv: Sequence[str], *, as_root: bool) -> list[str]:
     return ["unshare", *spaces, *rest, *argv]
 
 
-def enter_argv(state: ClusterState, node: int, argv: Sequence[str]) -> list[str]:
+def enter_argv(state: ClusterState, node: int | None, argv: Sequence[str]) -> list[str]:
     """
-    *argv* on node number *node* of a running cluster.
+    *argv* on node number *node* of a running cluster; without a node, where their links meet.
 
     ``nsenter`` stays outside and waits; when it is killed, the command inside is killed too.
     """
-    first, doors = entrance(state), state.doors[node]
+    first = entrance(state)
+    doors = {} if node is None else state.doors[node]
+    net, uts = (f"fd/{doors[kind]}" if doors else f"ns/{kind}" for kind in ("net", "uts"))
     user = [f"--user=/proc/{first.pid}/ns/user", "--preserve-credentials"]
     return [
         "nsenter", *(user if state.user_namespace else []),
         f"--mount=/proc/{first.pid}/ns/mnt", f"--pid=/proc/{first.pid}/ns/pid",
-        f"--net=/proc/{first.pid}/fd/{doors['net']}", f"--uts=/proc/{first.pid}/fd/{doors['uts']}",
+        f"--net=/proc/{first.pid}/{net}", f"--uts=/proc/{first.pid}/{uts}",
         "--", "setpriv", "--pdeathsig", "KILL", "--", *argv,
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ A *dial* is one thing that is limited on a node, by its name: ``cores`` in cores
 
 from __future__ import annotations
 
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, TypeAdapter
 
 from harness.records.trial import Hardware, Record
 
@@ -45,6 +45,10 @@ class Limit(Record):
     def felt(self) -> bool:
         """Whether tasks feel it: `False` where the page cache takes all that they write."""
         return self.unwaited is None or self.unwaited <= _FELT * self.asked
+
+
+# node -> dial -> what it was asked to be and what it is, as files hold it
+LIMITS = TypeAdapter(dict[str, dict[str, Limit]])
 
 
 def asked_dials(hardware: Hardware) -> dict[str, float]:

@@ -51,6 +51,8 @@ def main() -> None:
     wake = _catch_children()
     ours = _make_bridge()
     doors = [_make_node(node, ours) for node in plan["nodes"]]
+    for node in plan["nodes"]:
+        _mount_disk(node.get("disk"))
     _name_nodes(plan["etc"])
     control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
     sys.stdout.write(json.dumps(doors) + "\n")
@@ -136,7 +138,8 @@ class Keeper:
         daemon = self.daemons[key]
         pid = os.fork()
         if pid == 0:
-            _become(daemon, self.doors[daemon["node"]] if self.doors else {})
+            node = daemon["node"]
+            _become(daemon, self.doors[node] if self.doors else {}, self.plan["nodes"][node])
         self.running[pid] = key
         _write(Path(self.plan["daemons_folder"]) / key, str(pid))
 
@@ -157,9 +160,11 @@ class Keeper:
                     deaths.write(json.dumps(line) + "\n")
 
 
-def _become(daemon: dict[str, Any], doors: dict[str, int]) -> None:
+def _become(daemon: dict[str, Any], doors: dict[str, int], node: dict[str, Any]) -> None:
     """In the forked child: enter the node, and turn into the daemon."""
     try:
+        for group in node.get("joins", ()):
+            Path(group).write_text("0")
         if doors:
             _enter(doors["net"], CLONE_NEWNET)
             _enter(doors["uts"], CLONE_NEWUTS)
@@ -204,6 +209,19 @@ def _make_node(node: dict[str, Any], ours: dict[str, int]) -> dict[str, int]:
     _enter(ours["net"], CLONE_NEWNET)
     _enter(ours["uts"], CLONE_NEWUTS)
     return doors
+
+
+def _mount_disk(disk: dict[str, Any] | None) -> None:
+    """Mount the disk that a node has of its own, and lay its parts over the node's folders."""
+    if disk is None:
+        return
+    top = Path(disk["at"])
+    top.mkdir()
+    _run("mount", "-t", "ext4", "-o", disk["options"], disk["device"], str(top))
+    for part, over in disk["over"].items():
+        for folder in (top / part, Path(over)):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        _run("mount", "--bind", str(top / part), over)
 
 
 def _name_nodes(folder: str) -> None:

@@ -113,7 +113,7 @@ def _missed(seen: list[dict[str, dict[str, Limit]]], where: str) -> ClusterError
             best = min(tried, key=lambda limit: abs(limit.measured / limit.asked - 1))
             if not best.met:
                 what, got = written(dial, best.asked), written(dial, best.measured)
-                said.append(f"{node}: {dial} {what} asked, {got} measured at best")
+                said.append(f"{node}, {dial}: {what} asked, {got} measured at best")
     if not said:
         said.append("measurements vary too much from one to the next")
     return ClusterError(

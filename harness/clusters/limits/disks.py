@@ -37,10 +37,11 @@ _GONE_LIMIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A block device: its *path*, and its *device* numbers as the kernel writes them (``7:200``)."""
+    """A block device: *path*, *device* numbers as the kernel writes them (``7:200``), its file."""
 
     path: str
     device: str
+    image: str
 
     @property
     def number(self) -> int:
@@ -71,7 +72,7 @@ def make(image: Path, size_bytes: int) -> Disk:
     _make_node(path, device)
     _run("losetup", "--direct-io=on", path, str(image))
     _let_little_wait(device)
-    return Disk(path, device)
+    return Disk(path, device, str(image))
 
 
 def find(folder: Path) -> list[Disk]:
@@ -79,12 +80,12 @@ def find(folder: Path) -> list[Disk]:
     found = []
     for entry in Path("/sys/block").glob("loop*"):
         try:
-            behind = (entry / "loop" / "backing_file").read_text()
+            behind = (entry / "loop" / "backing_file").read_text().strip()
             device = (entry / "dev").read_text().strip()
         except OSError:  # it has no file behind it
             continue
         if behind.startswith(f"{folder}/"):
-            found.append(Disk(f"/dev/{entry.name}", device))
+            found.append(Disk(f"/dev/{entry.name}", device, behind))
     return sorted(found, key=lambda disk: disk.number)
 
 
