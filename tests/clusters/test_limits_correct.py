@@ -20,8 +20,8 @@ class Machine:
     Nodes that give a part of what they are set to, and never more than the machine has.
     """
 
-    def __init__(self, gains=None, most=float("inf"), unwaited=1.0):
-        self.gains, self.most, self.unwaited = gains or {}, most, unwaited
+    def __init__(self, gains=None, most=float("inf"), memory=1.0):
+        self.gains, self.most, self.memory = gains or {}, most, memory
         self.settings, self.measurements = {}, []
 
     def set(self, settings):
@@ -34,10 +34,11 @@ class Machine:
 
     def node(self, node, field):
         gain = self.gains.get(node, 1.0)
-        rates = {d: min(self.most, gain * self.settings[node][d]) for d in DIALS[field]}
-        if "disk_write" in rates:
-            rates["unwaited"] = self.unwaited * rates["disk_write"]
-        return rates
+        return {d: min(self.most, gain * self.settings[node][d]) for d in DIALS[field]}
+
+    def unwaited(self, asked):
+        return {node: self.memory * self.node(node, "disk_bytes_per_s")["disk_write"]
+                for node in asked}  # fmt: skip
 
 
 def spec(workers=2, nodes=None, **limits):
@@ -98,7 +99,7 @@ class TestCorrect:
         A node that gives the same whatever it is set to is not limited.
         """
         machine = Machine()
-        machine.node = lambda node, field: {"disk_write": 1e9, "disk_read": 1e9, "unwaited": 1e9}
+        machine.node = lambda node, field: {"disk_write": 1e9, "disk_read": 1e9}
 
         with pytest.raises(ClusterError, match="disk_write: 1 MiB/s asked, 954 MiB/s measured"):
             correct(asked_of(spec(workers=1, disk_bytes_per_s=MIB)), machine, where="here")
@@ -110,7 +111,7 @@ class TestCorrect:
         """
         asked = asked_of(spec(workers=1, disk_bytes_per_s=MIB))
 
-        limits = correct(asked, Machine(unwaited=times), where="here")["worker1"]
+        limits = correct(asked, Machine(memory=times), where="here")["worker1"]
 
         assert (limits["disk_write"].felt, limits["disk_read"].felt) == (felt, True)
 

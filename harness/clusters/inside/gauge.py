@@ -2,7 +2,8 @@
 A small real load on the node that this runs on, and what it achieved: one line of JSON.
 
     python -I -S gauge.py cores PROCESSES SECONDS        {"cores": 0.5}
-    python -I -S gauge.py disk FOLDER RATE               {"disk_write", "disk_read", "unwaited"}
+    python -I -S gauge.py disk FOLDER RATE               {"disk_write", "disk_read"}
+    python -I -S gauge.py unwaited FOLDER RATE           {"unwaited"}
     python -I -S gauge.py serve ADDRESS                  {"port": 1234}, until its input ends
     python -I -S gauge.py network ADDRESS PORT RATE      {"network_out", "network_in"}
 
@@ -21,12 +22,14 @@ import sys
 import threading
 import time
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SECONDS = 2.0
 _WARM_S = 0.4
 _LEAST_PIECE, _MOST_PIECE, _MOST_FILE = 64 * 1024, 16 * 2**20, 2**30
-_TAKEN_UP = 16 * 2**20  # what memory may take up before a writer has to wait
+_MOST_UNWAITED, _MOMENT_S, _MOMENTS = 256 * 2**20, 0.5, 30
 _LIMIT_S = 120.0
 
 
@@ -37,6 +40,8 @@ def main() -> None:
         tell({"cores": cores(int(rest[0]), float(rest[1]))})
     elif what == "disk":
         tell(disk(rest[0], float(rest[1])))
+    elif what == "unwaited":
+        tell(unwaited(rest[0], float(rest[1])))
     elif what == "serve":
         serve(rest[0])
     elif what == "network":
@@ -74,15 +79,41 @@ def _spin(start: float, seconds: float) -> float:
 
 
 def disk(folder: str, rate: float) -> dict[str, float]:
-    """Rates of a file in *folder*: written and waited for, read from the disk, written unwaited."""
-    path = Path(folder) / f".gauge-{os.getpid()}"
+    """Rates of a file in *folder*: written, each piece waited for, and read past the memory."""
     piece = _piece(rate)
+    with _file(folder) as handle:
+        return {"disk_write": _write(handle, piece), "disk_read": _read(handle, piece)}
+
+
+def unwaited(folder: str, rate: float) -> dict[str, float]:
+    """
+    Rate of a file in *folder* that is written while nobody waits for the disk.
+
+    Memory takes up the first of it: the rate is that of the last of several moments, once it is
+    near the one expected; or when much was written and it never was.
+    """
+    piece, total = _piece(rate), 0
+    data = os.urandom(piece)
+    with _file(folder) as handle:
+        for _ in range(_MOMENTS):
+            begun, done = time.monotonic(), 0
+            while time.monotonic() < begun + _MOMENT_S and total + done < _MOST_UNWAITED:
+                os.write(handle, data)
+                done += piece
+            total += done
+            found = done / (time.monotonic() - begun)
+            if found < 1.2 * rate or total >= _MOST_UNWAITED:
+                break
+    return {"unwaited": found}
+
+
+@contextmanager
+def _file(folder: str) -> Iterator[int]:
+    """A new file of our own, which goes again."""
+    path = Path(folder) / f".gauge-{os.getpid()}"
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        found = {"disk_write": _write(handle, piece), "disk_read": _read(handle, piece)}
-        os.ftruncate(handle, 0)
-        os.lseek(handle, 0, os.SEEK_SET)
-        return {**found, "unwaited": _write_unwaited(handle, piece)}
+        yield handle
     finally:
         os.close(handle)
         path.unlink()
@@ -112,9 +143,10 @@ def _write(handle: int, piece: int) -> float:
 
 
 def _read(handle: int, piece: int) -> float:
-    """Read the file from the disk: its pages in memory are let go first."""
+    """Read the file from the disk: its pages in memory are let go first, none is read ahead."""
     os.fsync(handle)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_RANDOM)
     os.lseek(handle, 0, os.SEEK_SET)
     begun, total, done, started = time.monotonic(), 0, 0, None
     while got := len(os.read(handle, piece)):
@@ -124,18 +156,6 @@ def _read(handle: int, piece: int) -> float:
         elif now - begun >= _WARM_S:
             started = now
     return done / (now - started) if done and started else total / (now - begun)
-
-
-def _write_unwaited(handle: int, piece: int) -> float:
-    """Write and wait for nothing: the rate after what memory has taken up."""
-    data = os.urandom(piece)
-    for _ in range(-(-_TAKEN_UP // piece)):
-        os.write(handle, data)
-    begun, done = time.monotonic(), 0
-    while done < 10 * piece:
-        os.write(handle, data)
-        done += piece
-    return done / (time.monotonic() - begun)
 
 
 def serve(address: str) -> None:

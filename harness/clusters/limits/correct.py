@@ -31,11 +31,11 @@ class Limiter(Protocol):
         ...
 
     def measure(self, field: str, asked: Mapping[str, Dials]) -> dict[str, Dials]:
-        """
-        Measure the dials of *field* on all nodes of *asked* at once, each loaded.
+        """Measure the dials of *field* on all nodes of *asked* at once, each loaded."""
+        ...
 
-        With ``disk_write`` comes ``unwaited``, what a disk takes that nobody waits for.
-        """
+    def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
+        """Measure what the disks of the nodes of *asked* take while nobody waits for them."""
         ...
 
 
@@ -61,6 +61,10 @@ def correct(
         if part:
             for node, limits in _corrected(field, part, limiter, where).items():
                 found[node] |= limits
+    disks = {node: dials for node, dials in asked.items() if DISK_WRITE in dials}
+    for node, rate in (limiter.unwaited(disks) if disks else {}).items():
+        limit = found[node][DISK_WRITE]
+        found[node][DISK_WRITE] = limit.model_copy(update={"unwaited": rate})
     return found
 
 
@@ -85,12 +89,7 @@ def _corrected(
 
 def _limits(asked: Dials, settings: Dials, measured: Dials) -> dict[str, Limit]:
     return {
-        dial: Limit(
-            asked=value,
-            setting=settings[dial],
-            measured=measured[dial],
-            unwaited=measured.get("unwaited") if dial == DISK_WRITE else None,
-        )
+        dial: Limit(asked=value, setting=settings[dial], measured=measured[dial])
         for dial, value in asked.items()
     }
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from harness.clusters.host import Host, printable
 from harness.clusters.limits.correct import Dials
 from harness.errors import ClusterError
-from harness.records.hardware import CORES
+from harness.records.hardware import CORES, DISK_WRITE
 
 LIMIT_S = 180.0
 _CORES_S = 2.0
@@ -40,17 +41,22 @@ class Gauge:
         if field == "cores":
             return self._together(asked, lambda _, dials: self._cores(dials))
         if field == "disk_bytes_per_s":
-            return self._together(asked, self._disk)
+            return self._together(asked, partial(self._disk, "disk"))
         with self._server() as port:
             peer = [self.hosts[0].address, str(port)]
             return self._together(asked, lambda _, d: ["network", *peer, str(min(d.values()))])
+
+    def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
+        """Measure the disks of all nodes of *asked*; see `Limiter.unwaited`."""
+        found = self._together(asked, partial(self._disk, "unwaited"))
+        return {node: rates["unwaited"] for node, rates in found.items()}
 
     def _cores(self, dials: Dials) -> list[str]:
         """One process more than cores: the share must be what holds them."""
         return ["cores", str(math.ceil(dials[CORES]) + 1), str(_CORES_S)]
 
-    def _disk(self, host: Host, dials: Dials) -> list[str]:
-        return ["disk", f"{host.folder}/{self.disk}", str(min(dials.values()))]
+    def _disk(self, load: str, host: Host, dials: Dials) -> list[str]:
+        return [load, f"{host.folder}/{self.disk}", str(dials[DISK_WRITE])]
 
     def _together(
         self, asked: Mapping[str, Dials], load: Callable[[Host, Dials], list[str]]

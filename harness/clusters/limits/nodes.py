@@ -155,6 +155,10 @@ class NodeLimiter:
         """Measure the dials of *field* on all nodes of *asked* at once."""
         return self.gauge.measure(field, asked)
 
+    def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
+        """Measure what the disks of the nodes of *asked* take while nobody waits for them."""
+        return self.gauge.unwaited(asked)
+
     def _shape(self, node: str, argv: Sequence[str]) -> None:
         done = self.tc(node, argv)
         if done.status != 0:
