@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import gate, local, namespace, state
+from harness.clusters import gate, local, loopback, namespace, state
 from harness.clusters import home as homes
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
@@ -54,6 +54,7 @@ def cluster(home, monkeypatch, tmp_path):
     A function that makes a cluster whose holder runs *program* and whose waiter says *answer*.
     """
     monkeypatch.setattr(namespace, "require_tools", lambda: None)
+    monkeypatch.setattr(loopback, "reason", lambda: "")  # it would ask, and remember, a fake
     made = []
 
     def make(answer=HEALTHY, program=HOLDER, name="c", **spec):

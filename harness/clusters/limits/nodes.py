@@ -36,33 +36,55 @@ def groups_of(folder: Path) -> Groups:
     return Groups(f"{folder.name}-{digest(str(folder))[:8]}")
 
 
-def require(spec: ClusterSpec, folder: Path) -> None:
-    """`MachineError` that names what of *spec* this user cannot limit on this machine, and why."""
-    dials = {dial for asked in asked_of(spec).values() for dial in asked}
-    cores, disk = CORES in dials, DISK_READ in dials
-    what = [*(["cores"] * cores), *(["disk"] * disk)]
-    why = ""
-    if what and os.geteuid() != 0:
-        why = "an ordinary user limits the network alone"
-    elif what:
-        why = groups_of(folder).refusal(cores=cores, disk=disk)
-    if disk and not why:
-        why = disks.refusal()
-    tools = {**(disks.TOOLS if disk else {}), **({"tc": "iproute2"} if NETWORK_IN in dials else {})}
-    missing = sorted(tool for tool in tools if namespace.find_tool(tool) is None)
-    if missing and not why:
-        packages = sorted({tools[tool] for tool in missing})
-        why, what = f"missing commands: {', '.join(missing)}", what or ["network"]
-        fix = f"apt-get install -y {' '.join(packages)}"
-    else:
-        named = " and ".join(f"cluster.node.{name}" for name in what)
-        fix = f"run as root with control groups, or leave {named} out"
-    if why:
-        raise MachineError(
-            f"the {' and '.join(what)} of nodes cannot be limited here: {why}",
-            where="limits of the cluster's nodes",
-            fix=fix,
-        )
+def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
+    """
+    `MachineError` that names what of *spec* this user cannot limit on this machine, and why.
+
+    *flat* says why a cluster has no namespaces, and is empty where it has.
+    """
+    asked = {name for of in asked_of(spec).values() for name in map(_limit_of, of)}
+    lacking = _missing(asked)
+    for names, why in (
+        (asked, f"its nodes have no namespaces: {flat}" if flat else ""),
+        (asked & {"cores", "disk"}, _no_groups(asked, folder)),
+        (asked & {"disk"}, disks.refusal()),
+        (asked & lacking.keys(), f"missing commands: {', '.join(_tools(lacking))}"),
+    ):
+        if names and why:
+            install = f"apt-get install -y {' '.join(_tools(lacking, packages=True))}"
+            others = ", ".join(sorted(f"cluster.node.{name}" for name in names))
+            raise MachineError(
+                f"the {' and '.join(sorted(names))} of nodes cannot be limited here: {why}",
+                where="cluster.node, cluster.nodes",
+                fix=install if lacking and "commands" in why else f"leave out {others}, or be root",
+            )
+
+
+def _limit_of(dial: str) -> str:
+    """Name of a dial's limit in an experiment file."""
+    return dial.partition("_")[0]
+
+
+def _no_groups(asked: set[str], folder: Path) -> str:
+    """Why this user has no control groups for what is *asked*; empty where it has."""
+    if os.geteuid() != 0:
+        return "an ordinary user limits the network alone"
+    return groups_of(folder).refusal(cores="cores" in asked, disk="disk" in asked)
+
+
+def _missing(asked: set[str]) -> dict[str, dict[str, str]]:
+    """Commands that are not there, with their packages, for each limit that is *asked*."""
+    tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
+    found = {
+        name: {tool: pack for tool, pack in tools[name].items() if not namespace.find_tool(tool)}
+        for name in asked & tools.keys()
+    }
+    return {name: missing for name, missing in found.items() if missing}
+
+
+def _tools(lacking: Mapping[str, Mapping[str, str]], *, packages: bool = False) -> list[str]:
+    """Commands of *lacking*, or the packages that bring them."""
+    return sorted({pair[packages] for missing in lacking.values() for pair in missing.items()})
 
 
 def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, dict[str, Any]]:
