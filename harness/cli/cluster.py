@@ -172,6 +172,7 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
         site = {key: values[0] for key, values in axes.site.items()}
         fields = {
             "provider": axes.provider, "workers": axes.workers[0], "node": node, "site": site,
+            "hosts": axes.hosts, "ssh": axes.ssh,
         }  # fmt: skip
     given = {"provider": provider, "workers": workers}
     return ClusterSpec(**fields | {k: v for k, v in given.items() if v is not None})

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from harness.errors import SpecError
-from harness.records import limits, shapes
+from harness.records import limits, remote, shapes
 from harness.records.arguments import Refusal, Scales, check_arguments, resolve_scales
 from harness.records.experiment import Experiment
 from harness.records.gridcheck import check_grid
@@ -94,7 +94,9 @@ def read_experiment(
     del values["schema_version"]
     values.setdefault("predict", {"models": (), "profile_on": {}})
     values["predict"].setdefault("profile_on", {})
+    remote.count_workers(values)
     experiment = _with_gpus(values, known)
+    remote.check_hosts(experiment, tree, problems)
     limits.check_nodes(experiment, tree, problems)
     check_grid(experiment, tree, problems, narrowed=bool(overrides))
     problems.check()
@@ -281,6 +283,7 @@ def _cluster(known: KnownNames | None) -> Shape:
             "node": Key(Keys(node), "node", "slots, memory, GPUs and limits of a worker"),
             "nodes": Key(limits.Nodes(), "nodes", "limits of single workers, by their names"),
             "site": Key(_properties(known), "site", "cluster-wide properties; a list is an axis"),
+            **remote.keys(),
         }
     )
 

@@ -17,7 +17,7 @@ from pydantic import (
     model_serializer,
 )
 
-from harness.records.trial import Hardware, Record, Tracing
+from harness.records.trial import Hardware, Record, SshAccess, Tracing
 
 
 class Node(Record):
@@ -51,7 +51,8 @@ class ClusterAxes(Record):
     """
     Axes of the cluster: trials are grouped by cluster, one start each.
 
-    *nodes* limits single workers, in every cell alike: it is no axis.
+    *nodes* limits single workers, in every cell alike: it is no axis.  *hosts* are there already,
+    the master first; *ssh* says how they are reached.
     """
 
     provider: str = "local"
@@ -59,10 +60,13 @@ class ClusterAxes(Record):
     node: Node = Node()
     site: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     nodes: dict[str, Hardware] = Field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    ssh: SshAccess | None = None
 
     @model_serializer(mode="wrap")
     def _without_no_nodes(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: v for name, v in plain(self).items() if name != "nodes" or v}
+        later = {"nodes", "hosts", "ssh"}
+        return {name: v for name, v in plain(self).items() if name not in later or v}
 
 
 class WorkloadAxes(Record):

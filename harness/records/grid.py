@@ -222,6 +222,8 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: Mapping[_Dimens
             node=NodeSpec(**part("node")),
             site=part("site"),
             nodes=experiment.cluster.nodes,
+            hosts=experiment.cluster.hosts,
+            ssh=experiment.cluster.ssh,
             **part("cluster"),
         ),
         workload=WorkloadSpec(

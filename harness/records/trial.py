@@ -79,11 +79,26 @@ class NodeSpec(Hardware):
         return {name: value for name, value in plain(self).items() if name not in none}
 
 
+class SshAccess(Record):
+    """
+    How hosts are reached: *key* is a file (`None`: the keys of an agent).
+
+    *become*: root's work is done by sudo.  *keep*: Hadoop stays on the hosts for the next start.
+    """
+
+    user: str = "root"
+    key: str | None = None
+    port: PositiveInt = 22
+    become: bool = False
+    keep: bool = False
+
+
 class ClusterSpec(Record):
     """
     A cluster to provision; *site* holds cluster-wide Hadoop properties, values as text.
 
     *nodes* holds further limits of single workers (``worker2``), in the place of those of *node*.
+    *hosts* are there already, the master first; *ssh* says how they are reached.
     """
 
     provider: str = "local"
@@ -91,6 +106,8 @@ class ClusterSpec(Record):
     node: NodeSpec = NodeSpec()
     site: dict[str, str] = Field(default_factory=dict)
     nodes: dict[str, Hardware] = Field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    ssh: SshAccess | None = None
 
     @property
     def id(self) -> str:
@@ -111,7 +128,8 @@ class ClusterSpec(Record):
 
     @model_serializer(mode="wrap")
     def _without_no_nodes(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: v for name, v in plain(self).items() if name != "nodes" or v}
+        later = {"nodes", "hosts", "ssh"}
+        return {name: v for name, v in plain(self).items() if name not in later or v}
 
 
 class WorkloadSpec(Record):
