@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,8 @@ def status(name: str | None, as_json: bool) -> None:
         click.echo(f"  {daemon['name']:<28} {pid}")
     for service, address in facts["endpoints"].items():
         click.echo(f"  {service:<28} {address}")
+    for line in _limits(cluster):
+        click.echo(line)
 
 
 @command.command("logs")
@@ -168,10 +170,14 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
             reduce_slots=axes.node.reduce_slots[0],
             task_memory_bytes=axes.node.task_memory_bytes[0],
             gpus=axes.node.gpus[0],
+            cores=axes.node.cores[0],
+            disk_bytes_per_s=axes.node.disk_bytes_per_s[0],
+            network_bytes_per_s=axes.node.network_bytes_per_s[0],
         )
         site = {key: values[0] for key, values in axes.site.items()}
         fields = {
             "provider": axes.provider, "workers": axes.workers[0], "node": node, "site": site,
+            "nodes": axes.nodes,
             "hosts": axes.hosts, "ssh": axes.ssh,
         }  # fmt: skip
     given = {"provider": provider, "workers": workers}
@@ -238,5 +244,22 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
             for daemon in cluster.daemon_logs(1)
         ],
         "endpoints": cluster.endpoints,
+        "limits": {
+            node: {dial: limit.model_dump(exclude_none=True) for dial, limit in dials.items()}
+            for node, dials in cluster.limits.items()
+        },
         "folder": str(cluster.folder),
     }
+
+
+def _limits(cluster: Cluster) -> Iterator[str]:
+    """What limited nodes were asked to be, and what they were when they were measured."""
+    from harness.records.hardware import written
+
+    for node, dials in cluster.limits.items():
+        for dial, limit in dials.items():
+            felt = "" if limit.felt else ", not felt by what waits for nothing"
+            yield (
+                f"  {f'{dial} of {node}':<28} {written(dial, limit.asked)} asked,"
+                f" {written(dial, limit.measured)} measured{felt}"
+            )

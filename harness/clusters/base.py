@@ -25,6 +25,7 @@ from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome, file_digest
 from harness.clusters.host import Host, HostTimeoutError, Running
 from harness.clusters.ids import application_name
+from harness.clusters.limits.correct import unlimitable
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
 from harness.hadoop.tracing import task_properties
@@ -192,6 +193,8 @@ class Cluster(ABC):
         refused = site.refused_overrides(self.spec)
         if refused:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
+        if refused := unlimitable(self.spec, self.limitable):
+            raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
         self._start()
         try:
             self._await_healthy(limit_s)

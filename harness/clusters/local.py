@@ -100,7 +100,8 @@ class LocalCluster(Cluster):
     @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
-        nodes.require(spec, states.clusters_folder(), flat=loopback.reason())
+        if spec.limited:
+            nodes.require(spec, states.clusters_folder(), flat=loopback.reason())
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import PositiveFloat, TypeAdapter
 
 from harness.records.trial import Hardware, Record
+from harness.units import format_bit_rate, format_rate
 
 CORES, DISK_WRITE, DISK_READ = "cores", "disk_write", "disk_read"
 NETWORK_OUT, NETWORK_IN = "network_out", "network_in"
@@ -47,6 +48,21 @@ class Limit(Record):
         return self.unwaited is None or self.unwaited <= _FELT * self.asked
 
 
+class LimitedCluster(Record):
+    """
+    What the nodes of one start of a cluster were: an entry ``limits`` of a run's manifest.
+
+    *cluster* is the id of its specification, *measured_s* seconds since the epoch; *nodes* maps a
+    node to its dials.
+    """
+
+    cluster: str
+    measured_s: float
+    nodes: dict[str, dict[str, Limit]]
+
+
+ENTRY = "limits"  # of the manifest: a list of limited clusters, in the order of their starts
+
 # node -> dial -> what it was asked to be and what it is, as files hold it
 LIMITS = TypeAdapter(dict[str, dict[str, Limit]])
 
@@ -60,3 +76,15 @@ def asked_dials(hardware: Hardware) -> dict[str, float]:
     """
     given = {field: value for field, value in hardware.limits().items() if value is not None}
     return {dial: float(value) for field, value in given.items() for dial in DIALS[field]}
+
+
+def written(dial: str, value: float) -> str:
+    """
+    Value of a dial for people.
+
+    >>> written("cores", 0.5), written("disk_read", 20 * 2**20), written("network_in", 125e6)
+    ('0.5 cores', '20 MiB/s', '1 Gbit/s')
+    """
+    if dial == CORES:
+        return f"{value:.3g} cores"
+    return format_bit_rate(value) if dial.startswith("network") else format_rate(value)

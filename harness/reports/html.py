@@ -11,6 +11,7 @@ from harness.records.score import Summary
 from harness.reports.answer import answer, ranking
 from harness.reports.data import ReportData, failed, insides, summary, workloads
 from harness.reports.decomposition import decomposition_table
+from harness.reports.hardware import hardware_table, hardware_texts
 from harness.reports.inside.differences import differences_table
 from harness.reports.jobs import jobs_table
 from harness.reports.method import (
@@ -315,13 +316,16 @@ def _method(data: ReportData) -> Section:
                 order_text(data),
                 load_text(data),
                 *(correction_text(name, p.speed) for name, p in data.profiles.items()),
+                *hardware_texts(data),
                 *overhead_texts(data),
             )
             if s
         ],
         figures=[speed] if speed else [],
         panels=corrections(data),
-        tables=_present([setup_table(data), disturbed_table(data), manifest_table(data)]),
+        tables=_present(
+            [setup_table(data), hardware_table(data), disturbed_table(data), manifest_table(data)]
+        ),
     )
 
 

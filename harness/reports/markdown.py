@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from harness.reports.answer import answer
 from harness.reports.data import ReportData, insides, workloads
 from harness.reports.decomposition import decomposition_table
+from harness.reports.hardware import hardware_table, hardware_texts
 from harness.reports.inside import bars
 from harness.reports.inside.differences import differences_table
 from harness.reports.inside.tables import parts_table
@@ -104,8 +105,14 @@ def _profiles(data: ReportData) -> list[str]:
 
 def _method(data: ReportData) -> list[str]:
     corrections = [correction_text(n, p.speed) for n, p in data.profiles.items()]
-    said = (order_text(data), load_text(data), *corrections, *overhead_texts(data))
-    tables = (setup_table(data), disturbed_table(data), manifest_table(data))
+    said = (
+        order_text(data),
+        load_text(data),
+        *corrections,
+        *hardware_texts(data),
+        *overhead_texts(data),
+    )
+    tables = (setup_table(data), hardware_table(data), disturbed_table(data), manifest_table(data))
     head, *rest = _section("How it was measured", *tables)
     return [head, *map(escape, said), *rest]
 

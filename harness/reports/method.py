@@ -7,7 +7,9 @@ from statistics import fmean
 from typing import Any
 
 from harness.records.experiment import Experiment
-from harness.records.trial import TrialRecord
+from harness.records.grid import UNLIMITED, readable
+from harness.records.hardware import ENTRY as LIMITS
+from harness.records.trial import Hardware, TrialRecord
 from harness.reports.data import ReportData, disturbed, failed, in_order, job_seconds, label
 from harness.reports.overhead import ENTRY
 from harness.reports.plots.machine import relative_rates
@@ -39,12 +41,27 @@ def _asked(e: Experiment) -> Iterator[tuple[str, str]]:
     if any(node.gpus) or node.gpus_found:
         origin = "found" if node.gpus_found else "declared, not detected"
         yield "GPUs per node", f"{_values(node.gpus)} ({origin})"
+    yield from _limits(e)
     yield "design", design
     yield "repeats of a cell", str(e.repeat)
     yield "warm-up trials, not counted", str(e.warmup)
     yield "order", f"shuffled with seed {e.seed}, repeats interleaved"
     yield "time limit of a trial", format_duration(e.trial_limit_s)
     yield "models", ", ".join(e.predict.models) or "none"
+
+
+def _limits(e: Experiment) -> Iterator[tuple[str, str]]:
+    """Limits of nodes that the file asks for."""
+    for field in Hardware.model_fields:
+        values, axis = getattr(e.cluster.node, field), field.partition("_")[0]
+        if any(value is not None for value in values):
+            yield (
+                f"{axis} of a node",
+                _values(tuple(readable(axis, v or UNLIMITED) for v in values)),
+            )
+    for node, own in e.cluster.nodes.items():
+        said = {f.partition("_")[0]: v for f, v in own.limits().items() if v is not None}
+        yield f"{node} alone", _values(tuple(f"{a} {readable(a, v)}" for a, v in said.items()))
 
 
 def _axes(e: Experiment) -> Iterator[tuple[str, str]]:
@@ -181,7 +198,7 @@ def load_text(data: ReportData) -> str:
 
 def manifest_table(data: ReportData) -> Table | None:
     """Manifest with one row per value; what has sentences of its own is left out."""
-    shown = {name: value for name, value in data.manifest.items() if name != ENTRY}
+    shown = {name: value for name, value in data.manifest.items() if name not in (ENTRY, LIMITS)}
     rows = [(name, _manifest_value(name, v)) for name, v in flatten(shown)]
     return table("Manifest", ("Name", "Value"), "cl", rows) if rows else None
 

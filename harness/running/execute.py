@@ -31,6 +31,7 @@ from harness.parsing.machine import read_machine
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
+from harness.running.hardware import keep_limits
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
@@ -178,6 +179,8 @@ class Execution:
             cluster = self._up(spec, stack)
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
             self._tell_losses(cluster.losses)
+            for warning in keep_limits(self.run, spec, cluster.limits, self.wall()):
+                self.talk.say(f"warning: {warning}")
             yield cluster
 
     def _tell_losses(self, losses: Sequence[str]) -> None:

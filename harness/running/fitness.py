@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import job_jar
 from harness.clusters.state import clusters_folder
@@ -55,6 +56,7 @@ class Fitness:
             self._refuse_too_much_input,
             self._refuse_untraceable,
             self._refuse_unbuilt,
+            self._refuse_unlimitable,
         )
 
     def refuse(self) -> None:
@@ -104,6 +106,11 @@ class Fitness:
         one_of_each = {cell.workload.name: cell for cell in self.cells}
         for jar in sorted({jar for cell in one_of_each.values() for jar in jars_of(cell)}):
             job_jar(jar)
+
+    def _refuse_unlimitable(self) -> None:
+        """Raise `MachineError` where nodes are to be limited, and this user cannot do it here."""
+        for spec in {cell.cluster.id: cell.cluster for cell in self.cells}.values():
+            PROVIDERS[spec.provider].require_limits(spec)
 
     def warn(self) -> None:
         """Tell before anything is started what will not be what its author expects."""

@@ -33,7 +33,7 @@ from harness.records.trial import Trial, TrialRecord, Versions
 from harness.running.evaluate import Evaluation
 from harness.running.execute import Execution, OnError, cluster_name
 from harness.running.fitness import Fitness
-from harness.running.hardware import unlimitable
+from harness.running.hardware import refused_limits
 from harness.running.known import known_names
 from harness.running.machine import machine_facts
 from harness.running.overhead import tracer_overhead
@@ -63,7 +63,7 @@ class Session:
         known = known_names()
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
         cells = expand(experiment)
-        refuse(cells, lambda c, p: [*refusals(c, p), *unlimitable(c)], self.source, self.text)
+        refuse(cells, lambda c, p: [*refusals(c, p), *refused_limits(c)], self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
         return experiment
 

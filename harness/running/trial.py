@@ -20,6 +20,7 @@ from typing import Protocol
 from harness.clusters.hdfs import Hdfs, RefusedError
 from harness.clusters.host import Host
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
+from harness.records.hardware import Limit
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Tracing, Trial, TrialState, WorkloadSpec
 from harness.running.cells import configured
@@ -49,6 +50,11 @@ class TrialCluster(JobCluster, Protocol):
     @property
     def java(self) -> str:
         """The ``java`` command of the nodes."""
+        ...
+
+    @property
+    def limits(self) -> Mapping[str, Mapping[str, Limit]]:
+        """What each dial of each limited node was asked to be, and what it is."""
         ...
 
     @property

@@ -15,7 +15,8 @@ from harness import clusters
 from harness.cli.cluster import command
 from harness.clusters import home
 from harness.errors import ClusterError, SpecError
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.records.hardware import Limit
+from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
 FILE = """
 schema: 1
@@ -36,6 +37,7 @@ class FakeCluster:
     """
 
     provider = "local"
+    limits = {"worker1": {"cores": Limit(asked=0.5, setting=0.5, measured=0.49)}}  # noqa: RUF012
 
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
@@ -150,6 +152,35 @@ def test_status_for_people(harness):
     harness("up")
 
     assert "  datanode on worker1          not running\n" in harness("status").out
+
+
+def test_status_has_what_limited_nodes_are(harness):
+    """
+    What was asked and what was measured.
+    """
+    harness("up")
+    told = json.loads(harness("status", "--json").out)
+
+    assert told["limits"] == {
+        "worker1": {"cores": {"asked": 0.5, "setting": 0.5, "measured": 0.49}}
+    }
+    assert "  cores of worker1             0.5 cores asked, 0.49 cores measured\n" in (
+        harness("status").out
+    )
+
+
+def test_a_file_limits_nodes_of_a_cluster_by_hand(harness, tmp_path):
+    """
+    The first of several values, as for everything else.
+    """
+    file = tmp_path / "e.yaml"
+    limited = "node: {disk: [5 MiB/s, unlimited]}\n  nodes: {worker2: {cores: 0.5}}"
+    file.write_text(FILE.replace("node: {map_slots: 2, task_memory: 640 MiB}", limited))
+
+    spec = harness("up", str(file)).there["default"].spec
+
+    assert spec.node == NodeSpec(disk_bytes_per_s=5 * 2**20)
+    assert spec.nodes == {"worker2": Hardware(cores=0.5)}
 
 
 def test_nothing_is_up(harness):

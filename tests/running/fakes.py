@@ -133,6 +133,7 @@ class Clusters:
         self.probe = None
         self.refusals, self.attempts = 0, 0
         self.losses = ()
+        self.limits, self.limitable = {}, frozenset()
         self.on_job = lambda _: None
 
     @contextmanager
@@ -174,6 +175,7 @@ class FakeCluster:
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
         self.java, self.losses = "java", self.clusters.losses
+        self.limits = self.clusters.limits
 
     def host_path(self, host, path):
         return str(path)

@@ -9,12 +9,12 @@ was asked over what was measured, until all nodes are near enough, all of them l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from harness.errors import ClusterError
-from harness.records.hardware import CORES, DIALS, DISK_WRITE, Limit, asked_dials
+from harness.records.hardware import DIALS, DISK_WRITE, Limit, asked_dials, written
 from harness.records.trial import ClusterSpec
-from harness.units import format_bit_rate, format_rate
 
 ROUNDS = 5
 MOST_CORRECTION = 4.0  # of what was asked: further off, the setting is not what holds it
@@ -44,6 +44,18 @@ def asked_of(spec: ClusterSpec) -> dict[str, Dials]:
     workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
     asked = {worker: asked_dials(spec.hardware(worker)) for worker in workers}
     return {worker: dials for worker, dials in asked.items() if dials}
+
+
+def unlimitable(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[str]:
+    """Say what of *spec* its provider cannot set, which sets *limitable* fields of `Hardware`."""
+    found = []
+    for field in DIALS.keys() - limitable:
+        name = field.partition("_")[0]
+        every = spec.node.limits()[field] is not None
+        if every or any(own.limits()[field] is not None for own in spec.nodes.values()):
+            key = f"cluster.node.{name}" if every else "cluster.nodes"
+            found.append(f"{key}: provider {spec.provider} cannot limit the {name} of its nodes")
+    return sorted(found)
 
 
 def correct(
@@ -120,15 +132,3 @@ def _missed(seen: list[dict[str, dict[str, Limit]]], where: str) -> ClusterError
         where=f"{where}, {len(seen)} settings tried",
         fix="ask for less in cluster.node, start fewer workers, or wait for a quiet machine",
     )
-
-
-def written(dial: str, value: float) -> str:
-    """
-    Value of a dial for people.
-
-    >>> written("cores", 0.5), written("disk_read", 20 * 2**20), written("network_in", 125e6)
-    ('0.5 cores', '20 MiB/s', '1 Gbit/s')
-    """
-    if dial == CORES:
-        return f"{value:.3g} cores"
-    return format_bit_rate(value) if dial.startswith("network") else format_rate(value)

@@ -1,0 +1,102 @@
+"""Hardware made on purpose: what nodes were asked to be, what they were, and what is not felt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import TypeAdapter, ValidationError
+
+from harness.records.grid import readable
+from harness.records.hardware import ENTRY, Limit, LimitedCluster, written
+from harness.records.trial import ClusterSpec
+from harness.reports.data import ReportData
+from harness.reports.tables import Table, Value, table
+from harness.reports.wording import UNKNOWN
+
+_NAMES = {
+    "cores": "processors",
+    "disk_write": "disk, written",
+    "disk_read": "disk, read",
+    "network_out": "network, sent",
+    "network_in": "network, received",
+}
+
+
+def limited(data: ReportData) -> list[LimitedCluster]:
+    """
+    Starts of limited clusters, as the manifest tells of them.
+
+    An entry of the manifest that is none of ours is as good as none.
+    """
+    try:
+        return TypeAdapter(list[LimitedCluster]).validate_python(data.manifest.get(ENTRY))
+    except ValidationError:
+        return []
+
+
+def hardware_table(data: ReportData) -> Table | None:
+    """Each limit of each node: asked, measured, and the setting that gave it."""
+    rows = [
+        (
+            f"{number}: {_asked(data, start.cluster)}",
+            node,
+            _NAMES.get(dial, dial),
+            written(dial, limit.asked),
+            written(dial, limit.measured),
+            written(dial, limit.setting),
+            _remark(dial, limit),
+        )
+        for number, start in enumerate(limited(data), start=1)
+        for node, dials in start.nodes.items()
+        for dial, limit in dials.items()
+    ]
+    columns = ("Start of a cluster", "Node", "What", "Asked", "Measured", "Set to", "Remark")
+    return table("Hardware made on purpose", columns, "lclrrrl", rows) if rows else None
+
+
+def hardware_texts(data: ReportData) -> list[str]:
+    """Say what was limited, and which limits tasks did not feel."""
+    starts = limited(data)
+    if not starts:
+        return []
+    said = (
+        "Nodes were slower than their machine: they were limited, each limit was measured under a"
+        " small load before the daemons started, and its setting corrected until what was measured"
+        " was within 10 % of what was asked.  What is read again from memory is not limited."
+    )
+    return [said.replace("  ", " "), *_unfelt(starts)]
+
+
+def _unfelt(starts: list[LimitedCluster]) -> Iterator[str]:
+    nodes = dict.fromkeys(
+        node
+        for start in starts
+        for node, dials in start.nodes.items()
+        if not all(limit.felt for limit in dials.values())
+    )
+    if nodes:
+        yield (
+            f"The limit of the disk of {', '.join(nodes)} holds what is waited for alone: tasks and"
+            " DataNodes, which wait for nothing, hardly feel it."
+        )
+
+
+def _asked(data: ReportData, cluster: str) -> str:
+    """What the cluster of that id was asked to be, in a few words."""
+    specs: dict[str, ClusterSpec] = {
+        cell.cluster.id: cell.cluster for cell, _ in data.cells.values()
+    }
+    if cluster not in specs:
+        return cluster
+    spec = specs[cluster]
+    every = {name.partition("_")[0]: v for name, v in spec.node.limits().items() if v is not None}
+    words = [f"{name} {readable(name, value)}" for name, value in every.items()]
+    words += [f"{node} different" for node in spec.nodes]
+    return ", ".join(words) or UNKNOWN
+
+
+def _remark(dial: str, limit: Limit) -> Value:
+    if limit.unwaited is None:
+        return Value("")
+    rate = written(dial, limit.unwaited)
+    return Value(f"unwaited {rate}") if limit.felt else Value(f"not felt: {rate} unwaited", "mark")
