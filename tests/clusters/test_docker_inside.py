@@ -82,6 +82,16 @@ class TestLeash:
         assert process.stdout.read() == expected.stdout
         assert process.wait(timeout=PATIENCE_S) == 0
 
+    def test_no_input_is_an_end_of_input(self, leashed):
+        """
+        Begin and end in one go: the command reads nothing, and does not wait for more.
+        """
+        process = leashed("cat")
+
+        process.stdin.write(piece() + piece())
+
+        assert process.wait(timeout=PATIENCE_S) == 0
+
     @pytest.mark.parametrize(
         ("argv", "status"),
         [

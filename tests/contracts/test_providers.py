@@ -12,6 +12,7 @@ import sys
 import time
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from harness.clusters.host import HostTimeoutError
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
+from tests.live import engine
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 300.0
@@ -38,17 +40,29 @@ class Bench:
     """
     How a provider is tried.
 
-    *home* finds what its clusters are made of; *register* makes it known, and *known_by* does so in
-    another process; *left* tells what it left outside the folder of all clusters; *fields* are
-    those of a specification that it asks for, *variables* those of the environment.
+    *home* finds what its clusters are made of; *place* is where they are made: a context that
+    answers variables of the environment, and skips where there is none; *register* makes it known,
+    and *known_by* does so in another process; *left* tells what a cluster left outside the folder
+    of all clusters; *fields* are those of a specification that it asks for, *variables* those of
+    the environment.
     """
 
     home: Callable[[], object] = HadoopHome.find
+    place: Callable[[], AbstractContextManager] = lambda: nullcontext({})
     register: Callable[[], None] = lambda: None
     known_by: str = "pass"
-    left: Callable[[], list] = list
+    left: Callable[[str], list] = lambda name: []
     fields: dict = field(default_factory=dict)
     variables: dict = field(default_factory=dict)
+
+
+@contextmanager
+def docker_place():
+    """
+    An engine with the image of a node.
+    """
+    with engine.ready() as address:
+        yield {"DOCKER_HOST": address}
 
 
 BENCHES = {
@@ -61,6 +75,7 @@ BENCHES = {
     "local on ports": Bench(
         fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
     ),
+    "docker": Bench(place=docker_place, left=engine.left),
 }
 EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
 
@@ -83,8 +98,6 @@ def maker(request, alone):
     bench, made = BENCHES[request.param], []
     before = clusters.PROVIDERS
     bench.register()
-    for variable, value in bench.variables.items():
-        alone.setenv(variable, value)
 
     def make(name, **more):
         spec = {"provider": request.param, "workers": WORKERS, **bench.fields, **more}
@@ -93,11 +106,15 @@ def maker(request, alone):
         return made[-1]
 
     make.bench = bench
-    yield make
-    for each in made:
-        each.down()
+    with bench.place() as more:
+        variables = {**bench.variables, **more}
+        for variable, value in variables.items():
+            alone.setenv(variable, value)
+        yield make
+        for each in made:
+            each.down()
     clusters.PROVIDERS = before
-    for variable in bench.variables:
+    for variable in variables:
         alone.delenv(variable)
 
 
@@ -116,7 +133,7 @@ def left(maker, name):
     """
     folder = state.cluster_folder(name)
     found = [str(folder)] if folder.exists() else []
-    return found + processes_of(folder) + maker.bench.left()
+    return found + processes_of(folder) + maker.bench.left(name)
 
 
 def processes_of(folder):

@@ -16,8 +16,10 @@ import time
 
 from pathlib import Path
 
+import pytest
+
 from harness.clusters import docker_image
-from harness.clusters.docker_engine import Engine
+from harness.clusters.docker_engine import DEFAULT, LABEL, Engine, owner
 from harness.clusters.home import HadoopHome
 from harness.errors import HarnessError, MachineError
 
@@ -132,6 +134,22 @@ class PrivateEngine:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def ready():
+    """
+    The address of an engine that has the image of a node; the test is skipped where none can be.
+    """
+    if reason := missing():
+        pytest.skip(reason)
+    with contextlib.ExitStack() as stack:
+        if answers():
+            address = os.environ.get("DOCKER_HOST", DEFAULT)
+        else:
+            address = stack.enter_context(PrivateEngine()).address
+        with_image(address)
+        yield address
+
+
 def with_image(address):
     """
     Have the image of a node on the engine at *address*; on a base of our own where none is pulled.
@@ -146,3 +164,16 @@ def with_image(address):
         subprocess.run(build, env=environment, check=True)
     finally:
         engine.client.close()
+
+
+def left(cluster, address=None):
+    """
+    Names of what the engine has of a cluster, running or not.
+    """
+    there = Engine.connect({"DOCKER_HOST": address} if address else os.environ)
+    ours = {"label": [f"{LABEL}.owner={owner()}", f"{LABEL}.cluster={cluster}"]}
+    kinds = there.client.containers, there.client.networks, there.client.volumes
+    how = {"all": True}, {}, {}
+    found = [e.name for k, h in zip(kinds, how, strict=True) for e in k.list(filters=ours, **h)]
+    there.client.close()
+    return found

@@ -63,7 +63,8 @@ def lead(command: subprocess.Popen[bytes], feed: Feed, wake: int) -> int:
 
 
 def _once(feed: Feed, wake: int) -> None:
-    """Wait until there is something to do, and do it."""
+    """Hand on what there is; then wait for more, or for an end."""
+    feed.give()
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     # what the command has not taken yet waits here, and the other side waits with it
@@ -77,7 +78,6 @@ def _once(feed: Feed, wake: int) -> None:
         raise GoneError
     if 0 in events:
         feed.take()
-    feed.give()
 
 
 def linger(seconds: float) -> None:
