@@ -125,6 +125,14 @@ class Cluster(ABC):
         """What each dial of each limited node was asked to be, and what it is."""
         return {}
 
+    def forget(self) -> list[str]:
+        """Let nodes with limited disks read blocks from there next, not from memory; who does."""
+        return []
+
+    def disk_bytes(self) -> dict[str, dict[str, int]]:
+        """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
+        return {}
+
     @property
     def gateway(self) -> Host:
         """The host on which clients run."""

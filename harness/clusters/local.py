@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -135,6 +136,19 @@ class LocalCluster(Cluster):
         self.files.limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
         at_once = (d.key for d in self.files.all_daemons if d.kind != "historyserver")
         self.files.control.write_text("".join(f"start {key}\n" for key in at_once))
+
+    def forget(self) -> list[str]:
+        """Let nodes with limited disks read blocks from there next, not from memory; who does."""
+        disks = self.disk_bytes()
+        hosts = [host for host in self.hosts if host.name in disks]
+        program = [self.python, "-I", "-S", str(INSIDE / "forget.py")]
+        with ThreadPoolExecutor(max(1, len(hosts))) as pool:
+            list(pool.map(lambda h: h.run([*program, f"{h.folder}/{nodes.PARTS[0]}"]), hosts))
+        return list(disks)
+
+    def disk_bytes(self) -> dict[str, dict[str, int]]:
+        """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
+        return nodes.disk_bytes(self.folder) if self.spec.limited else {}
 
     def _tc(self, numbers: Mapping[str, int]) -> nodes.Tc:
         """Runs a command in the network of a node, or, without a name, where their links meet."""

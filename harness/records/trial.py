@@ -210,7 +210,8 @@ class TrialRecord(Record):
     trial is not done.  *job_ids* are the Hadoop jobs of the trial, in order.  *disturbed* names
     the rule that marked the trial, and is empty for an undisturbed one.  *device* is the kind on
     which maps computed: ``cuda``, or ``cpu`` where the processor stood in for one, or both; it is
-    empty where they used none.
+    empty where they used none.  *disk_bytes* are those ``read`` and ``written`` by each limited
+    disk while the jobs ran, by the node's name.
     """
 
     schema_version: Literal[1] = 1
@@ -227,3 +228,8 @@ class TrialRecord(Record):
     num_splits: int | None = None
     job_properties: dict[str, str] = Field(default_factory=dict)
     harness_s: dict[str, float] = Field(default_factory=dict)
+    disk_bytes: dict[str, dict[str, int]] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _without_no_disks(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: v for name, v in plain(self).items() if name != "disk_bytes" or v}

@@ -11,7 +11,7 @@ from harness.records.score import Summary
 from harness.reports.answer import answer, ranking
 from harness.reports.data import ReportData, failed, insides, summary, workloads
 from harness.reports.decomposition import decomposition_table
-from harness.reports.hardware import hardware_table, hardware_texts
+from harness.reports.hardware import disks_table, hardware_table, hardware_texts
 from harness.reports.inside.differences import differences_table
 from harness.reports.jobs import jobs_table
 from harness.reports.method import (
@@ -324,7 +324,13 @@ def _method(data: ReportData) -> Section:
         figures=[speed] if speed else [],
         panels=corrections(data),
         tables=_present(
-            [setup_table(data), hardware_table(data), disturbed_table(data), manifest_table(data)]
+            [
+                setup_table(data),
+                hardware_table(data),
+                disks_table(data),
+                disturbed_table(data),
+                manifest_table(data),
+            ]
         ),
     )
 

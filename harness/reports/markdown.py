@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from harness.reports.answer import answer
 from harness.reports.data import ReportData, insides, workloads
 from harness.reports.decomposition import decomposition_table
-from harness.reports.hardware import hardware_table, hardware_texts
+from harness.reports.hardware import disks_table, hardware_table, hardware_texts
 from harness.reports.inside import bars
 from harness.reports.inside.differences import differences_table
 from harness.reports.inside.tables import parts_table
@@ -112,7 +112,13 @@ def _method(data: ReportData) -> list[str]:
         *hardware_texts(data),
         *overhead_texts(data),
     )
-    tables = (setup_table(data), hardware_table(data), disturbed_table(data), manifest_table(data))
+    tables = (
+        setup_table(data),
+        hardware_table(data),
+        disks_table(data),
+        disturbed_table(data),
+        manifest_table(data),
+    )
     head, *rest = _section("How it was measured", *tables)
     return [head, *map(escape, said), *rest]
 

@@ -281,6 +281,7 @@ class Execution:
             input_bytes=outcome.input_bytes,
             num_splits=outcome.num_splits,
             harness_s=outcome.seconds,
+            disk_bytes=outcome.disk_bytes,
         )
 
     def _tell(self, record: TrialRecord, done: int, total: int, waiting: int) -> None:

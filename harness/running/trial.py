@@ -36,6 +36,8 @@ THREADS = "threads"
 _HISTORY_WAIT_S = 30.0
 _EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
 
+DiskBytes = dict[str, dict[str, int]]
+
 
 class TrialCluster(JobCluster, Protocol):
     """What a trial asks of a cluster."""
@@ -64,6 +66,14 @@ class TrialCluster(JobCluster, Protocol):
 
     def host_path(self, host: Host, path: Path) -> str:
         """Return where *host* has this machine's file *path*; it is brought there if need be."""
+        ...
+
+    def forget(self) -> Sequence[str]:
+        """Let nodes with limited disks read blocks from there next, not from memory."""
+        ...
+
+    def disk_bytes(self) -> DiskBytes:
+        """Bytes ``read`` and ``written`` by each limited disk so far, by the node's name."""
         ...
 
     def await_idle(self, timeout_s: float) -> None:
@@ -98,7 +108,8 @@ class Outcome:
     """
     How a trial ended: its state and reason, its jobs, where its time went.
 
-    *interrupted* says that the user ended it; *cluster_lost* that no other trial may run there.
+    *disk_bytes* went through limited disks meanwhile.  *interrupted* says that the user ended it;
+    *cluster_lost* that no other trial may run there.
     """
 
     state: TrialState = "done"
@@ -108,6 +119,7 @@ class Outcome:
     input_bytes: int | None = None
     num_splits: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    disk_bytes: DiskBytes = field(default_factory=dict)
     cluster_lost: bool = False
     interrupted: bool = False
 
@@ -152,6 +164,8 @@ class TrialRunner:
         outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
         output = f"{OUTPUT}/{trial.id}"
         self.cluster.hdfs.delete(output)
+        self.cluster.forget()
+        before = self.cluster.disk_bytes()
         clock.lap("prepare_s")
         jobs = JobRunner(
             self.cluster,
@@ -166,6 +180,7 @@ class TrialRunner:
             log = raw / f"client-{number}.log"
             outcome.job_ids += jobs.run(command, properties, log)
         clock.lap("client_s")
+        outcome.disk_bytes = _passed(before, self.cluster.disk_bytes())
         _check_count(workload, spec, outcome.job_ids)
         self._collect_history(raw, outcome)
         self._verify(workload, spec, output, ready, outcome)
@@ -269,6 +284,14 @@ class TrialRunner:
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.cluster_lost = True
+
+
+def _passed(before: DiskBytes, after: DiskBytes) -> DiskBytes:
+    """Bytes that went through each disk in between."""
+    return {
+        node: {verb: value - before.get(node, {}).get(verb, 0) for verb, value in now.items()}
+        for node, now in after.items()
+    }
 
 
 def _check_count(workload: Workload, spec: WorkloadSpec, ran: Sequence[str]) -> None:

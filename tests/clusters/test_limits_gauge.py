@@ -3,12 +3,14 @@ Tests for the loads that measure nodes, on this machine as it is: no limit is se
 """
 
 import json
+import os
 import sys
 
 import pytest
 
 from harness.clusters.base import INSIDE
 from harness.clusters.host import LocalHost
+from harness.clusters.inside import forget
 from harness.clusters.inside import gauge as loads
 from harness.clusters.limits.gauge import Gauge
 from harness.clusters.limits.shaping import shape_argv
@@ -138,3 +140,20 @@ def test_a_bucket_holds_what_passes_between_two_ticks():
     argv = shape_argv("eth0", 1.25e9)
 
     assert argv[argv.index("burst") + 1] == "5000000b"
+
+
+def test_what_memory_forgets_is_as_it_was(tmp_path, monkeypatch):
+    """
+    Files keep what is in them; links, and files that are gone, are left alone.
+    """
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "block").write_bytes(b"x" * 5000)
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    asked = []
+    monkeypatch.setattr("os.posix_fadvise", lambda handle, *rest: asked.append(rest))
+    monkeypatch.setattr(sys, "argv", ["forget.py", str(tmp_path), str(tmp_path / "nowhere")])
+
+    forget.main()
+
+    assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)]
+    assert (tmp_path / "below" / "block").read_bytes() == b"x" * 5000

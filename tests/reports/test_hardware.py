@@ -10,7 +10,7 @@ from harness.records.experiment import ClusterAxes, Node
 from harness.records.hardware import Limit, LimitedCluster
 from harness.records.trial import Hardware
 from harness.reports import REPORTS
-from harness.reports.hardware import hardware_table, hardware_texts
+from harness.reports.hardware import disks_table, hardware_table, hardware_texts
 from harness.reports.method import manifest_table, setup_table
 
 MIB = 2**20
@@ -106,3 +106,45 @@ def test_the_set_up_has_what_was_asked(whole):
 
     assert found["disk of a node"] == "5 MiB/s, unlimited"
     assert found["worker2 alone"] == "cores 0.5, network 1 Mbit/s"
+
+
+def passed(data, read, *, disk=5 * MIB):
+    """
+    The same run, whose trials had limited disks from which they read that part of their input.
+    """
+    cells = {}
+
+    def on_disks(r):
+        cell = r.trial.cell
+        node = cell.cluster.node.model_copy(update={"disk_bytes_per_s": disk})
+        cell = cell.model_copy(update={"cluster": cell.cluster.model_copy(update={"node": node})})
+        cells[cell.id] = (cell, f"{cell.workload.name} on disks")
+        size = int(read * cell.workload.input_bytes / 2)
+        each = {"read": size, "written": 3 * MIB}
+        trial = r.trial.model_copy(update={"cell": cell})
+        disks = {"worker1": each, "worker2": each}
+        return r.model_copy(update={"trial": trial, "disk_bytes": disks})
+
+    trials = [on_disks(r) for r in data.trials if r.state == "done"][:1]
+    return dataclasses.replace(limited(data), trials=trials, cells=cells)
+
+
+def test_what_went_through_disks_is_counted(whole):
+    """
+    All nodes of a trial together, beside the input.
+    """
+    (row,) = rows(disks_table(passed(whole, read=1.0)))
+
+    assert row[1] == "1"
+    assert row[3:] == [row[2], "6 MiB"]
+    assert disks_table(whole) is None
+
+
+@pytest.mark.parametrize(("read", "told"), [(1.0, False), (0.6, False), (0.1, True)])
+def test_input_from_memory_is_said(whole, read, told):
+    """
+    A limit of reading that a job did not feel is shown to be none.
+    """
+    texts = hardware_texts(passed(whole, read=read))
+
+    assert any("reading hardly felt the limit" in text for text in texts) is told

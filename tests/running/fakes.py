@@ -133,7 +133,7 @@ class Clusters:
         self.probe = None
         self.refusals, self.attempts = 0, 0
         self.losses = ()
-        self.limits, self.limitable = {}, frozenset()
+        self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
     @contextmanager
@@ -179,6 +179,13 @@ class FakeCluster:
 
     def host_path(self, host, path):
         return str(path)
+
+    def forget(self):
+        self.clusters.forgotten.append(len(self.clusters.jobs))
+
+    def disk_bytes(self):
+        jobs = len(self.clusters.jobs)
+        return {node: {"read": 10 * jobs, "written": jobs} for node in self.limits}
 
     def client(self, main_class, args, *, log, jars=()):
         self.arguments.append(tuple(args))

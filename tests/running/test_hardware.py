@@ -120,3 +120,25 @@ class TestKept:
         assert told.startswith("warning: the limit of worker1's disk is not felt")
         assert told.endswith("written at 1000 MiB/s, where 1 MiB/s was asked")
         assert len(run.manifest()[ENTRY]) == 1
+
+
+class TestDisks:
+    def test_a_trial_begins_with_nothing_in_memory(self, execution, clusters):
+        """
+        Once its input is there, and before its first job.
+        """
+        execution().execute([terasort(0), terasort(1)], set())
+
+        assert (clusters.jobs, clusters.forgotten) == (["teragen", "terasort", "terasort"], [1, 2])
+
+    def test_what_went_through_them_stands_in_the_trial(self, execution, run, clusters):
+        """
+        While its own jobs ran; without limited disks there is nothing to tell.
+        """
+        execution().execute([terasort(0)], set())
+        clusters.limits = {"worker1": {"disk_write": FELT}}
+        execution().execute([terasort(1)], set())
+
+        found = {r.trial.repetition: r for r in run.trials().values()}
+        assert found[1].disk_bytes == {"worker1": {"read": 10, "written": 1}}
+        assert "disk_bytes" not in found[0].model_dump()

@@ -33,6 +33,7 @@ FIRST_NUMBER, LAST_NUMBER = 200, 1000
 MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
 _ADD, _REMOVE = 0x4C80, 0x4C81
 _GONE_LIMIT_S = 10.0
+_SECTOR = 512  # of the kernel's statistics, whatever the device's own is
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,11 @@ class Disk:
     path: str
     device: str
     image: str
+
+    def passed(self) -> dict[str, int]:
+        """Bytes ``read`` and ``written`` since it was made."""
+        fields = Path(f"/sys/block/loop{self.number}/stat").read_text().split()
+        return {"read": int(fields[2]) * _SECTOR, "written": int(fields[6]) * _SECTOR}
 
     @property
     def number(self) -> int:

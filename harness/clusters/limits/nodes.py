@@ -131,6 +131,11 @@ def _grouped(groups: Groups, worker: str) -> None:
         ) from error
 
 
+def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
+    """Bytes ``read`` and ``written`` by the disk of each node that has one."""
+    return {Path(disk.image).stem: disk.passed() for disk in disks.find(folder)}
+
+
 def lift(folder: Path) -> None:
     """Let the disks of the cluster in *folder* go fast: what waits for them ends sooner."""
     groups = groups_of(folder)
