@@ -31,6 +31,7 @@ LABEL = "mapreduce-harness"  # before each of our labels
 DEFAULT = "unix:///var/run/docker.sock"
 _VARIABLES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _LIMIT_S = 120.0
+_VERSION = "1.44"  # of the first question, which every engine answers: which versions it has
 _AT_ONCE, _POOL = 8, 32
 _WEB = re.compile(r"(unix|tcp|http|https)://")
 
@@ -53,8 +54,8 @@ class Engine:
     @classmethod
     def connect(cls, environment: Mapping[str, str] = os.environ) -> Engine:
         """The engine of ``DOCKER_HOST``, or this machine's; `MachineError` where none answers."""
-        from docker.client import DockerClient
         from docker.errors import DockerException
+        from requests import RequestException
 
         settings = {n: environment[n] for n in _VARIABLES if environment.get(n)}
         address = settings.get("DOCKER_HOST", DEFAULT)
@@ -68,12 +69,14 @@ class Engine:
             )
         _knock(address)
         try:
-            client = DockerClient.from_env(
-                environment=settings, timeout=_LIMIT_S, version="auto", max_pool_size=_POOL
-            )
-        except DockerException as error:
+            first = _client(settings, _VERSION)
+            try:
+                version = first.api.version(api_version=False)["ApiVersion"]
+            finally:
+                first.close()
+        except (DockerException, RequestException) as error:
             raise _unreachable(address, error) from error
-        return cls(client, settings)
+        return cls(_client(settings, version), settings)
 
     @property
     def address(self) -> str:
@@ -188,6 +191,21 @@ _FIXES = {
 }
 
 
+def _client(settings: Mapping[str, str], version: str) -> Any:
+    """
+    A client that asks in one version of the interface, and listens to *settings* alone.
+
+    Left to itself, its library takes ``REQUESTS_CA_BUNDLE`` for the engine's authority.
+    """
+    from docker.client import DockerClient
+
+    client = DockerClient.from_env(
+        environment=settings, timeout=_LIMIT_S, version=version, max_pool_size=_POOL
+    )
+    client.api.trust_env = False
+    return client
+
+
 def _knock(address: str) -> None:
     """Connect to a socket of this machine, to tell by the system's own error why it cannot be."""
     if not address.startswith("unix://"):
@@ -207,11 +225,14 @@ def _knock(address: str) -> None:
 
 def _unreachable(address: str, said: object) -> MachineError:
     """The error for an engine that does not answer at all."""
+    here = (
+        "sudo systemctl start docker, or set DOCKER_HOST; who has none: apt-get install docker.io"
+    )
+    there = "see that it listens there (DOCKER_CERT_PATH where it wants TLS), or unset DOCKER_HOST"
     return MachineError(
         f"no Docker engine answers: {_words(said)}",
         where=f"{address} (DOCKER_HOST names another one)",
-        fix="sudo systemctl start docker, or set DOCKER_HOST; who has none: apt-get install -y "
-        "docker.io",
+        fix=here if address.startswith("unix:") else there,
     )
 
 

@@ -61,7 +61,7 @@ def docker_place():
     """
     An engine with the image of a node.
     """
-    with engine.ready() as address:
+    with engine.ready() as (address, _):
         yield {"DOCKER_HOST": address}
 
 

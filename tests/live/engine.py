@@ -36,10 +36,10 @@ def missing():
     if answers():
         return ""
     if os.geteuid() != 0:
-        return "no Docker engine answers, and only root can start one"
+        return "only root can start a Docker engine, and none answers that could be used"
     lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
     if lacking:
-        return f"no Docker engine answers, and {', '.join(lacking)} is not installed (docker.io)"
+        return f"no Docker engine: {', '.join(lacking)} is not installed (docker.io)"
     return ""
 
 
@@ -137,17 +137,16 @@ class PrivateEngine:
 @contextlib.contextmanager
 def ready():
     """
-    The address of an engine that has the image of a node; the test is skipped where none can be.
+    The address of an engine that has the image of a node, and the `PrivateEngine` that it is, or
+    `None`; the test is skipped where none can be.
     """
     if reason := missing():
         pytest.skip(reason)
     with contextlib.ExitStack() as stack:
-        if answers():
-            address = os.environ.get("DOCKER_HOST", DEFAULT)
-        else:
-            address = stack.enter_context(PrivateEngine()).address
+        private = None if answers() else stack.enter_context(PrivateEngine())
+        address = private.address if private else os.environ.get("DOCKER_HOST", DEFAULT)
         with_image(address)
-        yield address
+        yield address, private
 
 
 def with_image(address):

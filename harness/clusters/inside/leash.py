@@ -39,8 +39,8 @@ def main() -> None:
             feed.take()
         # a session of its own: its children are killed with it, and we are not
         command = subprocess.Popen(sys.argv[1:], stdin=reading, start_new_session=True)
-    except GoneError:
-        raise SystemExit(1) from None
+    except GoneError:  # killed before it began
+        raise SystemExit(128 + signal.SIGKILL) from None
     except OSError as error:
         sys.stderr.write(f"{sys.argv[1]}: {error.strerror}\n")
         raise SystemExit(127 if isinstance(error, FileNotFoundError) else 126) from None

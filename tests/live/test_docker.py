@@ -1,0 +1,472 @@
+"""
+Docker as it really is: an engine near and far, what becomes of clusters when it, or we, die.
+
+What every provider keeps to is in `tests.contracts.test_providers`.
+"""
+
+import contextlib
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.clusters import docker_archive as archives
+from harness.clusters import docker_container as containers
+from harness.clusters import docker_image as images
+from harness.clusters.base import INSIDE
+from harness.clusters.docker import DockerCluster
+from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
+from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_watch import Watch
+from harness.clusters.home import HadoopHome
+from harness.errors import ClusterError, MachineError
+from harness.records.trial import ClusterSpec, NodeSpec
+from harness.store import Store
+from tests.live import engine as engines
+from tests.live.runs import LIMIT_S, command, mapping, settings, start, wait_for
+
+pytestmark = pytest.mark.live
+long = pytest.mark.long
+PATIENCE_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """
+    An engine that has the image of a node: its address, and itself where it is the tests' own.
+    """
+    with engines.ready() as found:
+        yield found
+
+
+@pytest.fixture
+def address(engine):
+    """
+    Where the engine is.
+    """
+    return engine[0]
+
+
+@pytest.fixture
+def environment(tmp_path, address):
+    """
+    A harness of its own with that engine.
+    """
+    return {**settings(tmp_path), "DOCKER_HOST": address}
+
+
+@pytest.fixture
+def alone(tmp_path, address, monkeypatch):
+    """
+    The same for this process; answers the engine.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("DOCKER_HOST", address)
+    engine = Engine.connect()
+    yield engine
+    engine.client.close()
+
+
+@pytest.fixture
+def node(alone):
+    """
+    Makes nodes without Hadoop: one plan each, and limits as the engine knows them.
+    """
+    made = []
+
+    def make(plan=None, engine=alone, **limits):
+        api = alone.client.api
+        name = f"bare-{owner()}-{len(made)}"
+        files = {f"inside/{p.name}": p.read_bytes() for p in INSIDE.glob("*.py")}
+        whole = {
+            "control": "/cluster/control", "deaths": "/cluster/deaths",
+            "daemons_folder": "/cluster/daemons", "daemons": [], **(plan or {}),
+        }  # fmt: skip
+        files["plan.json"] = json.dumps(whole).encode()
+        container = api.create_container(
+            images.ensure(alone, HadoopHome.find()), name=name,
+            host_config=api.create_host_config(network_mode="none", **limits),
+        )["Id"]  # fmt: skip
+        made.append(container)
+        api.put_archive(container, "/cluster", archives.packed(files, ["inside", "daemons"]))
+        api.start(container)
+        return DockerHost("bare", "", "/cluster", container, engine, {"PATH": "/usr/bin:/bin"})
+
+    yield make
+    for container in made:
+        alone.client.api.remove_container(container, force=True, v=True)
+
+
+def until(condition):
+    """
+    The condition's first true value.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return value
+
+
+@contextlib.contextmanager
+def forwarded(address, context=None):
+    """
+    The port of this machine at which the engine can be reached, too, with TLS where told.
+    """
+    path = address.removeprefix("unix://")
+    server = socket.create_server(("127.0.0.1", 0))
+    over, threads = threading.Event(), []
+
+    def serve():
+        while not over.is_set():
+            with contextlib.suppress(OSError):
+                client, _ = server.accept()
+                threads.append(threading.Thread(target=connect, args=[client]))
+                threads[-1].start()
+
+    def connect(client):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as behind:
+            behind.connect(path)
+            with context.wrap_socket(client, server_side=True) if context else client as front:
+                ways = [(front, behind), (behind, front)]
+                both = [threading.Thread(target=carry, args=way) for way in ways]
+                for thread in both:
+                    thread.start()
+                for thread in both:
+                    thread.join()
+
+    def carry(source, target):
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                target.sendall(piece)
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield server.getsockname()[1]
+    over.set()
+    with contextlib.suppress(OSError):
+        socket.create_connection(server.getsockname()).close()
+    server.close()
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """
+    A folder as ``DOCKER_CERT_PATH`` wants it: an authority, a certificate for 127.0.0.1, its key.
+    """
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", folder / "key.pem", "-out", folder / "cert.pem",
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    (folder / "ca.pem").write_bytes((folder / "cert.pem").read_bytes())
+    return folder
+
+
+class TestFar:
+    @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+    def test_commands_and_files_over_a_port(self, address, node, certificates, tmp_path, tls):
+        """
+        Streams of any size in both directions, an end of input, a kill, files: as on a socket.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+        content = bytes(range(256)) * 8000
+        with forwarded(address, context if tls else None) as port:
+            far = {"DOCKER_HOST": f"tcp://127.0.0.1:{port}"}
+            if tls:
+                far |= {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(certificates)}
+            engine = Engine.connect(far)
+            host = node(engine=engine)
+            done = host.run(["sha256sum"], input=content)
+            both = host.open(["cat"])
+            writer = threading.Thread(
+                target=lambda: (both.stdin.write(content), both.stdin.close())
+            )
+            writer.start()
+            back = both.stdout.read()
+            writer.join()
+            status = both.wait(PATIENCE_S)
+            endless = host.open(["sleep", "600"])
+            endless.kill()
+            killed = endless.wait(PATIENCE_S)
+            for pipe in (both.stdout, both.stderr, endless.stdin, endless.stdout, endless.stderr):
+                pipe.close()
+            (tmp_path / "there").write_bytes(content)
+            host.put(tmp_path / "there", "there")
+            host.get("there", tmp_path / "back")
+            engine.client.close()
+
+        expected = subprocess.run(["sha256sum"], input=content, capture_output=True, check=True)
+        assert (done.status, done.out) == (0, expected.stdout.decode())
+        assert (back == content, status, killed) == (True, 0, -9)
+        assert (tmp_path / "back").read_bytes() == content
+        assert engine.near is False
+
+
+class TestNode:
+    def test_runs_as_a_plain_user_without_rights(self, node):
+        """
+        Not root, no capability, none to be had.
+        """
+        host = node(cap_drop=["ALL"], security_opt=["no-new-privileges"])
+        facts = dict(
+            line.split(":\t")
+            for line in host.run(["cat", "/proc/self/status"]).out.splitlines()
+            if line.startswith(("Uid", "CapEff", "NoNewPrivs"))
+        )
+
+        assert facts["Uid"].split() == ["10000"] * 4
+        assert (int(facts["CapEff"], 16), facts["NoNewPrivs"]) == (0, "1")
+
+    def test_endless_output_ends(self, node):
+        """
+        A node that never stops talking is ended, and told as that; nothing of it runs on.
+        """
+        host = node()
+
+        with pytest.raises(ClusterError, match="more than 67108864 bytes of output"):
+            host.run(["yes"])
+        assert until(lambda: "yes" not in host.run(["cat", "/proc/2/cmdline"]).out)
+
+    def test_files_that_are_no_files_stay_there(self, node, tmp_path):
+        """
+        A link out of the container is not followed, here or there.
+        """
+        host = node()
+        host.run(["ln", "-s", "/etc/passwd", "/cluster/passwd"])
+
+        with pytest.raises(ClusterError, match="not a plain file"):
+            host.get("passwd", tmp_path / "passwd")
+        assert not (tmp_path / "passwd").exists()
+
+    def test_want_of_memory_is_told(self, alone, node):
+        """
+        A daemon that the memory killer took is told from one that was killed by hand.
+        """
+        eater = "x = []\nwhile True: x.append(bytearray(10**6))"
+        daemon = {"env": {}, "cwd": "/cluster", "log": "/cluster/log", "at_once": True}
+        argv = {"eater": ["/usr/bin/python3", "-c", eater], "sleeper": ["/bin/sleep", "600"]}
+        plan = [{"key": key, "argv": words, **daemon} for key, words in argv.items()]
+        host = node({"daemons": plan}, mem_limit="100m", memswap_limit="100m")
+        watch = Watch(alone, {"bare": host.container})
+
+        first = until(watch.deaths)
+
+        assert {k: (d.status, d.oom) for k, d in first.items()} == {"eater": (-9, True)}
+        alone.client.api.kill(host.container)
+        assert until(watch.ended) == {"bare"}
+        assert "OOMKilled" in state_of(alone, host.container)
+        watch.close()
+
+    def test_a_container_that_ended_says_so(self, alone, node):
+        """
+        No command runs there, and why is said.
+        """
+        host = node()
+        alone.client.api.kill(host.container)
+
+        with pytest.raises(ClusterError, match="bare does not run: its container has ended"):
+            until(lambda: host.run(["true"]) and None)
+
+
+class TestRefusals:
+    def cluster(self, name, **more):
+        """
+        A cluster of one worker.
+        """
+        return DockerCluster(
+            name, ClusterSpec(provider="docker", workers=1, **more), HadoopHome.find()
+        )
+
+    def test_a_name_that_somebody_else_has(self, alone):
+        """
+        Another's container of the name stays; ours are all gone; the fix is another name.
+        """
+        api, name = alone.client.api, containers.name_of("taken", "worker1")
+        image = images.ensure(alone, HadoopHome.find())
+        other = api.create_container(image, name=name)["Id"]
+        try:
+            with pytest.raises(EngineError, match="already in use") as caught:
+                self.cluster("taken").up()
+            assert "another name" in caught.value.fix
+            assert engines.left("taken") == []
+            assert api.inspect_container(other)["Id"] == other
+        finally:
+            api.remove_container(other)
+
+    def test_networks_that_are_all_taken(self, alone, monkeypatch):
+        """
+        Nothing is left, and how to free some is said.
+        """
+        monkeypatch.setattr(containers.plans, "subnets", lambda taken: [])
+
+        with pytest.raises(
+            ClusterError, match=r"no free network within 198\.18\.64\.0/18"
+        ) as caught:
+            self.cluster("nowhere").up()
+        assert "docker network prune" in caught.value.fix
+        assert engines.left("nowhere") == []
+
+    def test_a_network_that_is_taken_meanwhile(self, alone, monkeypatch):
+        """
+        What another took between our look and our request is passed over.
+        """
+        from docker.types import IPAMConfig, IPAMPool
+
+        pool = IPAMConfig(pool_configs=[IPAMPool(subnet="198.18.127.0/24")])
+        other = alone.client.networks.create(f"other-{owner()}", ipam=pool, internal=True)
+        subnets = ["198.18.127.0/24", "198.18.126.0/24"]
+        monkeypatch.setattr(containers.plans, "subnets", lambda taken: subnets)
+        try:
+            assert containers.make_network(alone, "beside") == "198.18.126.0/24"
+        finally:
+            alone.reap("beside")
+            other.remove()
+        assert engines.left("beside") == []
+
+    def test_gpus_that_the_engine_cannot_give(self, alone):
+        """
+        Refused before anything is made, with what to install.
+        """
+        if containers.offers_gpus(alone):
+            pytest.skip("this engine has the NVIDIA runtime")
+
+        with pytest.raises(MachineError, match="no NVIDIA runtime") as caught:
+            self.cluster("gpus", node=NodeSpec(gpus=1)).up()
+        assert "nvidia-ctk" in caught.value.fix
+        assert engines.left("gpus") == []
+        assert DockerCluster.gpus_per_node(1) == 0
+
+
+@pytest.fixture
+def results(tmp_path):
+    """
+    A folder for results.
+    """
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """
+    What a harness in the background says.
+    """
+    return tmp_path / "log"
+
+
+def docker_run(name, results):
+    """
+    A command on the smoke experiment, one line changed.
+    """
+    return command(name, results, "--set", "cluster.provider=docker")
+
+
+def test_smoke_to_its_report(environment, results, log, alone):
+    """
+    The same experiment file with another provider: trials, predictions, scores, a report.
+    """
+    process = start(log, environment, *docker_run("all", results))
+
+    assert process.wait(timeout=LIMIT_S) == 0, log.read_text()
+    (run,) = Store(results).runs("smoke")
+    assert [t.state for t in run.trials().values()] == ["done"] * 3
+    assert all(run.has_trace(i) for i in run.trials())
+    assert (run.path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert everything(alone) == []
+
+
+def everything(engine):
+    """
+    Names of all containers of this test's clusters.
+    """
+    ours = {"label": f"{LABEL}.owner={owner()}"}
+    return [c.name for c in engine.client.containers.list(all=True, filters=ours)]
+
+
+@long
+def test_killed_while_it_starts(environment, log, alone):
+    """
+    Its nodes made and its keeper gone, another process takes all of it down.
+    """
+    up = SimpleNamespace(argv=command("cluster", "up")[:3])
+    process = start(log, environment, *up.argv, "cluster", "up", "--provider", "docker")
+    wait_for(lambda: everything(alone), process, log)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = everything(alone)
+    time.sleep(2)  # what was asked of the engine last is still done
+    done = subprocess.run(
+        [*up.argv, "cluster", "down", "--name", "default"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert before
+    assert done.returncode == 0, done.stderr
+    assert (everything(alone), engines.left("default")) == ([], [])
+
+
+@long
+def test_a_lost_node_fails_its_trial(environment, results, log, alone):
+    """
+    A container that is gone is named within seconds; the other trials run on a new cluster.
+    """
+    process = start(log, environment, *docker_run("run", results))
+    wait_for(lambda: mapping(results), process, log)
+    worker = next(n for n in everything(alone) if n.endswith("worker1"))
+    alone.client.api.kill(worker)
+    killed_s = time.time()
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    (failed,) = [r for r in held(results) if r.state != "done"]
+    assert len(held(results)) == 3
+    assert "datanode on worker1, nodemanager on worker1 died" in failed.reason
+    assert failed.finished_s - killed_s < 15.0
+    assert everything(alone) == []
+
+
+def held(results):
+    """
+    The trials of the newest run.
+    """
+    return list(Store(results).latest("smoke").trials().values())
+
+
+@long
+def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, alone):
+    """
+    The run ends in bounded time and says that the engine does not answer; with the engine back the
+    same command takes away what was left, and measures the rest.
+    """
+    private = engine[1]
+    if private is None:
+        pytest.skip("this engine is not ours to kill: stop it, and the tests start their own")
+    process = start(log, environment, *docker_run("run", results))
+    wait_for(lambda: mapping(results), process, log)
+    private.kill()
+    killed_s = time.monotonic()
+    status = process.wait(timeout=LIMIT_S)
+    took_s, said = time.monotonic() - killed_s, log.read_text()
+    private.start()
+    before = everything(alone)
+    again = start(log, environment, *docker_run("run", results)).wait(timeout=LIMIT_S)
+
+    assert (status in {3, 4}, took_s < 60) == (True, True), said
+    assert "no Docker engine answers" in said or "does not answer" in said
+    assert (len(before), again, everything(alone)) == (3, 6, []), log.read_text()
+    assert sorted(r.state for r in held(results)) == ["done", "done", "failed"]
+    assert [r.reason for r in held(results) if "engine" in r.reason]
