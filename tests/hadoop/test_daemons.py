@@ -64,6 +64,8 @@ def test_archive_is_optional():
 
     assert [a for a in with_it if a not in without] == [
         "-XX:SharedArchiveFile=/h/a.jsa",
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:ArchiveRelocationMode=0",
         "-Xlog:cds=off",
         "-Xlog:cds+dynamic=off",
     ]
