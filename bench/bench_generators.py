@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.cli.console import table
 from harness.clusters.home import HadoopHome
 from harness.clusters.local import LocalCluster
+from harness.hadoop.site import generator_properties
 from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.running.history import fetch_history
 from harness.running.jobs import JobRunner
@@ -93,6 +94,7 @@ class Writer:
     def __init__(self, cluster: LocalCluster, folder: Path, size: int) -> None:
         self.cluster, self.folder, self.size = cluster, folder, size
         self.runner, self.jobs, self.shares = JobRunner(cluster, LIMIT_S), 0, ""
+        self.properties = generator_properties(cluster.site_properties())
 
     def dfsio(self) -> float:
         """Bytes per second that a map of dfsio writes."""
@@ -120,7 +122,7 @@ class Writer:
     def _run(self, command) -> str:
         self.jobs += 1
         log = self.folder / f"client-{self.jobs}.log"
-        (job,) = self.runner.run(command, {}, log)
+        (job,) = self.runner.run(command, self.properties, log)
         self.cluster.await_idle(60.0)
         return job
 

@@ -26,7 +26,7 @@ from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError, HarnessError, JobError
-from harness.hadoop.site import block_bytes
+from harness.hadoop.site import block_bytes, generator_properties
 from harness.parsing.machine import read_machine
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
@@ -209,7 +209,8 @@ class Execution:
         logs.mkdir(exist_ok=True)
         jobs = JobRunner(cluster, self.limit_s, on_tick=self._check_stop)
         idle = partial(cluster.await_idle, timeout_s=60.0)
-        inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle)
+        generating = generator_properties(cluster.site_properties())
+        inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle, generating)
         return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s, self._check_stop)
 
     def _check_stop(self) -> None:

@@ -38,7 +38,7 @@ class Inputs:
     The inputs of one running cluster.
 
     *await_idle* returns when no application holds a container: the trial after a generator's job
-    must not share the cluster with its application master.
+    must not share the cluster with its application master.  *properties* are those of generators.
     """
 
     hdfs: Hdfs
@@ -46,6 +46,7 @@ class Inputs:
     logs: Path
     say: Callable[[str], None]
     await_idle: Callable[[], None]
+    properties: Mapping[str, str] = field(default_factory=dict)
     ready: dict[str, ReadyInput] = field(default_factory=dict)
     partial: str = ""
 
@@ -70,7 +71,7 @@ class Inputs:
         self.partial = partial
         self.hdfs.delete(target)
         made = workload.generate(spec, block_bytes, partial)
-        self.jobs.run(made, {}, self.logs / f"generate-{plan.key}.log")
+        self.jobs.run(made, self.properties, self.logs / f"generate-{plan.key}.log")
         self._check(partial, plan, spec.name)
         sample = workload.sample(spec, self._files(partial, plan))
         self.hdfs.rename(partial, target)

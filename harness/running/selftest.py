@@ -22,7 +22,7 @@ from harness.clusters.home import SOURCE, HadoopHome
 from harness.clusters.host import Running
 from harness.clusters.local import LocalCluster
 from harness.errors import MachineError
-from harness.hadoop.site import block_bytes
+from harness.hadoop.site import block_bytes, generator_properties
 from harness.hadoop.tracing import SPANS_FILE
 from harness.parsing.container_log import read_task_log
 from harness.parsing.ltrace import read_ltrace
@@ -203,7 +203,8 @@ class JobBench:
     def _inputs(self) -> Inputs:
         cluster, runner = self.cluster, JobRunner(self.cluster, _LIMIT_S)
         idle = partial(cluster.await_idle, timeout_s=60.0)
-        return Inputs(cluster.hdfs, runner, self.folder, self.talk.say, idle)
+        generating = generator_properties(cluster.site_properties())
+        return Inputs(cluster.hdfs, runner, self.folder, self.talk.say, idle, generating)
 
     def observed(
         self,

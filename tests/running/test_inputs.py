@@ -61,6 +61,17 @@ class TestEnsure:
         assert ready.sample["records"] == 60_000
         assert cluster.idle_calls == 1
 
+    def test_the_generator_runs_with_the_properties_of_generators(self, make):
+        """
+        Those of the inputs are among the options of its client.
+        """
+        inputs, cluster = make()
+        inputs.properties = {"mapreduce.map.java.opts": "-Xmx1g"}
+
+        inputs.ensure(TERASORT, rows(), BLOCK)
+
+        assert "-Dmapreduce.map.java.opts=-Xmx1g" in cluster.arguments[0]
+
     def test_is_made_once_per_content(self, make):
         """
         TeraGen's rows do not depend on the seed: one input; another size is another.
