@@ -22,10 +22,11 @@ def __getattr__(name: str) -> Any:
     """`PROVIDERS`, imported when asked for: ``python -m harness.clusters.home`` needs none."""
     if name != "PROVIDERS":
         raise AttributeError(name)
+    from harness.clusters.ansible import AnsibleCluster
     from harness.clusters.docker import DockerCluster
     from harness.clusters.local import LocalCluster
 
-    return {"local": LocalCluster, "docker": DockerCluster}
+    return {"local": LocalCluster, "docker": DockerCluster, "ansible": AnsibleCluster}
 
 
 def names() -> list[str]:

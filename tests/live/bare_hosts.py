@@ -201,7 +201,7 @@ class BareHosts:
     def _here(self, *argv):
         run("nsenter", "-t", str(self.first), "-n", *argv)
 
-    def add(self, *, size="1g", sshd="", prepare="", authorized=True, wait=True):
+    def add(self, *, size="4g", sshd="", prepare="", authorized=True, wait=True):
         """
         A further host: *sshd* are lines of its sshd's settings, read before the usual ones;
         *prepare* a shell script run in its root folder before it starts.

@@ -1,0 +1,502 @@
+"""
+Provider `ansible`: bare hosts that are reached by SSH.
+
+Playbooks prepare the hosts and start the daemons; during trials commands go through
+`harness.clusters.ssh`.  The hosts need sshd and Python 3.9; Hadoop is brought, and Java where there
+is none.  All of it lies in one folder of the user there, but for the nodes' names in /etc/hosts and
+a unit of systemd where root is at hand; `remove` takes all of that away again.
+
+The speed probe and the sampling of a machine's load run where the harness runs: times of these
+clusters are not brought to a reference speed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from harness.clusters import ansible_archives as archives
+from harness.clusters import ansible_hosts as bare
+from harness.clusters import state as states
+from harness.clusters.ansible_run import Played, play, unsafe
+from harness.clusters.base import Cluster
+from harness.clusters.collect import Source, collect
+from harness.clusters.home import HadoopHome
+from harness.clusters.host import Host, Running, printable
+from harness.clusters.ids import application_name
+from harness.clusters.ssh import SshHost
+from harness.clusters.ssh_connection import Connection
+from harness.errors import ClusterError, HarnessError, SpecError
+from harness.hadoop import daemons, site
+from harness.records.trial import ClusterSpec, SshAccess
+
+_WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
+_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+@dataclass
+class HostsState:
+    """
+    The state file: all that `remove` and other processes need to know.
+
+    *java*, *python* and *units* are by node; *touched* says that something was put on the hosts,
+    *up* that they were made ready.  *named*: the nodes whose file of names is written to, each with
+    its own further name, where that is to be written, too.
+    """
+
+    spec: dict[str, Any]
+    addresses: list[str]
+    base: str = ""
+    home: str = ""
+    java: dict[str, str] = field(default_factory=dict)
+    python: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    touched: bool = False
+    up: bool = False
+
+    def save(self, folder: Path) -> None:
+        """Write the file in one step."""
+        part = folder / "state.part"
+        part.write_text(json.dumps(asdict(self), indent=1))
+        part.replace(folder / "state.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> HostsState | None:
+        """The state in *folder*, `None` where there is none (or none that can be read)."""
+        try:
+            return cls(**json.loads((folder / "state.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+class AnsibleCluster(Cluster):
+    """Hadoop on hosts that are there already; use it as a context manager."""
+
+    provider = "ansible"
+    description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
+
+    def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
+        """*home* is this machine's: it is copied to the hosts."""
+        super().__init__(name, spec, home)
+        if len(spec.hosts) < 2 or len(spec.hosts) != spec.workers + 1:
+            raise SpecError(
+                f"{len(spec.hosts)} hosts for a master and {spec.workers} workers",
+                where="cluster.hosts",
+                fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
+            )
+        self._state: HostsState | None = None
+        self._connections: dict[str, Connection] = {}
+        self._mourners: dict[str, Running] = {}
+
+    @classmethod
+    def attach(cls, name: str) -> Self:
+        """The cluster of that name, started by whichever process."""
+        state = HostsState.load(states.cluster_folder(name))
+        if state is None:
+            raise ClusterError(
+                f"no cluster {name!r} is up",
+                where=str(states.cluster_folder(name)),
+                fix=f"harness cluster down --name {name}  removes what is left of it",
+            )
+        cluster = cls(name, ClusterSpec.model_validate(state.spec), HadoopHome.find())
+        cluster._state = state
+        return cluster
+
+    @staticmethod
+    def remove(name: str) -> bool:
+        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
+        folder = states.cluster_folder(name)
+        with states.exclusive():
+            return _remove(name, folder)
+
+    def is_up(self) -> bool:
+        """Whether the hosts were made ready; says nothing of their health."""
+        return self._state is not None and self._state.up
+
+    # life
+
+    def down(self) -> None:
+        """End every process and remove all that was put on the hosts; safe to call twice."""
+        try:
+            super().down()
+        finally:
+            for connection in self._connections.values():
+                connection.close()
+            self._state = None
+            self._connections.clear()
+            self._mourners.clear()
+
+    def _start(self) -> None:
+        with states.exclusive():
+            old = HostsState.load(self.folder)
+            if old is not None and old.up:
+                raise ClusterError(
+                    f"cluster {self.name!r} is up already",
+                    where=str(self.folder),
+                    fix=f"harness cluster down --name {self.name}, or choose another name",
+                )
+            _remove(self.name, self.folder)
+            states.make_folder(self.folder, self.provider)
+            try:
+                self._prepare()
+            except BaseException:
+                with suppress(HarnessError):  # the first error says more
+                    _remove(self.name, self.folder)
+                self._state = None
+                raise
+
+    def _prepare(self) -> None:
+        """Ask the hosts, write what they need, have Ansible bring it and start the daemons."""
+        addresses = [bare.address_of(host) for host in self.spec.hosts]
+        self._state = HostsState(self.spec.model_dump(mode="json"), addresses)
+        members = site_members(self._state)
+        names = {m.name: m.address for m in members}
+        ways = [(m, self._connection(m.name)) for m in members]
+        asked = bare.at_once(lambda way: bare.ask(way[0], way[1], self.name, names), ways)
+        facts = {m.name: found for m, found in zip(members, asked, strict=True)}
+        hadoop = archives.home_archive(self.home)
+        java = archives.java_archive(self.home.java) if self._lacks_java(facts) else None
+        copied = hadoop.stat().st_size + (java.stat().st_size if java else 0)
+        room = dict.fromkeys(facts, bare.ROOM_BYTES + 2 * copied)
+        bare.refuse(facts, self.spec.ssh, self._owner, room)
+        self._decide(facts)
+        self._state.save(self.folder)
+        inventory = self._inventory(facts, hadoop, java)
+        self._state.touched = True
+        self._state.save(self.folder)
+        play("site.yml", inventory, self.folder / "ansible", progress=_progress)
+        self._state.up = True
+        self._state.save(self.folder)
+
+    def _lacks_java(self, facts: Mapping[str, bare.Facts]) -> bool:
+        lacking = [name for name, found in facts.items() if not found.fit_java]
+        foreign = [name for name in lacking if facts[name].machine != os.uname().machine]
+        if foreign:
+            raise ClusterError(
+                f"{', '.join(foreign)}: no Java 17 or newer, and ours is for another processor",
+                where="hosts of the cluster",
+                fix="on the hosts: apt-get install -y openjdk-17-jre-headless",
+            )
+        return bool(lacking)
+
+    def _decide(self, facts: Mapping[str, bare.Facts]) -> None:
+        """What lies where: the same on every host, but for Java and Python."""
+        bases = {found.base for found in facts.values()}
+        if len(bases) > 1:
+            raise SpecError(
+                f"the user's home folders differ: {', '.join(sorted(map(printable, bases)))}",
+                where="cluster.hosts",
+                fix="take a user with the same home folder on every host",
+            )
+        assert self._state is not None
+        state, brought = self._state, archives.java_digest(self.home.java)
+        state.base = bases.pop()
+        state.home = f"{state.base}/hadoop-{archives.home_digest(self.home)}"
+        state.python = {name: found.python for name, found in facts.items()}
+        state.java = {
+            name: found.fit_java or f"{state.base}/java-{brought}" for name, found in facts.items()
+        }
+        able = {
+            n for n, found in facts.items() if found.root or (self._ssh.become and not found.sudo)
+        }
+        state.units = {
+            name: f"mapreduce-harness-{self.name}.service" if found.systemd and name in able else ""
+            for name, found in facts.items()
+        }
+        state.named = {n: f.hostname for n, f in facts.items() if f.unnamed or f.hostname}
+
+    # what Ansible is told
+
+    def _inventory(
+        self, facts: Mapping[str, bare.Facts], hadoop: Path, java: Path | None
+    ) -> dict[str, Any]:
+        assert self._state is not None
+        work = self.folder / "archives"
+        work.mkdir(exist_ok=True)
+        inventory = inventory_of(self.name, self._state)
+        for member in self.layout.members:
+            file = work / f"{member.name}.tar"
+            fresh = not facts[member.name].fit_java
+            inventory["all"]["hosts"][member.name] |= {
+                "harness_home_archive": str(hadoop),
+                "harness_java_archive": str(java) if fresh else "",
+                "harness_node_archive": str(file),
+                "harness_node_digest": self._write_node(file, member),
+                "harness_traced": self.home.trace_path_jar is not None,
+                "harness_gpus": self.spec.node.gpus if member.name != "master" else 0,
+            }
+        return inventory
+
+    def _write_node(self, file: Path, member: site.Member) -> str:
+        """The archive of one node: configuration, plan of its daemons, programs, empty folders."""
+        layout = self.layout
+        own = [d for d in daemons.daemons(layout) if d.member == member]
+        files = {
+            f"conf/{member.name}/{name}": site.render_xml(properties).encode()
+            for name, properties in site.site_files(self.spec, layout, member).items()
+        }
+        files[f"conf/{member.name}/log4j.properties"] = site.LOG4J.encode()
+        files["plan.json"] = json.dumps(self._plan(own, member), indent=1).encode()
+        files["owner"] = f"{self._owner}\n".encode()
+        folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
+        master = member == layout.master
+        return archives.node_archive(file, files, folders, self.home.formatted if master else None)
+
+    def _plan(self, own: Sequence[daemons.Daemon], member: site.Member) -> dict[str, Any]:
+        assert self._state is not None
+        layout, base = self.layout, self.layout.base
+        java = f"{self._state.java[member.name]}/bin/java"
+        return {
+            "member": member.name,
+            "folder": base,
+            "unit": self._state.units[member.name],
+            "control": f"{base}/control",
+            "deaths": f"{base}/deaths",
+            "daemons_folder": f"{base}/daemons",
+            "daemons": [
+                {
+                    "key": daemon.key,
+                    "argv": daemons.daemon_argv(java, layout, daemon),
+                    "env": self._environment(member),
+                    "cwd": layout.data(member),
+                    "log": f"{base}/logs/{daemon.key}.log",
+                    "at_once": False,
+                }
+                for daemon in own
+            ],
+        }
+
+    def _environment(self, member: site.Member) -> dict[str, str]:
+        java = self._known.java[member.name]
+        return daemons.environment(_ENVIRONMENT, java, self.layout, member)
+
+    # doors
+
+    @property
+    def _ssh(self) -> SshAccess:
+        return self.spec.ssh or SshAccess()
+
+    @property
+    def _owner(self) -> str:
+        """Who we are to other harnesses: machine, user and folder."""
+        return f"{socket.gethostname()} {os.getuid()} {self.folder}"
+
+    @property
+    def _known(self) -> HostsState:
+        if self._state is None:
+            raise self.not_up()
+        return self._state
+
+    def _connection(self, name: str) -> Connection:
+        if name not in self._connections:
+            number = 0 if name == "master" else int(name.removeprefix("worker"))
+            host = self.spec.hosts[number]
+            self._connections[name] = Connection(host, bare.access_of(self.spec.ssh))
+        return self._connections[name]
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """The nodes, master first."""
+        layout = self.layout
+        return tuple(
+            SshHost(
+                m.name, m.address, layout.data(m), self._connection(m.name), self._environment(m)
+            )
+            for m in layout.members
+        )
+
+    @property
+    def layout(self) -> site.Layout:
+        """Where the nodes find Hadoop, their configuration and their data."""
+        state = self._known
+        return site.Layout(site_members(state), cluster_base(self.name, state), state.home)
+
+    @property
+    def java(self) -> str:
+        """The ``java`` command of the master."""
+        return f"{self._known.java['master']}/bin/java"
+
+    @property
+    def python(self) -> str:
+        """Python of the master."""
+        return self._known.python["master"]
+
+    @property
+    def way_in(self) -> str:
+        """The command that leads to the master."""
+        return f"ssh -p {self._ssh.port} {self._ssh.user}@{self.spec.hosts[0]}"
+
+    def _supervision(self) -> dict[str, Any]:
+        return {"deaths": f"{self.layout.base}/deaths"}
+
+    # evidence
+
+    @cached_property
+    def _daemons(self) -> tuple[daemons.Daemon, ...]:
+        return daemons.daemons(self.layout)
+
+    def dead_daemons(self) -> list[str]:
+        """
+        Daemons that have ended (``datanode on worker2``); all of a host that cannot be reached.
+
+        Each host's own record of deaths is followed: nothing runs there when this is asked.
+        """
+        dead: list[str] = []
+        for host in self.hosts:
+            own = {d.key: d.name for d in self._daemons if d.member.name == host.name}
+            log = self.folder / f"deaths-{host.name}"
+            if not self._followed(host, log):
+                dead += own.values()
+                continue
+            for line in log.read_text(errors="replace").splitlines():
+                match = re.match(r'\{"key": "([a-z0-9-]+)"', line)
+                dead += [own[match[1]]] if match and match[1] in own else []
+        return list(dict.fromkeys(dead))
+
+    def _followed(self, host: Host, log: Path) -> bool:
+        """Have the host's record of deaths copied to *log*; `False`: it cannot be reached."""
+        mourner = self._mourners.get(host.name)
+        with suppress(ClusterError):
+            if mourner is not None and mourner.poll() is None:
+                return True
+            log.write_bytes(b"")
+            argv = ["tail", "-n", "+1", "-F", f"{self.layout.base}/deaths"]
+            self._mourners[host.name] = host.start(argv, log)
+            return True
+        self._mourners.pop(host.name, None)
+        return False
+
+    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
+        """The last lines of every daemon's log, by its name; safe to print."""
+        base = self.layout.base
+
+        def of_host(host: Host) -> dict[str, str]:
+            found = {}
+            for daemon in (d for d in self._daemons if d.member.name == host.name):
+                argv = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon.key}.log"]
+                try:
+                    text = host.run(argv, 20).out
+                except ClusterError as error:
+                    text = error.what
+                found[daemon.name] = printable("\n".join(text.splitlines()[-lines:]))
+            return found
+
+        known: dict[str, str] = {}
+        for found in bare.at_once(of_host, self.hosts):
+            known |= found
+        return {daemon.name: known[daemon.name] for daemon in self._daemons}
+
+    def container_logs(self, application_id: str, into: Path) -> list[Path]:
+        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
+        application, base, python = (
+            application_name(application_id),
+            self.layout.base,
+            self._known.python,
+        )
+        sources = [
+            Source(host, f"{host.folder}/userlogs/{application}", into / host.name)
+            for host in self.hosts[1:]
+        ]
+        copied = collect(
+            sources,
+            lambda host: [python[host.name], "-I", "-S", f"{base}/packer.py"],
+            wanted=_WANTED,
+        )
+        for source in sources:
+            with suppress(OSError):  # a node without containers of the job
+                source.into.rmdir()
+        return copied
+
+
+def site_members(state: HostsState) -> tuple[site.Member, ...]:
+    """The nodes: names of ours, addresses of theirs."""
+    named = site.members(len(state.addresses) - 1)
+    return tuple(
+        site.Member(m.name, address) for m, address in zip(named, state.addresses, strict=True)
+    )
+
+
+def cluster_base(name: str, state: HostsState) -> str:
+    """Folder of a cluster on each of its hosts."""
+    return f"{state.base}/clusters/{name}"
+
+
+def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
+    """What every playbook is told of the hosts; text that a user wrote is no template."""
+    spec = ClusterSpec.model_validate(state.spec)
+    ssh, access = spec.ssh or SshAccess(), bare.access_of(spec.ssh)
+    members = site_members(state)
+
+    def names(own: site.Member) -> str:
+        further = {own.name: f" {state.named[own.name]}".rstrip()}
+        return "\n".join(f"{m.address} {m.name}{further.get(m.name, '')}" for m in members)
+
+    hosts = {
+        m.name: {
+            "ansible_host": unsafe(host),
+            "ansible_python_interpreter": unsafe(state.python[m.name]),
+            "harness_member": m.name,
+            "harness_python": unsafe(state.python[m.name]),
+            "harness_java_home": unsafe(state.java[m.name]),
+            "harness_unit": state.units[m.name],
+            "harness_names": unsafe(names(m)) if m.name in state.named else "",
+        }
+        for m, host in zip(members, spec.hosts, strict=True)
+    }
+    shared = {
+        "ansible_user": unsafe(ssh.user),
+        "ansible_port": ssh.port,
+        "ansible_remote_tmp": unsafe(f"{state.base}/scratch"),
+        "harness_user": unsafe(ssh.user),
+        "harness_cluster": unsafe(name),
+        "harness_base": unsafe(state.base),
+        "harness_folder": unsafe(cluster_base(name, state)),
+        "harness_home": unsafe(state.home),
+        "harness_master": members[0].name,
+        "harness_become": ssh.become,
+        "harness_keep": ssh.keep,
+    }
+    if access.key is not None:
+        shared["ansible_ssh_private_key_file"] = unsafe(str(access.key))
+    return {"all": {"hosts": hosts, "vars": shared}}
+
+
+def _remove(name: str, folder: Path) -> bool:
+    """Tear down what the state in *folder* names, and remove it; `False`: there was none."""
+    if not folder.exists():
+        return False
+    state = HostsState.load(folder)
+    if state is not None and state.touched:
+        _teardown(name, folder, state)
+    states.remove_tree(folder)
+    return True
+
+
+def _teardown(name: str, folder: Path, state: HostsState) -> Played:
+    try:
+        return play("teardown.yml", inventory_of(name, state), folder / "ansible")
+    except ClusterError as error:
+        raise ClusterError(
+            f"cluster {name!r} is not wholly removed: {error.what}",
+            where=error.where,
+            fix=f"harness cluster down --name {name}, when the host is back;"
+            f" if it is gone for good: rm -r {folder}",
+        ) from error
+
+
+def _progress(task: str) -> None:
+    """A line for people who wait."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"ansible: {task}\n")
+        sys.stderr.flush()

@@ -1,0 +1,130 @@
+"""
+What a host is, before anything is put there.
+
+    python3 -I -c PROGRAM < QUESTION      (one JSON object; the answer is another)
+
+    {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}}
+
+    answer: {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
+             "memory_bytes", "java": [{"home", "version"}, ...], "free_bytes", "writable",
+             "taken": [ports], "unnamed": [names], "hostname", "sudo": "" or what is in the way,
+             "systemd", "owner"}
+
+*unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
+own name, empty where that stands for an address, as it should.  *owner* is whose cluster
+lies there, empty where there is none.  Nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    question = json.load(sys.stdin)
+    home = str(Path.home())
+    base = question["base"] or f"{home}/.mapreduce-harness"
+    folder = f"{base}/clusters/{question['cluster']}"
+    answer = {
+        "python": sys.executable,
+        "user": pwd.getpwuid(os.geteuid()).pw_name,
+        "root": os.geteuid() == 0,
+        "home": home,
+        "base": base,
+        "machine": os.uname().machine,
+        "kernel": os.uname().release,
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "java": javas(),
+        "free_bytes": shutil.disk_usage(existing(base)).free,
+        "writable": os.access(existing(base), os.W_OK),
+        "taken": [port for port in question["ports"] if taken(port)],
+        "unnamed": [n for n, address in question["names"].items() if resolved(n) != {address}],
+        "hostname": "" if resolved(socket.gethostname()) else socket.gethostname(),
+        "sudo": sudo(),
+        "systemd": Path("/run/systemd/system").is_dir(),
+        "owner": first_line(f"{folder}/owner"),
+        "time": time.time(),
+    }
+    json.dump(answer, sys.stdout)
+
+
+def existing(path: str) -> Path:
+    """*path*, or the nearest folder above it that is there."""
+    return next(p for p in (Path(path), *Path(path).parents) if p.is_dir())
+
+
+def javas() -> list[dict[str, str]]:
+    """Java runtimes, by their own `release` files; no JVM is started."""
+    launcher = shutil.which("java")
+    homes = [os.environ.get("JAVA_HOME", "")]
+    homes += [str(Path(launcher).resolve().parent.parent)] if launcher else []
+    homes += sorted(str(home.resolve()) for home in Path("/usr/lib/jvm").glob("*"))
+    found = {}
+    for home in homes:
+        if home and home not in found and os.access(f"{home}/bin/java", os.X_OK):
+            try:
+                with Path(home, "release").open(encoding="utf-8", errors="replace") as file:
+                    match = re.search(r'^JAVA_VERSION="([0-9._]+)"', file.read(4096), re.MULTILINE)
+            except OSError:
+                continue
+            if match:
+                found[home] = {"home": home, "version": match[1]}
+    return list(found.values())
+
+
+def taken(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+    return False
+
+
+def resolved(name: str) -> set[Any]:
+    """Addresses that the name stands for here."""
+    try:
+        return {info[4][0] for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        return set()
+
+
+def sudo() -> str:
+    """Why root's work cannot be done by `sudo`; empty where it can."""
+    if os.geteuid() == 0:
+        return ""
+    if shutil.which("sudo") is None:
+        return "sudo is missing"
+    done = subprocess.run(
+        ["sudo", "-n", "true"], check=False, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=20,
+    )  # fmt: skip
+    return "" if done.returncode == 0 else (done.stderr.strip() or "sudo refuses")[:200]
+
+
+def first_line(path: str) -> str:
+    """First line of a file, empty where there is none."""
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            return file.readline(400).strip()
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,367 @@
+"""
+Bare hosts as a cluster: real sshd, real Ansible, real Hadoop, and hosts on which it cannot be.
+
+The hosts are namespaces of this machine with file systems of their own: what is put on them, and
+what is left of it, is seen by comparing all their files.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.clusters import ssh, ssh_connection, state
+from harness.clusters.ansible import AnsibleCluster
+from harness.clusters.ansible_run import play
+from harness.clusters.home import HadoopHome
+from harness.clusters.ssh_pins import trust
+from harness.errors import ClusterError
+from harness.records.trial import ClusterSpec, SshAccess
+from tests.live.bare_hosts import BareHosts, await_listening, lacking
+
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+
+PROJECT = Path(__file__).parents[2]
+LIMIT_S = 600
+SEEN = """
+find / -xdev -newer /run/given/host_key -not -path '/run/*' | sort
+find /root /home /tmp /var/tmp | sort
+cat /etc/hosts
+ls /etc/systemd/system
+"""
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t which, struct timespec *now) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int answer = real(which, now);
+  if (which == CLOCK_REALTIME) now->tv_sec += 3600;
+  return answer;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path_factory, monkeypatch):
+    """
+    A state folder of the test's own; hosts that do not answer are given up soon.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setattr(ssh_connection, "CONNECT_S", 3.0)
+
+
+@pytest.fixture(scope="module")
+def place():
+    """
+    A place for hosts, with three fit ones in it.
+    """
+    with BareHosts() as made:
+        for _ in range(3):
+            made.add(wait=False)
+        for host in made.hosts:
+            await_listening(host)
+        yield made
+
+
+def cluster(place, hosts, name="bare", **access):
+    """
+    A cluster of these hosts, all of them trusted.
+    """
+    for host in hosts:
+        trust(host.address, host.fingerprint)
+    return AnsibleCluster(name, cluster_spec(place, hosts, **access), HadoopHome.find())
+
+
+def cluster_spec(place, hosts, **access):
+    """
+    The specification of a cluster of these hosts, the master first.
+    """
+    return ClusterSpec(
+        provider="ansible",
+        workers=len(hosts) - 1,
+        hosts=tuple(host.address for host in hosts),
+        ssh=SshAccess(key=str(place.key), **access),
+    )
+
+
+def program(line):
+    """
+    What gives a host another ``python3``, which does *line*.
+    """
+    path = "usr/local/bin/python3"
+    return rf"printf '#!/bin/sh\n{line}\n' > {path}; chmod +x {path}"
+
+
+def refused(made):
+    """
+    What is said when a cluster does not come up; nothing of it is left here.
+    """
+    with pytest.raises(ClusterError) as error:
+        made.up(LIMIT_S)
+    assert state.known_names() == []
+    return f"{error.value}"
+
+
+def files(hosts):
+    """
+    All files of hosts that are newer than they, and their file of names.
+    """
+    return [host.inside("sh", "-c", SEEN) for host in hosts]
+
+
+def masters():
+    """
+    Connections of Ansible that are still open.
+    """
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if "/tmp/mrh-" in line]
+
+
+class TestLife:
+    def test_whole_life(self, place, tmp_path):
+        """
+        From bare hosts to a job and back: a check changes nothing, a second run neither, a dead
+        daemon is noticed, another process takes the cluster down, and every file is as before.
+        """
+        made, before = cluster(place, place.hosts[:3]), files(place.hosts[:3])
+        seen = {}
+        try:
+            made.up(LIMIT_S)
+            inventory = json.loads(
+                (made.folder / "ansible" / "inventory" / "hosts.json").read_text()
+            )
+            again = play("site.yml", inventory, tmp_path / "again")
+            check = play("site.yml", inventory, tmp_path / "check", check=True)
+            seen["changed"] = again.changed, check.changed
+            seen["hosts"] = sorted({*again.ok, *check.ok})
+            seen["pi"] = pi(made, tmp_path)
+            seen["dead"] = made.dead_daemons()
+            place.hosts[2].inside("sh", "-c", "kill -9 $(pgrep -f proc_nodemanager)")
+            seen["died"] = awaited(made.dead_daemons)
+        finally:
+            program = "import sys; from harness.cli import main; sys.exit(main())"
+            down = [sys.executable, "-c", program, "cluster", "down", "--name", "bare"]
+            seen["down"] = [subprocess.run(down, check=False).returncode for _ in range(2)]
+            made.down()
+
+        assert seen == {
+            "changed": ({}, {}),
+            "hosts": ["master", "worker1", "worker2"],
+            "pi": (0, True),
+            "dead": [],
+            "died": ["nodemanager on worker2"],
+            "down": [0, 0],
+        }
+        assert files(place.hosts[:3]) == before
+        assert (state.known_names(), masters()) == ([], [])
+
+    def test_check_on_bare_hosts_puts_nothing_there(self, place, tmp_path):
+        """
+        ``--check`` says what would be done.
+        """
+        made, before = cluster(place, place.hosts[:2], "checked"), files(place.hosts[:2])
+        inventory = prepared(made)
+        checked = play("site.yml", inventory, tmp_path / "check", check=True)
+
+        shutil.rmtree(made.folder)
+
+        assert (files(place.hosts[:2]), set(checked.changed)) == (before, {"master", "worker1"})
+
+
+def prepared(made):
+    """
+    The inventory of a cluster that is not started.
+    """
+    told = []
+
+    class Told(Exception):  # noqa: N818 - it ends the preparation
+        pass
+
+    def instead(_playbook, inventory, *_rest, **_more):
+        told.append(inventory)
+        raise Told
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harness.clusters.ansible.play", instead)
+        patch.setattr("harness.clusters.ansible._remove", lambda *_: False)
+        with pytest.raises(Told):
+            made.up()
+    return told[0]
+
+
+def pi(made, folder):
+    """
+    How a small job ends, and whether its containers' logs of both nodes are here.
+    """
+    log = folder / "pi.log"
+    example = "org.apache.hadoop.examples.ExampleDriver"
+    status = made.client(example, ["pi", "2", "10"], log=log).wait(LIMIT_S)
+    assert status == 0, log.read_text()[-3000:] + made.daemon_logs(30)["datanode on worker1"]
+    made.await_idle(120)
+    (app,) = listed(made.http_json("/ws/v1/cluster/apps")["apps"]["app"])
+    copied = made.container_logs(app["id"], folder / "logs")
+    return status, len({p.parent for p in copied if p.name == "syslog"}) >= 3
+
+
+def listed(value):
+    """
+    A list of one comes as its element.
+    """
+    return value if isinstance(value, list) else [value]
+
+
+def awaited(look):
+    """
+    What *look* finds, when it finds something.
+    """
+    deadline = time.monotonic() + 30
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return found
+
+
+class TestFaults:
+    def test_unreachable_host_is_named(self, place):
+        """
+        Nothing is put on the others.
+        """
+        good, before = place.hosts[0], files(place.hosts[:1])
+        nobody = replace(good, address=f"{place.net}.201")
+        trust(good.address, good.fingerprint)
+        made = AnsibleCluster("bare", cluster_spec(place, [good, nobody]), HadoopHome.find())
+
+        text = refused(made)
+
+        assert f"no answer within 3 s\n  at:  {nobody.address}, port 22" in text
+        assert files(place.hosts[:1]) == before
+
+    @pytest.mark.parametrize(
+        ("prepare", "said"),
+        [
+            ("rm -f usr/bin/python3*", "no Python on the host"),
+            ("ln -sf /bin/false usr/local/bin/python3", "cannot say what the host is"),
+            (program(r"echo \"\033[2J{}\""), "cannot say what the host is"),
+        ],
+    )  # fmt: skip
+    def test_host_without_a_python_that_works(self, place, prepare, said):
+        """
+        The error names the host and the package; escapes stay with the host.
+        """
+        text = refused(cluster(place, [place.hosts[0], place.add(prepare=prepare)]))
+
+        assert said in text
+        assert "worker1" in text
+        assert "\033" not in text
+
+    def test_endless_answer(self, place, monkeypatch):
+        """
+        A host that answers without an end is left.
+        """
+        monkeypatch.setattr(ssh, "MOST_OUTPUT", 2**20)
+        endless = place.add(prepare=program("exec yes"))
+
+        text = refused(cluster(place, [place.hosts[0], endless]))
+
+        assert "has written more than" in text
+
+    def test_full_disk(self, place):
+        """
+        The error says how much is free, and how much is needed.
+        """
+        text = refused(cluster(place, [place.hosts[0], place.add(size="100m")]))
+
+        assert "worker1: the disk is too full: " in text
+        assert "MiB are needed" in text
+
+    def test_clocks_an_hour_apart(self, place):
+        """
+        The error says by how much, and which way.
+        """
+        if shutil.which("gcc") is None:
+            pytest.skip("no gcc to make a host's clock wrong: apt-get install -y gcc")
+        source = place.folder / "clock.c"
+        source.write_text(CLOCK)
+        library = place.folder / "clock.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+        prepare = f"cp {library} mnt/clock.so"
+        late = place.add(sshd="SetEnv LD_PRELOAD=/mnt/clock.so", prepare=prepare)
+
+        text = refused(cluster(place, [place.hosts[0], late]))
+
+        assert "worker1: its clock is 3600 s ahead of ours" in text
+
+    @pytest.mark.parametrize(
+        ("become", "said"),
+        [(False, "worker may not name them"), (True, "sudo is missing")],
+    )
+    def test_names_need_root(self, place, become, said):
+        """
+        A user who may not write /etc/hosts is told who could, and what lacks.
+        """
+        made = cluster(place, place.hosts[:2], user="worker", become=become)
+
+        assert said in refused(made)
+
+    def test_cluster_of_another_harness(self, place):
+        """
+        Its folder is left alone, and who holds it is said.
+        """
+        folder = "/root/.mapreduce-harness/clusters/bare"
+        other = place.add(prepare=f"mkdir -p .{folder}; echo 'elsewhere 0 /x' > .{folder}/owner")
+
+        text = refused(cluster(place, [place.hosts[0], other]))
+
+        assert "worker1: holds the cluster of another harness (elsewhere 0 /x)" in text
+        assert other.inside("cat", f"{folder}/owner") == "elsewhere 0 /x\n"
+
+    def test_port_that_is_taken(self, place):
+        """
+        Another Hadoop on the host is not disturbed.
+        """
+        listen = "import socket, time; s = socket.create_server(('', 9866)); time.sleep(600)"
+        busy = place.add()
+        host = busy.inside("sh", "-c", f'python3 -c "{listen}" > /dev/null 2>&1 & echo on')
+        assert host == "on\n"
+
+        assert "worker1: ports 9866 are taken" in refused(cluster(place, [place.hosts[0], busy]))
+
+    def test_interrupt_while_hosts_are_prepared(self, place, tmp_path):
+        """
+        Ctrl-C takes back what was put there: no file, no process, no open connection.
+        """
+        hosts = place.hosts[:2]
+        for host in hosts:
+            trust(host.address, host.fingerprint)
+        before = files(hosts)
+        experiment = tmp_path / "x.yaml"
+        experiment.write_text(
+            "schema: 1\nname: x\nquestion: why?\n"
+            "workloads: [{name: wordcount, input: 1 MiB}]\n"
+            f"cluster: {{provider: ansible, hosts: [{hosts[0].address}, {hosts[1].address}],"
+            f" ssh: {{key: {place.key}}}}}\n"
+        )
+        program = "import sys; from harness.cli import main; sys.exit(main())"
+        run = subprocess.Popen(
+            [sys.executable, "-c", program, "cluster", "up", "--name", "cut", str(experiment)],
+            env={**os.environ, "PYTHONPATH": str(PROJECT)}, stderr=subprocess.PIPE, text=True,
+            process_group=0,
+        )  # fmt: skip
+        jars = "/root/.mapreduce-harness/hadoop-*/lib"
+        awaited(lambda: hosts[1].inside("sh", "-c", f"ls -d {jars} 2>/dev/null || true"))
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=LIMIT_S)[1]
+
+        assert (run.returncode, state.known_names(), masters()) == (130, [], []), said
+        assert files(hosts) == before
