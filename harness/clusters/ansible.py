@@ -6,8 +6,8 @@ Playbooks prepare the hosts and start the daemons; during trials commands go thr
 is none.  All of it lies in one folder of the user there, but for the nodes' names in /etc/hosts and
 a unit of systemd where root is at hand; `remove` takes all of that away again.
 
-The speed probe and the sampling of a machine's load run where the harness runs: times of these
-clusters are not brought to a reference speed.
+The speed probe and the sampling of a machine's load run where the harness runs, not on the hosts:
+`AnsibleCluster.losses` says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +27,14 @@ from typing import Any, Self
 from harness.clusters import ansible_archives as archives
 from harness.clusters import ansible_hosts as bare
 from harness.clusters import state as states
-from harness.clusters.ansible_run import Played, play, unsafe
+from harness.clusters.ansible_run import play
+from harness.clusters.ansible_state import (
+    HostsState,
+    cluster_base,
+    inventory_of,
+    remove,
+    site_members,
+)
 from harness.clusters.base import Cluster
 from harness.clusters.collect import Source, collect
 from harness.clusters.home import HadoopHome
@@ -41,43 +47,11 @@ from harness.hadoop import daemons, site
 from harness.records.trial import ClusterSpec, SshAccess
 
 _WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
+_NOT_MEASURED = (
+    "the hosts' speed and load are not measured: the probe and the sampling run on the machine of"
+    " the harness, so times at reference speed mean nothing here"
+)
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-
-
-@dataclass
-class HostsState:
-    """
-    The state file: all that `remove` and other processes need to know.
-
-    *java*, *python* and *units* are by node; *touched* says that something was put on the hosts,
-    *up* that they were made ready.  *named*: the nodes whose file of names is written to, each with
-    its own further name, where that is to be written, too.
-    """
-
-    spec: dict[str, Any]
-    addresses: list[str]
-    base: str = ""
-    home: str = ""
-    java: dict[str, str] = field(default_factory=dict)
-    python: dict[str, str] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
-    touched: bool = False
-    up: bool = False
-
-    def save(self, folder: Path) -> None:
-        """Write the file in one step."""
-        part = folder / "state.part"
-        part.write_text(json.dumps(asdict(self), indent=1))
-        part.replace(folder / "state.json")
-
-    @classmethod
-    def load(cls, folder: Path) -> HostsState | None:
-        """The state in *folder*, `None` where there is none (or none that can be read)."""
-        try:
-            return cls(**json.loads((folder / "state.json").read_text()))
-        except (OSError, ValueError, TypeError):
-            return None
 
 
 class AnsibleCluster(Cluster):
@@ -118,7 +92,21 @@ class AnsibleCluster(Cluster):
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         folder = states.cluster_folder(name)
         with states.exclusive():
-            return _remove(name, folder)
+            return remove(name, folder)
+
+    @staticmethod
+    def gpus_per_node(workers: int) -> int:
+        """Not known before the hosts are named: `SpecError`."""
+        raise SpecError(
+            f"the GPUs of {workers} hosts are not looked for",
+            where="cluster.node.gpus",
+            fix="write how many each worker has; the start checks it with nvidia-smi",
+        )
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What runs beside the harness and not on the hosts."""
+        return (_NOT_MEASURED,)
 
     def is_up(self) -> bool:
         """Whether the hosts were made ready; says nothing of their health."""
@@ -146,13 +134,13 @@ class AnsibleCluster(Cluster):
                     where=str(self.folder),
                     fix=f"harness cluster down --name {self.name}, or choose another name",
                 )
-            _remove(self.name, self.folder)
+            remove(self.name, self.folder)
             states.make_folder(self.folder, self.provider)
             try:
                 self._prepare()
             except BaseException:
                 with suppress(HarnessError):  # the first error says more
-                    _remove(self.name, self.folder)
+                    remove(self.name, self.folder)
                 self._state = None
                 raise
 
@@ -417,82 +405,6 @@ class AnsibleCluster(Cluster):
             with suppress(OSError):  # a node without containers of the job
                 source.into.rmdir()
         return copied
-
-
-def site_members(state: HostsState) -> tuple[site.Member, ...]:
-    """The nodes: names of ours, addresses of theirs."""
-    named = site.members(len(state.addresses) - 1)
-    return tuple(
-        site.Member(m.name, address) for m, address in zip(named, state.addresses, strict=True)
-    )
-
-
-def cluster_base(name: str, state: HostsState) -> str:
-    """Folder of a cluster on each of its hosts."""
-    return f"{state.base}/clusters/{name}"
-
-
-def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
-    """What every playbook is told of the hosts; text that a user wrote is no template."""
-    spec = ClusterSpec.model_validate(state.spec)
-    ssh, access = spec.ssh or SshAccess(), bare.access_of(spec.ssh)
-    members = site_members(state)
-
-    def names(own: site.Member) -> str:
-        further = {own.name: f" {state.named[own.name]}".rstrip()}
-        return "\n".join(f"{m.address} {m.name}{further.get(m.name, '')}" for m in members)
-
-    hosts = {
-        m.name: {
-            "ansible_host": unsafe(host),
-            "ansible_python_interpreter": unsafe(state.python[m.name]),
-            "harness_member": m.name,
-            "harness_python": unsafe(state.python[m.name]),
-            "harness_java_home": unsafe(state.java[m.name]),
-            "harness_unit": state.units[m.name],
-            "harness_names": unsafe(names(m)) if m.name in state.named else "",
-        }
-        for m, host in zip(members, spec.hosts, strict=True)
-    }
-    shared = {
-        "ansible_user": unsafe(ssh.user),
-        "ansible_port": ssh.port,
-        "ansible_remote_tmp": unsafe(f"{state.base}/scratch"),
-        "harness_user": unsafe(ssh.user),
-        "harness_cluster": unsafe(name),
-        "harness_base": unsafe(state.base),
-        "harness_folder": unsafe(cluster_base(name, state)),
-        "harness_home": unsafe(state.home),
-        "harness_master": members[0].name,
-        "harness_become": ssh.become,
-        "harness_keep": ssh.keep,
-    }
-    if access.key is not None:
-        shared["ansible_ssh_private_key_file"] = unsafe(str(access.key))
-    return {"all": {"hosts": hosts, "vars": shared}}
-
-
-def _remove(name: str, folder: Path) -> bool:
-    """Tear down what the state in *folder* names, and remove it; `False`: there was none."""
-    if not folder.exists():
-        return False
-    state = HostsState.load(folder)
-    if state is not None and state.touched:
-        _teardown(name, folder, state)
-    states.remove_tree(folder)
-    return True
-
-
-def _teardown(name: str, folder: Path, state: HostsState) -> Played:
-    try:
-        return play("teardown.yml", inventory_of(name, state), folder / "ansible")
-    except ClusterError as error:
-        raise ClusterError(
-            f"cluster {name!r} is not wholly removed: {error.what}",
-            where=error.where,
-            fix=f"harness cluster down --name {name}, when the host is back;"
-            f" if it is gone for good: rm -r {folder}",
-        ) from error
 
 
 def _progress(task: str) -> None:

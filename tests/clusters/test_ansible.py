@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.clusters import ansible_run
-from harness.clusters.ansible import HostsState, cluster_base, inventory_of
 from harness.clusters.ansible_archives import node_archive
 from harness.clusters.ansible_hosts import Facts, JavaThere, at_once, refuse
 from harness.clusters.ansible_run import Played
+from harness.clusters.ansible_state import HostsState, cluster_base, inventory_of
 from harness.clusters.base import INSIDE
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess

@@ -108,6 +108,19 @@ class BareHost:
             [*enter, *argv], check=True, capture_output=True, text=True, timeout=LIMIT_S
         ).stdout
 
+    def written(self):
+        """
+        All that lies on the host and is not this machine's, and the host's file of names.
+        """
+        pid = child(child(self.process.pid))
+        script = """
+            cd /mnt && find upper root/root root/home root/tmp \\
+                -not -path 'upper/var/log*' -not -path 'upper/run*' | sort
+            cat root/etc/hosts
+        """
+        enter = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]
+        return run(*enter)
+
     def stop(self):
         """
         End the host as a power cut does.
