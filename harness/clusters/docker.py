@@ -19,20 +19,25 @@ from typing import Any, Self
 from harness.clusters import docker_archive as archives
 from harness.clusters import docker_container as containers
 from harness.clusters import docker_image as images
+from harness.clusters import docker_limits as limits
+from harness.clusters import docker_logs as logs
 from harness.clusters import docker_plan as plans
 from harness.clusters import state as states
 from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.docker_engine import Engine, EngineError, together
-from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_host import PYTHON, DockerHost
 from harness.clusters.docker_watch import Watch
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host
 from harness.clusters.ids import application_name
 from harness.clusters.interrupts import Postponed
+from harness.clusters.limits.correct import asked_of, correct
+from harness.clusters.limits.gauge import Gauge
 from harness.errors import ClusterError, MachineError
 from harness.hadoop import daemons, site
-from harness.records.trial import ClusterSpec
+from harness.records.hardware import LIMITS, Limit
+from harness.records.trial import ClusterSpec, Hardware
 
 _STATE = "docker.json"
 _LOOK_S = 0.5
@@ -43,6 +48,7 @@ class DockerCluster(Cluster):
 
     provider = "docker"
     description = "a container per node, on the Docker engine of DOCKER_HOST"
+    limitable = frozenset(Hardware.model_fields)
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; nothing is asked of the engine yet."""
@@ -85,6 +91,26 @@ class DockerCluster(Cluster):
 
     # life
 
+    @classmethod
+    def require_limits(cls, spec: ClusterSpec) -> None:
+        """`MachineError` that names what of *spec* the engine cannot limit."""
+        asked = {dial for dials in asked_of(spec).values() for dial in dials}
+        if asked:
+            engine = Engine.connect()
+            try:
+                limits.require(engine, asked)
+            finally:
+                engine.client.close()
+
+    @property
+    def limits(self) -> dict[str, dict[str, Limit]]:
+        """What each dial of each limited node was asked to be, and what it is."""
+        return LIMITS.validate_json(self._limits.read_text()) if self.spec.limited else {}
+
+    @property
+    def _limits(self) -> Path:
+        return self.folder / "limits.json"
+
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
         super().down()
@@ -98,6 +124,7 @@ class DockerCluster(Cluster):
     def _start(self) -> None:
         engine = self._engine = Engine.connect()
         containers.require(engine, self.spec)
+        self.require_limits(self.spec)
         image = images.ensure(engine, self.home)
         with states.exclusive():
             left = type(self).attach(self.name)
@@ -110,23 +137,56 @@ class DockerCluster(Cluster):
             _remove(self.folder, self.name)
             states.make_folder(self.folder, self.provider)
             try:
-                self._make(engine, image)
+                place = self._make(engine, image)
             except BaseException:
                 _remove(self.folder, self.name)
                 raise
+        if self.spec.limited:
+            try:
+                self._limit_nodes(place)
+            except BaseException:
+                self.down()
+                raise
 
-    def _make(self, engine: Engine, image: str) -> None:
+    def _make(self, engine: Engine, image: str) -> containers.Place:
         """Make the network and the nodes; who they are is written down before they are made."""
         self._save(engine, subnet="")
         engine.reap(self.name)  # what an older state folder's cluster of that name has left
         subnet = containers.make_network(engine, self.name)
         self._save(engine, subnet)
-        common = {f"inside/{path.name}": path.read_bytes() for path in sorted(INSIDE.glob("*.py"))}
         place = containers.Place(engine, self.name, image, self.spec, self.layout)
-        together([partial(place.make, m, self._given(m, common)) for m in self.layout.members])
+        together([partial(place.make, m, self._given(m), {}) for m in self.layout.members])
+        return place
 
-    def _given(self, member: site.Member, common: Mapping[str, bytes]) -> bytes:
+    def _limit_nodes(self, place: containers.Place) -> None:
+        """Make the nodes what they are asked to be, while nothing runs on them; then start all."""
+        hosts = {host.name: host for host in self.hosts}
+        members = {member.name: member for member in self.layout.members}
+        asked = asked_of(self.spec)
+        device = limits.device_of(hosts, asked)
+
+        def remake(node: str, dials: Mapping[str, float]) -> None:
+            place.away(members[node])
+            place.make(members[node], self._given(members[node]), dials, device)
+
+        gauge = Gauge(self.hosts, lambda _: [*PYTHON, f"{plans.INSIDE}/gauge.py"])
+        labels = self._engine.labels(self.name)
+        with limits.Helpers(self._engine, place.image, labels) as helpers:
+            limiter = limits.DockerLimiter(self._engine, hosts, gauge, remake, helpers)
+            found = correct(asked, limiter, where=self.where)
+        self._limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
+        for host in self.hosts:
+            keys = [
+                d.key
+                for d in plans.daemons_of(self.layout, members[host.name])
+                if plans.is_first(d)
+            ]
+            lines = "".join(f"start {key}\n" for key in keys)
+            host.run(["tee", plans.CONTROL], input=lines.encode())
+
+    def _given(self, member: site.Member) -> bytes:
         """The archive of all that a node gets before its start."""
+        common = {f"inside/{path.name}": path.read_bytes() for path in sorted(INSIDE.glob("*.py"))}
         files = plans.files(self.spec, self.layout, member, common)
         folders = plans.folders(self.layout, member)
         if member == self.layout.master:  # formatting a name space anew would take a second or two
@@ -249,54 +309,32 @@ class DockerCluster(Cluster):
         return [names[key] for key in self._dead_keys()]
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """The last lines of every daemon's log, and what became of containers that have ended."""
-        found: dict[str, str] = {}
-        for host, tails in zip(self.hosts, together(self._tails(lines)), strict=True):
-            for daemon in plans.daemons_of(self.layout, _member(self.layout, host.name)):
-                found[daemon.name] = tails.get(f"{daemon.key}.log", "")
-        return found
+        """
+        The last lines of every daemon's log, and what became of those that have ended.
 
-    def _tails(self, lines: int) -> list[Any]:
-        return [partial(_tails_of, self._engine, host, lines) for host in self.hosts]
+        With the engine gone each says so: a trial that failed of it is to be kept.
+        """
+        try:
+            return self._daemon_logs(lines)
+        except EngineError as error:
+            return {d.name: f"[{error.what}]" for d in daemons.daemons(self.layout)}
+
+    def _daemon_logs(self, lines: int) -> dict[str, str]:
+        hosts = self.hosts
+        tails = together([partial(logs.tails_of, host, lines) for host in hosts])
+        by_node = {host.name: found for host, found in zip(hosts, tails, strict=True)}
+        deaths = self._watch.deaths() if self._watch is not None else {}
+        return {
+            d.name: logs.with_death(by_node[d.member.name].get(f"{d.key}.log", ""), d, deaths)
+            for d in daemons.daemons(self.layout)
+        }
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         application = application_name(application_id)
-        tasks = [partial(_logs_of, host, application, into / host.name) for host in self.hosts[1:]]
+        workers = self.hosts[1:]
+        tasks = [partial(logs.logs_of, host, application, into / host.name) for host in workers]
         return [path for paths in together(tasks) for path in paths]
-
-
-def _member(where: site.Layout, name: str) -> site.Member:
-    return next(m for m in where.members if m.name == name)
-
-
-def _tails_of(engine: Engine, host: DockerHost, lines: int) -> dict[str, str]:
-    """Ends of the logs of one node, by file name; they outlive its processes."""
-    try:
-        with engine.asked(f"logs of {host.name}"):
-            pieces, _ = engine.client.api.get_archive(host.container, plans.LOGS)
-            tails = archives.last_lines(pieces, lines, host.name)
-        state = state_of(engine, host.container)
-    except EngineError as error:
-        if error.status == 404:
-            return {}
-        raise
-    if state != "it runs":
-        return {name: f"{text}\n[{host.name}: {state}]".lstrip() for name, text in tails.items()}
-    return tails
-
-
-def _logs_of(host: DockerHost, application: str, into: Path) -> list[Path]:
-    """Logs of an application's containers on one node; none where it ran nothing."""
-    try:
-        with host.engine.asked(f"container logs of {host.name}"):
-            place = f"{host.folder}/userlogs/{application}"
-            pieces, _ = host.engine.client.api.get_archive(host.container, place)
-            return archives.unpack_logs(pieces, application, into, f"{host.name}: {place}")
-    except EngineError as error:
-        if error.status == 404:
-            return []
-        raise
 
 
 def _load(folder: Path) -> dict[str, Any] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.clusters import docker_plan as plans
 from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
+from harness.clusters.docker_limits import at_making
 from harness.clusters.host import Running
 from harness.errors import ClusterError, MachineError
 from harness.hadoop import site
@@ -28,13 +30,21 @@ class Place:
     spec: ClusterSpec
     layout: site.Layout
 
-    def make(self, member: site.Member, given: bytes) -> None:
-        """Make a node, give it its files, start it."""
+    def make(
+        self, member: site.Member, given: bytes, dials: Mapping[str, float], device: str = ""
+    ) -> None:
+        """
+        Make a node, give it its files, start it.
+
+        *dials* are its limits; *device* is the engine's disk, where that is limited.
+        """
         api, name = self.engine.client.api, name_of(self.cluster, member.name)
         with self.engine.asked(f"container {name}"):
             made = api.create_container(
                 self.image, name=name, hostname=member.name, labels=self._labels(member),
-                host_config=api.create_host_config(**self._host(member, name)),
+                host_config=api.create_host_config(
+                    **self._host(member, name), **at_making(dials, device)
+                ),
                 networking_config=api.create_networking_config({
                     network_name(self.cluster): api.create_endpoint_config(
                         ipv4_address=member.address, aliases=[member.name]
@@ -43,6 +53,12 @@ class Place:
             )  # fmt: skip
             api.put_archive(made["Id"], plans.BASE, given)
             api.start(made["Id"])
+
+    def away(self, member: site.Member) -> None:
+        """Remove a node, but for its volume."""
+        name = name_of(self.cluster, member.name)
+        with self.engine.asked(f"container {name}"):
+            self.engine.client.api.remove_container(name, force=True)
 
     def _labels(self, member: site.Member) -> dict[str, str]:
         return {**self.engine.labels(self.cluster), f"{LABEL}.node": member.name}

@@ -79,7 +79,7 @@ def files(
         for name, properties in site.site_files(spec, where, member).items()
     }
     found[f"{conf}/log4j.properties"] = site.LOG4J.encode()
-    found["plan.json"] = json.dumps(plan(where, member), indent=1).encode()
+    found["plan.json"] = json.dumps(plan(where, member, waits=spec.limited), indent=1).encode()
     return found | dict(more)
 
 
@@ -88,23 +88,32 @@ def daemons_of(where: site.Layout, member: site.Member) -> list[daemons.Daemon]:
     return [d for d in daemons.daemons(where) if d.member == member]
 
 
-def plan(where: site.Layout, member: site.Member) -> dict[str, Any]:
-    """What the first process of *member* is to start."""
+def is_first(daemon: daemons.Daemon) -> bool:
+    """
+    Whether a daemon starts with its node.
+
+    The history server waits 10 s between its looks at HDFS: the gate's waiter has it started at the
+    right moment.
+    """
+    return daemon.kind != "historyserver"
+
+
+def plan(where: site.Layout, member: site.Member, *, waits: bool = False) -> dict[str, Any]:
+    """What the first process of *member* is to start; one that *waits* starts what it is told."""
     return {
         "control": CONTROL,
         "deaths": DEATHS,
         "daemons_folder": PIDS,
-        "daemons": [_planned(where, d) for d in daemons_of(where, member)],
+        "daemons": [_planned(where, d, waits=waits) for d in daemons_of(where, member)],
     }
 
 
-def _planned(where: site.Layout, daemon: daemons.Daemon) -> dict[str, Any]:
+def _planned(where: site.Layout, daemon: daemons.Daemon, *, waits: bool) -> dict[str, Any]:
     return {
         "key": daemon.key,
         "argv": daemons.daemon_argv(LAUNCHER, where, daemon),
         "env": environment(where, daemon.member),
         "cwd": where.data(daemon.member),
         "log": f"{LOGS}/{daemon.key}.log",
-        # it waits 10 s between its looks at HDFS: the waiter has it started at the right moment
-        "at_once": daemon.kind != "historyserver",
+        "at_once": not waits and is_first(daemon),
     }

@@ -1,0 +1,53 @@
+"""Logs of a cluster in containers: read as archives, so that they outlive their processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.clusters import docker_archive as archives
+from harness.clusters import docker_plan as plans
+from harness.clusters.docker_engine import EngineError
+from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_watch import Death
+from harness.hadoop.daemons import Daemon
+
+
+def tails_of(host: DockerHost, lines: int) -> dict[str, str]:
+    """Ends of the logs of one node, by file name; they outlive its processes."""
+    engine = host.engine
+    try:
+        with engine.asked(f"logs of {host.name}"):
+            pieces, _ = engine.client.api.get_archive(host.container, plans.LOGS)
+            tails = archives.last_lines(pieces, lines, host.name)
+        state = state_of(engine, host.container)
+    except EngineError as error:
+        if error.status == 404:
+            return {}
+        raise
+    if state != "it runs":
+        return {name: f"{text}\n[{host.name}: {state}]".lstrip() for name, text in tails.items()}
+    return tails
+
+
+def logs_of(host: DockerHost, application: str, into: Path) -> list[Path]:
+    """Logs of an application's containers on one node; none where it ran nothing."""
+    try:
+        with host.engine.asked(f"container logs of {host.name}"):
+            place = f"{host.folder}/userlogs/{application}"
+            pieces, _ = host.engine.client.api.get_archive(host.container, place)
+            return archives.unpack_logs(pieces, application, into, f"{host.name}: {place}")
+    except EngineError as error:
+        if error.status == 404:
+            return []
+        raise
+
+
+def with_death(text: str, daemon: Daemon, deaths: Mapping[str, Death]) -> str:
+    """The end of a daemon's log, and how the daemon has ended, if it has."""
+    death = deaths.get(daemon.key)
+    if death is None:
+        return text
+    how = f"signal {-death.status}" if death.status < 0 else f"status {death.status}"
+    why = ": its node ran out of the memory that it may use (OOMKilled)" if death.oom else ""
+    return f"{text}\n[{daemon.name} has ended with {how}{why}]".lstrip()
