@@ -145,8 +145,23 @@ def ready():
     with contextlib.ExitStack() as stack:
         private = None if answers() else stack.enter_context(PrivateEngine())
         address = private.address if private else os.environ.get("DOCKER_HOST", DEFAULT)
+        if private:
+            forget(address)
         with_image(address)
         yield address, private
+
+
+def forget(address):
+    """
+    Remove what tests that were cut off have left on an engine of theirs.
+    """
+    there = Engine.connect({"DOCKER_HOST": address})
+    for container in there.client.containers.list(all=True):
+        container.remove(force=True, v=True)
+    there.client.networks.prune()
+    for volume in there.client.volumes.list():
+        volume.remove(force=True)
+    there.client.close()
 
 
 def with_image(address):

@@ -353,6 +353,34 @@ class TestRefusals:
         assert DockerCluster.gpus_per_node(1) == 0
 
 
+@pytest.mark.parametrize(
+    "hardware",
+    [
+        pytest.param({"network_bytes_per_s": 12_500_000}, id="network"),
+        pytest.param({"disk_bytes_per_s": 20 * 2**20}, id="disk", marks=long),
+        pytest.param({"cores": 0.3}, id="cores", marks=long),
+    ],
+)
+def test_nodes_are_what_was_asked(alone, hardware):
+    """
+    Measured on the node within a tenth, while nothing else runs there; then its daemons start, and
+    no helper is left.  (Nothing waits for these daemons: that is the gate's.)
+    """
+    spec = ClusterSpec(provider="docker", workers=1, node=NodeSpec(**hardware))
+    one = DockerCluster("limited", spec, HadoopHome.find())
+    try:
+        one._start()
+        found = [limit.met for dials in one.limits.values() for limit in dials.values()]
+        began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
+        nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
+    finally:
+        one.down()
+
+    assert found == [True] * (1 if "cores" in hardware else 2)
+    assert (bool(began), sorted(nodes)) == (True, ["master", "worker1"])
+    assert engines.left("limited") == []
+
+
 @pytest.fixture
 def results(tmp_path):
     """
