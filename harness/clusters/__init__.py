@@ -24,9 +24,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     from harness.clusters.ansible import AnsibleCluster
     from harness.clusters.docker import DockerCluster
+    from harness.clusters.existing import ExistingCluster
     from harness.clusters.local import LocalCluster
 
-    return {"local": LocalCluster, "docker": DockerCluster, "ansible": AnsibleCluster}
+    return {
+        "local": LocalCluster,
+        "docker": DockerCluster,
+        "ansible": AnsibleCluster,
+        "existing": ExistingCluster,
+    }
 
 
 def names() -> list[str]:

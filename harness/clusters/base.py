@@ -43,6 +43,9 @@ class Cluster(ABC):
     description: ClassVar[str]
     user = "root"  # in whose name Hadoop is asked
     limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
+    root = "/harness"  # of HDFS: all that experiments write lies below it
+    traces: ClassVar[frozenset[str]] = frozenset({"spans", "units", "logs", "off"})
+    on_this_machine: ClassVar[bool] = False  # its memory and disk are what the cluster lives on
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; *home* is the Hadoop home of this machine."""
@@ -217,11 +220,15 @@ class Cluster(ABC):
     def _await_healthy(self, limit_s: float) -> None:
         question = {
             **self._question(limit_s),
-            "workers": {m.name: _known_as(m) for m in self.layout.workers},
+            "workers": self._expected(),
         }
         gate.await_healthy(
-            self._ask, question, where=self.where, log=lambda name: self.daemon_logs()[name]
+            self._ask, question, where=self.where, log=lambda name: self.daemon_logs().get(name, "")
         )
+
+    def _expected(self) -> dict[str, dict[str, str]]:
+        """Which workers must be healthy, and what the masters call their daemons."""
+        return {m.name: _known_as(m) for m in self.layout.workers}
 
     # doors
 
@@ -327,6 +334,12 @@ class Cluster(ABC):
     def site_properties(self) -> dict[str, str]:
         """The cluster-wide properties in force, as a client on the gateway sees them."""
         return site.merged(site.site_files(self.spec, self.layout, self.layout.master))
+
+    def history_folders(self, job: str) -> Sequence[str]:
+        """Folders of HDFS below which the history of *job* lies when it has ended."""
+        del job
+        known = self.site_properties()
+        return [known[key] for key in site.HISTORY_KEYS]
 
     def trace_properties(
         self, tracing: Tracing, configuration: Mapping[str, str]

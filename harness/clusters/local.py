@@ -51,6 +51,7 @@ class LocalCluster(Cluster):
     """Hadoop in namespaces of this machine; use it as a context manager."""
 
     provider = "local"
+    on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
     limitable = frozenset(Hardware.model_fields)
 

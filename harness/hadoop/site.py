@@ -30,6 +30,8 @@ BLOCK_BYTES = 32 * MIB
 MAP_OPTIONS = "mapreduce.map.java.opts"
 _ONE_COMPILER, _ALL_COMPILERS = "-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"
 GPU = "yarn.io/gpu"  # YARN's name of the resource
+# Where the history server looks for a job that has just ended, and where it keeps it.
+HISTORY_KEYS = ("mapreduce.jobhistory.intermediate-done-dir", "mapreduce.jobhistory.done-dir")
 _LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
 
 # Addresses, folders and slots are the provider's: an override would take the cluster apart.
@@ -194,7 +196,13 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 
 def refused_overrides(spec: ClusterSpec) -> list[str]:
-    """Names in *spec.site* that belong to the provider, each with what to write instead."""
+    """
+    Names in *spec.site* that belong to the provider, each with what to write instead.
+
+    An existing cluster has its own addresses: there they are how a client finds it.
+    """
+    if spec.provider == "existing":
+        return []
     return [
         f"cluster.site.{name} is set by the provider from cluster.workers and cluster.node"
         for name in spec.site
@@ -218,6 +226,12 @@ def site_file(name: str) -> str:
         "dfs.": "hdfs-site.xml",
     }
     return next((file for p, file in prefixes.items() if name.startswith(p)), "core-site.xml")
+
+
+def client_file(name: str) -> str:
+    """The same among the files that a client reads: core, HDFS, YARN and MapReduce."""
+    file = site_file(name)
+    return "yarn-site.xml" if file == "capacity-scheduler.xml" else file
 
 
 def plain_value(text: str) -> str:

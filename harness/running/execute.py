@@ -163,7 +163,10 @@ class Execution:
         """Measure a worker's disk and memory, once in a run; without them models say what lacks."""
         if not self.rated or "rates" in self.run.manifest():
             return
-        worker = cluster.hosts[1]
+        worker = next(iter(cluster.hosts[1:]), None)
+        if worker is None:
+            self.talk.say("warning: rates are not measured: the cluster's nodes have no door")
+            return
         try:
             found = measure_rates(worker, cluster.java, cluster.host_path(worker, probe_jar()))
         except HarnessError as error:
@@ -210,7 +213,10 @@ class Execution:
         jobs = JobRunner(cluster, self.limit_s, on_tick=self._check_stop)
         idle = partial(cluster.await_idle, timeout_s=60.0)
         generating = generator_properties(cluster.site_properties())
-        inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle, generating)
+        folder = f"{cluster.root}/input"
+        inputs = Inputs(
+            cluster.hdfs, jobs, logs, self.talk.say, idle, generating, folder=folder
+        )
         return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s, self._check_stop)
 
     def _check_stop(self) -> None:

@@ -59,6 +59,11 @@ class Fitness:
             self._refuse_unlimitable,
         )
 
+    @property
+    def _here(self) -> bool:
+        """Whether the cluster lives on this machine's memory and disk."""
+        return PROVIDERS[self.experiment.cluster.provider].on_this_machine
+
     def refuse(self) -> None:
         """Raise `MachineError` for the first thing that this machine lacks or cannot hold."""
         for refuse_it in self._refusals:
@@ -67,6 +72,8 @@ class Fitness:
     def _refuse_too_large(self) -> None:
         """Raise `MachineError` for a cluster whose processes this machine's memory cannot hold."""
         memory = machine_facts().get("memory_bytes")
+        if not self._here:
+            return
         for cell in self.cells:
             needed = memory_needed(cell.cluster, effective(cell.cluster, configured(cell)))
             if memory and needed > memory:
@@ -79,6 +86,8 @@ class Fitness:
 
     def _refuse_too_much_input(self) -> None:
         """Raise `MachineError` for an input that has no room on the disk of the clusters."""
+        if not self._here:
+            return
         free = shutil.disk_usage(clusters_folder()).free
         for cell in self.cells:
             size = cell.workload.input_bytes
@@ -154,6 +163,8 @@ class Fitness:
             self.talk.say(warning)
 
     def _warn_of_contention(self) -> None:
+        if not self._here:
+            return
         cores = os.cpu_count() or 1
         for cell in self.cells:
             slots = effective(cell.cluster, configured(cell))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,17 +13,14 @@ from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
 from harness.records.trace import JobTrace
 
-HISTORY_KEY = "mapreduce.jobhistory.intermediate-done-dir"
-DONE_KEY = "mapreduce.jobhistory.done-dir"
-
 
 class HistoryCluster(Protocol):
     """What reading a history asks of a cluster."""
 
     hdfs: Hdfs
 
-    def site_properties(self) -> dict[str, str]:
-        """Return the cluster-wide properties that a client sees."""
+    def history_folders(self, job: str) -> Sequence[str]:
+        """Return the folders below which the history of *job* lies when it has ended."""
         ...
 
 
@@ -41,7 +38,7 @@ def fetch_history(
         if time.monotonic() > deadline:
             raise JobError(
                 f"no history of {job} after {wait_s:g} s",
-                where=cluster.site_properties()[HISTORY_KEY],
+                where=" and ".join(cluster.history_folders(job)),
                 fix="read the application master's syslog among the trial's container logs",
             )
         time.sleep(0.1)
@@ -50,8 +47,8 @@ def fetch_history(
 
 
 def _copied(cluster: HistoryCluster, job: str, history: Path, configuration: Path) -> bool:
-    site = cluster.site_properties()
-    found = [p for k in (HISTORY_KEY, DONE_KEY) for p in find(cluster.hdfs, site[k], job)]
+    # Of several attempts of an application master the last has the whole history.
+    found = [p for f in cluster.history_folders(job) for p in find(cluster.hdfs, f, job)][::-1]
     for target, ending in ((history, ".jhist"), (configuration, "_conf.xml")):
         source = next((path for path in found if path.endswith(ending)), None)
         if source is None:

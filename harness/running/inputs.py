@@ -19,7 +19,6 @@ from harness.records.trial import WorkloadSpec
 from harness.running.jobs import JobRunner
 from harness.workloads.base import File, InputPlan, Workload
 
-ROOT = "/harness/input"
 TOLERANCE = 0.01
 
 
@@ -38,7 +37,8 @@ class Inputs:
     The inputs of one running cluster.
 
     *await_idle* returns when no application holds a container: the trial after a generator's job
-    must not share the cluster with its application master.  *properties* are those of generators.
+    must not share the cluster with its application master.  *properties* are those of generators;
+    *folder* of the file system has the inputs.
     """
 
     hdfs: Hdfs
@@ -49,6 +49,7 @@ class Inputs:
     properties: Mapping[str, str] = field(default_factory=dict)
     ready: dict[str, ReadyInput] = field(default_factory=dict)
     partial: str = ""
+    folder: str = "/harness/input"
 
     def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
         """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
@@ -67,7 +68,8 @@ class Inputs:
     def _make(
         self, workload: Workload, spec: WorkloadSpec, block_bytes: int, plan: InputPlan
     ) -> ReadyInput:
-        target, partial = f"{ROOT}/{plan.key}", f"{ROOT}/.partial-{plan.key}-{time.time_ns()}"
+        target = f"{self.folder}/{plan.key}"
+        partial = f"{self.folder}/.partial-{plan.key}-{time.time_ns()}"
         self.partial = partial
         self.hdfs.delete(target)
         made = workload.generate(spec, block_bytes, partial)

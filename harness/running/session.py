@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.clusters import remove
+from harness.clusters import PROVIDERS, remove
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, ParseError, SpecError
@@ -65,7 +65,19 @@ class Session:
         cells = expand(experiment)
         refuse(cells, lambda c, p: [*refusals(c, p), *refused_limits(c)], self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
-        return experiment
+        return self._as_traced(experiment)
+
+    def _as_traced(self, experiment: Experiment) -> Experiment:
+        """The experiment with the tracing that its provider can give: nodes may not be ours."""
+        mode, provider = experiment.tracing.mode, experiment.cluster.provider
+        if mode in PROVIDERS[provider].traces:
+            return experiment
+        self.talk.say(
+            f"warning: trace: {mode} needs the tracer on the nodes, and provider {provider} puts"
+            " nothing there: trace: logs it is, and what needs more is not applicable"
+        )
+        tracing = experiment.tracing.model_copy(update={"mode": "logs"})
+        return experiment.model_copy(update={"tracing": tracing})
 
     @cached_property
     def home(self) -> HadoopHome:

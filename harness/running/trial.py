@@ -31,7 +31,6 @@ from harness.workloads import WORKLOADS
 from harness.workloads.base import File, Workload
 from harness.workloads.counters import unbalanced
 
-OUTPUT = "/harness/output"
 THREADS = "threads"
 _HISTORY_WAIT_S = 30.0
 _EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
@@ -92,8 +91,13 @@ class TrialCluster(JobCluster, Protocol):
         """Write what the threads of each JVM do into the folder *into*; takes a few seconds."""
         ...
 
-    def site_properties(self) -> dict[str, str]:
-        """Return the cluster-wide properties that a client sees."""
+    def history_folders(self, job: str) -> Sequence[str]:
+        """Return the folders below which the history of *job* lies when it has ended."""
+        ...
+
+    @property
+    def root(self) -> str:
+        """Folder of HDFS below which all lies that experiments write."""
         ...
 
     def trace_properties(
@@ -134,6 +138,10 @@ class TrialRunner:
     limit_s: float
     on_tick: Callable[[], None] = lambda: None
 
+    @property
+    def _outputs(self) -> str:
+        return f"{self.cluster.root}/output"
+
     def run(self, trial: Trial, raw: Path) -> Outcome:
         """Run *trial* with its evidence in the folder *raw*; whatever goes wrong is its outcome."""
         outcome = Outcome()
@@ -162,7 +170,7 @@ class TrialRunner:
         self.inputs.jobs.on_limit = dump
         ready = self.inputs.ensure(workload, spec, self.block_bytes)
         outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
-        output = f"{OUTPUT}/{trial.id}"
+        output = f"{self._outputs}/{trial.id}"
         self.cluster.hdfs.delete(output)
         self.cluster.forget()
         before = self.cluster.disk_bytes()
@@ -270,8 +278,8 @@ class TrialRunner:
     def _make_room(self) -> None:
         """Remove what a failed trial wrote; a file system that refuses is lost for the next one."""
         self.inputs.sweep()
-        self.cluster.hdfs.delete(OUTPUT)
-        self.cluster.hdfs.make(OUTPUT)
+        self.cluster.hdfs.delete(self._outputs)
+        self.cluster.hdfs.make(self._outputs)
 
     def _dump_threads(self, into: Path) -> None:
         """Save what every JVM does; a job that is stuck is ended whatever comes of it."""

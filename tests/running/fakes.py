@@ -15,7 +15,6 @@ import numpy as np
 from harness.clusters.host import Group
 from harness.errors import ClusterError
 from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
-from harness.running.history import DONE_KEY, HISTORY_KEY
 from harness.workloads.terasort import TeraSort
 
 DATA = Path(__file__).parents[1] / "parsing" / "data"
@@ -176,6 +175,7 @@ class FakeCluster:
         self.clients, self.arguments = [], []
         self.java, self.losses = "java", self.clusters.losses
         self.limits = self.clusters.limits
+        self.root = "/harness"
 
     def host_path(self, host, path):
         return str(path)
@@ -258,8 +258,8 @@ class FakeCluster:
     def trace_properties(self, tracing, configuration):
         return {}
 
-    def site_properties(self):
-        return {HISTORY_KEY: "/history/intermediate", DONE_KEY: "/history/done"}
+    def history_folders(self, job):
+        return ["/history/intermediate", "/history/done"]
 
 
 class FakeProbe:

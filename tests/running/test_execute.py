@@ -19,7 +19,6 @@ from harness.clusters import state
 from harness.errors import ClusterError, JobError, MachineError
 from harness.running import execute as module
 from harness.running.execute import MACHINE_LOG, PROBE_LOG, cluster_name, slice_file
-from harness.running.inputs import ROOT
 from harness.store import Run, files
 from tests.running import fakes
 from tests.running.fakes import Mishap, terasort
@@ -283,7 +282,7 @@ class TestLostCluster:
         assert states(run, trials) == ["timed_out", "done"]
         assert (len(clusters.started), clusters.running) == (2, 0)
         assert clusters.jobs.count("teragen") == 2
-        assert clusters.started[1].hdfs.list(ROOT)
+        assert clusters.started[1].hdfs.list("/harness/input")
 
     def test_by_a_daemon(self, execution, run, clusters):
         """

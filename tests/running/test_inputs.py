@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
-from harness.running.inputs import ROOT, Inputs
+from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner
 from harness.workloads import WORKLOADS
 from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap
@@ -43,7 +43,7 @@ def folders(cluster):
     """
     Names of the inputs that lie in the file system.
     """
-    return {n for n, _, _ in cluster.hdfs.list(ROOT)}
+    return {n for n, _, _ in cluster.hdfs.list("/harness/input")}
 
 
 class TestEnsure:
@@ -103,7 +103,7 @@ class TestEnsure:
         """
         inputs, cluster = make()
         key = TERASORT.plan_input(rows(), BLOCK).key
-        cluster.hdfs.put(f"{ROOT}/{key}/part-m-00009", [b"foreign"])
+        cluster.hdfs.put(f"/harness/input/{key}/part-m-00009", [b"foreign"])
 
         ready = inputs.ensure(TERASORT, rows(), BLOCK)
 

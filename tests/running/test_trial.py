@@ -15,7 +15,7 @@ from harness.running import history, jobs
 from harness.running import trial as module
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
-from harness.running.trial import OUTPUT, TrialRunner
+from harness.running.trial import TrialRunner
 from harness.workloads import WORKLOADS
 from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap, Rounds, terasort
 
@@ -78,7 +78,7 @@ class TestGoodTrial:
         assert [t.job_id for t in outcome.traces] == outcome.job_ids
         assert (outcome.input_bytes, outcome.num_splits) == (6_000_000, 3)
         assert set(outcome.seconds) >= {"client_s", "verify_s", "am_exit_s", "logs_s"}
-        assert not [p for p in b.cluster.hdfs.files if p.startswith(OUTPUT)]
+        assert not [p for p in b.cluster.hdfs.files if p.startswith("/harness/output")]
 
     def test_waits_until_the_cluster_is_idle(self, bench):
         """

@@ -119,7 +119,8 @@ class Healthy:
     def _absent(self, kind: str, heard: Iterable[str]) -> list[str]:
         """Workers whose *kind* is not among those *heard*, ``host:port`` each."""
         known = {form for name in heard for form in (name, name.rpartition(":")[0])}
-        return sorted(w for w, names in self.workers.items() if names[kind] not in known)
+        asked = {worker: names[kind] for worker, names in self.workers.items() if kind in names}
+        return sorted(worker for worker, name in asked.items() if name not in known)
 
     def _start_history(self) -> None:
         if self.question.get("control"):

@@ -1,0 +1,202 @@
+"""
+A cluster that somebody else has configured: where its services answer, and what a client adds.
+
+Everything is read from properties, as its configuration folder has them; nothing is asked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from harness.errors import SpecError
+from harness.hadoop import site
+from harness.records.trial import ClusterSpec
+
+FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
+STAGING = "yarn.app.mapreduce.am.staging-dir"
+INTERMEDIATE, DONE = site.HISTORY_KEYS
+TAGS, QUEUE = "mapreduce.job.tags", "mapreduce.job.queuename"
+KEEP = "mapreduce.task.files.preserve.filepattern"
+_REFERENCE = re.compile(r"\$\{([^}$\s]{1,200})\}")
+_ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,253}):(\d{1,5})", re.ASCII)
+_DEPTH = 20  # as Hadoop itself
+_ANYWHERE = ("0.0.0.0", "")  # noqa: S104 - what a server binds to, and no address of it
+# What daemons read, and no client: a property given here would be believed, and not be so.
+_OF_DAEMONS = re.compile(
+    r"(yarn\.(nodemanager|resourcemanager|scheduler|nm|am)|dfs\.(namenode|datanode))\..*"
+)
+# Of what our own clusters set, what a client decides and any cluster takes.
+_OF_JOBS = (
+    "yarn.app.mapreduce.am.resource.mb", "yarn.app.mapreduce.am.command-opts",
+    "mapreduce.job.ubertask.enable", "mapreduce.client.completion.pollinterval",
+    "mapreduce.client.progressmonitor.pollinterval", "mapreduce.client.submit.file.replication",
+    "mapreduce.task.progress-report.interval", "mapreduce.jobhistory.jhist.format",
+    *(
+        name.format(kind)
+        for kind in ("map", "reduce")
+        for name in (
+            "mapreduce.{}.memory.mb", "mapreduce.{}.java.opts", "mapreduce.{}.speculative",
+            "mapreduce.job.running.{}.limit",
+        )
+    ),
+    "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", "dfs.replication", "dfs.blocksize",
+    "yarn.client.application-client-protocol.poll-interval-ms",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """
+    Web addresses as ``host:port``: of NameNodes, ResourceManagers, and the history server.
+
+    Of several only one is active; which one has to be asked.
+    """
+
+    namenodes: tuple[str, ...]
+    resourcemanagers: tuple[str, ...]
+    historyserver: str
+
+
+def expanded(properties: Mapping[str, str], name: str, default: str = "", user: str = "") -> str:
+    """
+    Value of a property with the references in it resolved; those that cannot be stay.
+
+    >>> expanded({"a": "${b}:8088", "b": "host"}, "a")
+    'host:8088'
+    """
+    known = {"user.name": user, "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
+    value = properties.get(name, default)
+    for _ in range(_DEPTH):
+        replaced = _REFERENCE.sub(lambda m: known.get(m[1], m[0]), value)
+        if replaced == value:
+            break
+        value = replaced
+    return value.strip()
+
+
+def services(properties: Mapping[str, str]) -> Services:
+    """Where services of a cluster with these *properties* answer; `SpecError` says what lacks."""
+    _refuse_security(properties)
+    resourcemanagers = _resourcemanagers(properties)
+    history = expanded(properties, "mapreduce.jobhistory.webapp.address")
+    if _host(history) in _ANYWHERE:
+        rpc = _host(expanded(properties, "mapreduce.jobhistory.address"))
+        history = f"{rpc if rpc not in _ANYWHERE else _host(resourcemanagers[0])}:19888"
+    return Services(
+        _namenodes(properties),
+        resourcemanagers,
+        _address(history, "mapreduce.jobhistory.webapp.address"),
+    )
+
+
+def _namenodes(properties: Mapping[str, str]) -> tuple[str, ...]:
+    key = "dfs.namenode.http-address"
+    default = expanded(properties, "fs.defaultFS")
+    scheme, _, authority = default.partition("://")
+    authority = authority.partition("/")[0]
+    if scheme != "hdfs" or not authority:
+        raise SpecError(
+            f"fs.defaultFS = {default!r:.80} names no HDFS",
+            where="core-site.xml of HADOOP_CONF_DIR, or cluster.site",
+            fix="set HADOOP_CONF_DIR to the cluster's configuration folder, or write cluster.site:"
+            " {fs.defaultFS: hdfs://host:8020, yarn.resourcemanager.hostname: host}",
+        )
+    if authority not in _words(properties, "dfs.nameservices"):
+        found = expanded(properties, key)
+        host = authority.partition(":")[0]
+        port = found.rpartition(":")[2] or "9870"
+        return (_address(f"{host}:{port}" if _host(found) in _ANYWHERE else found, key),)
+    nodes = _words(properties, f"dfs.ha.namenodes.{authority}")
+    names = [f"{key}.{authority}.{node}" for node in nodes] or [f"{key}.{authority}"]
+    return tuple(_address(expanded(properties, name), name) for name in names)
+
+
+def _resourcemanagers(properties: Mapping[str, str]) -> tuple[str, ...]:
+    prefix = "yarn.resourcemanager"
+    ha = expanded(properties, f"{prefix}.ha.enabled").lower() == "true"
+    endings = [f".{i}" for i in _words(properties, f"{prefix}.ha.rm-ids")] if ha else [""]
+    found = []
+    for ending in endings:
+        name = f"{prefix}.webapp.address{ending}"
+        web = expanded(properties, name)
+        if _host(web) in _ANYWHERE:
+            web = f"{expanded(properties, f'{prefix}.hostname{ending}')}:8088"
+        found.append(_address(web, f"{prefix}.hostname{ending}"))
+    return tuple(found)
+
+
+def _refuse_security(properties: Mapping[str, str]) -> None:
+    wrong = {
+        "hadoop.security.authentication": ("simple", "only simple authentication is spoken"),
+        "dfs.http.policy": ("http_only", "web services are asked by HTTP alone"),
+        "yarn.http.policy": ("http_only", "web services are asked by HTTP alone"),
+    }
+    for name, (spoken, why) in wrong.items():
+        value = expanded(properties, name, spoken)
+        both = value.lower() == "http_and_https"
+        if value.lower() != spoken and not both:
+            raise SpecError(
+                f"{name} = {value!r:.80}: {why}",
+                where="configuration of the existing cluster",
+                fix="measure on a cluster without it, or on one of our own (provider: local)",
+            )
+
+
+def _words(properties: Mapping[str, str], name: str) -> list[str]:
+    return [word.strip() for word in expanded(properties, name).split(",") if word.strip()]
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0] or address
+
+
+def _address(text: str, name: str) -> str:
+    match = _ADDRESS.fullmatch(text)
+    if not match or not 0 < int(match[2]) < 65536 or match[1] in _ANYWHERE:
+        raise SpecError(
+            f"{name} = {text!r:.80} is no address of a service",
+            where="configuration of the existing cluster",
+            fix=f"write host:port: cluster.site.{name}, or in the files of HADOOP_CONF_DIR",
+        )
+    return text
+
+
+def client_files(
+    files: Mapping[str, Mapping[str, str]], spec: ClusterSpec, layout: site.Layout, root: str
+) -> site.SiteFiles:
+    """
+    The configuration of our client: the cluster's own *files*, and what jobs of ours add.
+
+    What jobs write lies below *root* of the cluster's file system: their staging folder, too, which
+    keeps the history of a job where its owner can read it.  The history server finds its jobs where
+    it did.  *spec.site* has the last word.
+    """
+    written = {name: dict(files.get(name, {})) for name in FILES}
+    # The cluster's nodes have neither our jars nor their archive.
+    plain = replace(layout, archive=None, recording=None)
+    own = site.merged(site.site_files(spec, plain, plain.master))
+    given = site.merged(written)
+    before = expanded(given, STAGING, "/tmp/hadoop-yarn/staging")  # noqa: S108 - Hadoop's default
+    added = {
+        **{name: own[name] for name in _OF_JOBS},
+        STAGING: f"{root}/staging",
+        KEEP: ".*",
+        TAGS: root.rpartition("/")[2],
+        INTERMEDIATE: given.get(INTERMEDIATE, f"{before}/history/done_intermediate"),
+        DONE: given.get(DONE, f"{before}/history/done"),
+        **{name: site.plain_value(value) for name, value in spec.site.items()},
+    }
+    for name, value in added.items():
+        # A copy in another file would be read after this one.
+        for file in FILES:
+            written[file].pop(name, None)
+        written[site.client_file(name)][name] = value
+    return written
+
+
+def not_ours(spec: ClusterSpec) -> list[str]:
+    """Names in *spec.site* that only the daemons read, which nobody has told them."""
+    return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]
