@@ -104,7 +104,7 @@ class ExistingCluster(Cluster):
         files = _read_conf()
         properties = {**site.merged(files), **self.spec.site}
         asked = given.services(properties)
-        user = _user(properties)
+        user = _user()
         found = {
             "nn": _active(asked.namenodes, _namenode_state, "NameNode"),
             "rm": _active(asked.resourcemanagers, _resourcemanager_state, "ResourceManager"),
@@ -353,6 +353,22 @@ class ExistingCluster(Cluster):
         return [served.Container(container, host) for container, host in hosts.items()]
 
 
+def look() -> str:
+    """
+    What ``HADOOP_CONF_DIR`` leads to, in words; empty where it is not set.
+
+    `HarnessError` where it leads to no cluster that answers and that we can speak with.
+    """
+    if not os.environ.get("HADOOP_CONF_DIR"):
+        return ""
+    asked = given.services(site.merged(_read_conf()))
+    _active(asked.namenodes, _namenode_state, "NameNode", limit_s=0.0)
+    found = _active(asked.resourcemanagers, _resourcemanager_state, "ResourceManager", limit_s=0.0)
+    info = _answer(served.get_json(found, "/ws/v1/cluster/info"), "clusterInfo")
+    version = printable(str(info.get("hadoopVersion")))[:40]
+    return f"Hadoop {version}, {len(_nodes(found))} nodes, at {found}"
+
+
 def _load(folder: Path) -> dict[str, Any]:
     try:
         known: dict[str, Any] = json.loads((folder / "state.json").read_text())
@@ -387,7 +403,7 @@ def _unreadable(path: Path, why: str | None) -> SpecError:
     )
 
 
-def _user(properties: Mapping[str, str]) -> str:
+def _user() -> str:
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     if not _USER.fullmatch(user):
         raise SpecError(
@@ -395,7 +411,6 @@ def _user(properties: Mapping[str, str]) -> str:
             where="HADOOP_USER_NAME",
             fix="use letters, digits, and . _ - @",
         )
-    del properties
     return user
 
 
@@ -404,9 +419,14 @@ def _answer(answer: Any, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _active(addresses: Sequence[str], state: Callable[[str], str], what: str) -> str:
+def _active(
+    addresses: Sequence[str],
+    state: Callable[[str], str],
+    what: str,
+    limit_s: float = _ACTIVE_LIMIT_S,
+) -> str:
     """The one of several services that is active; `ClusterError` with what each said."""
-    deadline = time.monotonic() + _ACTIVE_LIMIT_S  # it may be changing from one to another
+    deadline = time.monotonic() + limit_s  # it may be changing from one to another
     while True:
         said = []
         for address in addresses:

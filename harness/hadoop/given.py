@@ -80,13 +80,14 @@ def expanded(properties: Mapping[str, str], name: str, default: str = "", user: 
 def services(properties: Mapping[str, str]) -> Services:
     """Where services of a cluster with these *properties* answer; `SpecError` says what lacks."""
     _refuse_security(properties)
+    namenodes = _namenodes(properties)
     resourcemanagers = _resourcemanagers(properties)
     history = expanded(properties, "mapreduce.jobhistory.webapp.address")
     if _host(history) in _ANYWHERE:
         rpc = _host(expanded(properties, "mapreduce.jobhistory.address"))
         history = f"{rpc if rpc not in _ANYWHERE else _host(resourcemanagers[0])}:19888"
     return Services(
-        _namenodes(properties),
+        namenodes,
         resourcemanagers,
         _address(history, "mapreduce.jobhistory.webapp.address"),
     )

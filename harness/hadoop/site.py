@@ -267,7 +267,7 @@ def block_bytes(spec: ClusterSpec) -> int:
 def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Properties as a client sees them: core, then HDFS, YARN and MapReduce."""
     order = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
-    return {name: value for file in order for name, value in files[file].items()}
+    return {name: value for file in order for name, value in files.get(file, {}).items()}
 
 
 def render_xml(properties: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 
-from harness.clusters import namespace, woven
+from harness.clusters import existing, namespace, woven
 from harness.clusters import state as states
 from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
@@ -51,6 +51,7 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "local": (
         "system", "memory", "disk", "commands", "namespaces", "java", "hadoop home", "speed probe",
     ),
+    "existing": ("system", "java", "hadoop home", "speed probe", "existing cluster"),
     "set-up": ("system", "disk", "python", "java", "maven"),
 }  # fmt: skip
 
@@ -69,8 +70,8 @@ def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
-        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker, gpu, cuda,
-        compiler, kernels, clusters,
+        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker,
+        existing_cluster, gpu, cuda, compiler, kernels, clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
@@ -287,6 +288,18 @@ def docker() -> Finding:
             fix = "apt-get install -y docker.io"
         return Finding("docker", "note", f"no engine answers at {address}: {_reason(error)}", fix)
     return Finding("docker", "ok", f"{version} at {address}")
+
+
+def existing_cluster() -> Finding:
+    """The cluster that ``HADOOP_CONF_DIR`` leads to, as far as it tells of itself."""
+    try:
+        text = existing.look()
+    except HarnessError as error:
+        return Finding("existing cluster", "lacking", error.what, error.fix)
+    if not text:
+        text, fix = "none: HADOOP_CONF_DIR is not set", "export HADOOP_CONF_DIR=/etc/hadoop/conf"
+        return Finding("existing cluster", "note", text, fix)
+    return Finding("existing cluster", "ok", text)
 
 
 def docker_version(address: str, limit_s: float = 3.0) -> str:

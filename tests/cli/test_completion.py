@@ -48,7 +48,7 @@ def complete(tmp_path):
         (["cluster", "u"], ["up"]),
         (["list", "m"], ["models", "metrics"]),
         (["plan", "--j"], ["--json"]),
-        (["cluster", "up", "--provider", ""], ["local", "docker"]),
+        (["cluster", "up", "--provider", "lo"], ["local"]),
         (["cluster", "down", "--name", ""], ["morning"]),
         (["run", "--on-error", "s"], ["skip", "stop"]),
         (["plan", "--set", "cluster.w"], ["cluster.workers="]),

@@ -44,7 +44,8 @@ class Bench:
     answers variables of the environment, and skips where there is none; *register* makes it known,
     and *known_by* does so in another process; *left* tells what a cluster left outside the folder
     of all clusters; *fields* are those of a specification that it asks for, *variables* those of
-    the environment.
+    the environment.  A cluster that is not *ours* is neither started nor ended, and its nodes have
+    no door.
     """
 
     home: Callable[[], object] = HadoopHome.find
@@ -54,6 +55,7 @@ class Bench:
     left: Callable[[str], list] = lambda name: []
     fields: dict = field(default_factory=dict)
     variables: dict = field(default_factory=dict)
+    ours: bool = True
 
 
 @contextmanager
@@ -63,6 +65,20 @@ def docker_place():
     """
     with engine.ready() as (address, _):
         yield {"DOCKER_HOST": address}
+
+
+@contextmanager
+def somebody_elses():
+    """
+    A cluster that runs, of which only the configuration is known.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_LOCAL_NETWORK", "ports")
+        name = f"theirs-{os.getpid()}"
+        cluster = clusters.PROVIDERS["local"](name, ClusterSpec(workers=WORKERS), HadoopHome.find())
+        with cluster as up:
+            conf = up.layout.conf(up.layout.master)
+            yield {"HADOOP_CONF_DIR": conf, "HADOOP_USER_NAME": "root"}
 
 
 BENCHES = {
@@ -75,6 +91,7 @@ BENCHES = {
     "local on ports": Bench(
         fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
     ),
+    "existing": Bench(place=somebody_elses, ours=False),
     "docker": Bench(place=docker_place, left=engine.left),
 }
 EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
@@ -125,6 +142,22 @@ def cluster(maker):
     """
     with maker("shared") as up:
         yield up
+
+
+@pytest.fixture
+def ours(maker):
+    """
+    Only for clusters that we start.
+    """
+    if not maker.bench.ours:
+        pytest.skip("the cluster is not ours to start, and its nodes have no door")
+
+
+def node(cluster):
+    """
+    A worker; of a cluster without doors the machine on which clients run.
+    """
+    return cluster.hosts[-1]
 
 
 def left(maker, name):
@@ -188,7 +221,7 @@ class TestLife:
         assert took == ["True", "False"]
         assert (one.is_up(), "life" in one.names(), left(maker, "life")) == (False, False, [])
 
-    def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker):
+    def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker, ours):
         """
         Who died or is silent, on which node; all that was started is gone.
         """
@@ -227,7 +260,7 @@ class TestLife:
             nothing.hosts[0].run(["true"])
         assert caught.value.fix.startswith("harness cluster up")
 
-    def test_what_belongs_to_the_provider_is_refused(self, maker):
+    def test_what_belongs_to_the_provider_is_refused(self, maker, ours):
         """
         Before anything is started.
         """
@@ -248,7 +281,7 @@ class TestLife:
 
 
 class TestHosts:
-    def test_master_first_then_the_workers(self, cluster):
+    def test_master_first_then_the_workers(self, cluster, ours):
         """
         Each with its name.
         """
@@ -269,13 +302,13 @@ class TestHosts:
         """
         Standard input ends at once.
         """
-        assert cluster.hosts[1].run(["cat"], timeout=60).out == ""
+        assert node(cluster).run(["cat"], timeout=60).out == ""
 
     def test_run_has_an_end(self, cluster):
         """
         A command that takes too long is ended on the host, too, and named.
         """
-        host, mark = cluster.hosts[1], "600.125"
+        host, mark = node(cluster), "600.125"
 
         with pytest.raises(HostTimeoutError, match=r"has not ended after 0\.5 s") as caught:
             host.run(["sleep", mark], timeout=0.5)
@@ -289,7 +322,7 @@ class TestHosts:
         log = tmp_path / "log"
         log.write_bytes(b"before\n")
         program = "import sys; print('out', flush=True); sys.stderr.write('err\\n'); sys.exit(4)"
-        process = cluster.hosts[1].start([cluster.python, "-c", program], log)
+        process = node(cluster).start([cluster.python, "-c", program], log)
 
         assert process.wait(timeout=PATIENCE_S) == 4
         assert (process.poll(), process.returncode) == (4, 4)
@@ -300,7 +333,7 @@ class TestHosts:
         """
         With what it has started itself.
         """
-        host, mark = cluster.hosts[1], f"600.{25 + ord(how[0])}"
+        host, mark = node(cluster), f"600.{25 + ord(how[0])}"
         argv = ["sh", "-c", 'sleep "$1" & wait', "sh", mark]
         process = host.start(argv, tmp_path / "log") if how == "start" else host.open(argv)
         began = until(lambda: running(cluster, mark))
@@ -319,7 +352,7 @@ class TestHosts:
         """
         As that of a process of ours.
         """
-        process = cluster.hosts[1].start(["sleep", "600"], tmp_path / "log")
+        process = node(cluster).start(["sleep", "600"], tmp_path / "log")
         try:
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(timeout=0.1)
@@ -332,7 +365,7 @@ class TestHosts:
         Any bytes go in and come out; errors have a pipe of their own.
         """
         content = bytes(range(256)) * 4096
-        process = cluster.hosts[1].open(["sh", "-c", "cat; echo done >&2"])
+        process = node(cluster).open(["sh", "-c", "cat; echo done >&2"])
         head = content[:1000]
         process.stdin.write(head)
         process.stdin.flush()
@@ -363,7 +396,7 @@ class TestHosts:
         An error, and no empty file.
         """
         with pytest.raises((HarnessError, OSError)):
-            cluster.hosts[1].get("not-there", tmp_path / "back")
+            node(cluster).get("not-there", tmp_path / "back")
         assert not (tmp_path / "back").exists()
 
     def test_a_file_of_ours_on_the_gateway(self, cluster, tmp_path):
@@ -383,15 +416,15 @@ class TestServices:
         """
         HDFS keeps what is put there, lists it, and forgets it again.
         """
-        content = os.urandom(2**20 + 3)
-        cluster.hdfs.put("/contract/a b", [content[:1000], content[1000:]])
-        listed = cluster.hdfs.list("/contract")
-        back = b"".join(cluster.hdfs.open("/contract/a b"))
-        cluster.hdfs.delete("/contract/a b")
+        content, folder = os.urandom(2**20 + 3), f"{cluster.root}/contract"
+        cluster.hdfs.put(f"{folder}/a b", [content[:1000], content[1000:]])
+        listed = cluster.hdfs.list(folder)
+        back = b"".join(cluster.hdfs.open(f"{folder}/a b"))
+        cluster.hdfs.delete(f"{folder}/a b")
 
         assert (listed, back == content) == ([("a b", len(content), False)], True)
         with pytest.raises(ClusterError, match="does not exist"):
-            list(cluster.hdfs.open("/contract/a b"))
+            list(cluster.hdfs.open(f"{folder}/a b"))
 
     def test_web_services(self, cluster):
         """
@@ -423,7 +456,7 @@ class TestServices:
 
 
 class TestEvidence:
-    def test_every_daemon_has_a_log(self, cluster):
+    def test_every_daemon_has_a_log(self, cluster, ours):
         """
         By its name; nothing in it moves a terminal's cursor.
         """
@@ -435,13 +468,13 @@ class TestEvidence:
         }  # fmt: skip
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(logs.values()))
 
-    def test_zz_a_dead_daemon_is_named(self, cluster):
+    def test_zz_a_dead_daemon_is_named(self, cluster, ours):
         """
         The last of the tests: it leaves the cluster ill.
         """
         before = cluster.dead_daemons()
         worker = cluster.layout.workers[0]
-        killed = cluster.hosts[1].run(
+        killed = node(cluster).run(
             [cluster.python, "-c", KILLER, "-Dproc_datanode", cluster.layout.conf(worker)]
         )
 
@@ -471,4 +504,4 @@ def running(cluster, mark):
     Process ids on the first worker whose command line holds *mark*.
     """
     program = FIND + "print(*found(sys.argv[1]))"
-    return cluster.hosts[1].run([cluster.python, "-c", program, mark]).out.split()
+    return node(cluster).run([cluster.python, "-c", program, mark]).out.split()

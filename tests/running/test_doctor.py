@@ -91,7 +91,7 @@ class TestExamine:
             Finding("disk", "ok", "enough"),
         ]
 
-        assert lacks(findings) == {"local": ["java"], "set-up": ["java"]}
+        assert lacks(findings) == dict.fromkeys(NEEDED_BY, ["java"])
 
 
 class TestMachine:
