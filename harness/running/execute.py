@@ -214,9 +214,7 @@ class Execution:
         idle = partial(cluster.await_idle, timeout_s=60.0)
         generating = generator_properties(cluster.site_properties())
         folder = f"{cluster.root}/input"
-        inputs = Inputs(
-            cluster.hdfs, jobs, logs, self.talk.say, idle, generating, folder=folder
-        )
+        inputs = Inputs(cluster.hdfs, jobs, logs, self.talk.say, idle, generating, folder=folder)
         return TrialRunner(cluster, inputs, block_bytes(spec), self.limit_s, self._check_stop)
 
     def _check_stop(self) -> None:

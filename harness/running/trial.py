@@ -95,6 +95,10 @@ class TrialCluster(JobCluster, Protocol):
         """Return the folders below which the history of *job* lies when it has ended."""
         ...
 
+    def site_properties(self) -> dict[str, str]:
+        """Return the cluster-wide properties that a client sees."""
+        ...
+
     @property
     def root(self) -> str:
         """Folder of HDFS below which all lies that experiments write."""

@@ -258,6 +258,9 @@ class FakeCluster:
     def trace_properties(self, tracing, configuration):
         return {}
 
+    def site_properties(self):
+        return {}
+
     def history_folders(self, job):
         return ["/history/intermediate", "/history/done"]
 

@@ -91,7 +91,7 @@ class TestExamine:
             Finding("disk", "ok", "enough"),
         ]
 
-        assert lacks(findings) == dict.fromkeys(NEEDED_BY, ["java"])
+        assert lacks(findings) == {who: ["java"] for who in NEEDED_BY}
 
 
 class TestMachine:
