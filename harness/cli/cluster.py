@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import completion
+from harness.cli.console import clean, table
 from harness.cli.experiment import session
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def status(name: str | None, as_json: bool) -> None:
     """
-    Which daemons of a cluster run.
+    Nodes, daemons, slots, disks, clocks and versions of a cluster.
+
+    A clock is told as seconds ahead of this machine's, with how far that may be off.
 
     \b
     Example:
@@ -92,13 +95,15 @@ def status(name: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=2))
         return
-    click.echo(f"cluster {cluster.name!r}, {facts['provider']}, {facts['workers']} workers")
+    click.echo(_heading(cluster, facts))
     for daemon in facts["daemons"]:
         pid = f"process {daemon['pid']}" if daemon["pid"] else "runs"
         pid = pid if daemon["running"] else "not running"
         click.echo(f"  {daemon['name']:<28} {pid}")
     for service, address in facts["endpoints"].items():
         click.echo(f"  {service:<28} {address}")
+    _show_hosts(facts["hosts"])
+    _show_nodes(facts["nodes"])
     for line in _limits(cluster):
         click.echo(line)
 
@@ -232,7 +237,70 @@ def _only(names: list[str]) -> str:
     return names[0] if names else ""
 
 
+def _heading(cluster: Cluster, facts: dict[str, Any]) -> str:
+    node, workers = cluster.spec.node, facts["workers"]
+    slots = f"{node.map_slots} map and {node.reduce_slots} reduce slots each"
+    version = f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
+    return f"cluster {cluster.name!r}, {facts['provider']}, {workers} workers, {slots}{version}"
+
+
+def _show_hosts(hosts: list[dict[str, Any]]) -> None:
+    from harness.units import format_bytes
+
+    columns = ["host", "address", "clock, s", "cores", "memory", "disk free", "java", "kernel"]
+    rows = [
+        (
+            h["name"], h["address"], f"{h['clock_s']:+.3f} \u00b1 {h['clock_within_s']:.3f}",
+            h["cores"], format_bytes(h["memory_bytes"]),
+            f"{format_bytes(h['disk_free_bytes'])} of {format_bytes(h['disk_bytes'])}",
+            h["java"], h["kernel"],
+        )
+        for h in hosts
+        if not h["error"]
+    ]  # fmt: skip
+    if rows:
+        table(columns, rows)
+    for h in hosts:
+        if h["error"]:
+            click.echo(clean(f"  {h['name']:<28} {h['error']}"))
+
+
+def _show_nodes(nodes: list[dict[str, Any]]) -> None:
+    columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
+    rows = [
+        (n["id"], n["state"], n["containers"], n["used_mb"], n["memory_mb"], n["version"])
+        for n in nodes
+    ]
+    if rows:
+        table(columns, rows)
+
+
+def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
+    """What the ResourceManager says of its nodes; nothing where it does not answer."""
+    from harness.clusters.served import elements
+    from harness.errors import ClusterError
+
+    try:
+        answer = cluster.http_json("/ws/v1/cluster/nodes")
+    except (ClusterError, ValueError):
+        return []
+    return [
+        {
+            "id": str(n.get("id")), "state": str(n.get("state")),
+            "containers": n.get("numContainers"), "used_mb": n.get("usedMemoryMB"),
+            "memory_mb": (n.get("usedMemoryMB") or 0) + (n.get("availMemoryMB") or 0),
+            "version": str(n.get("version")),
+        }
+        for n in elements(answer, "nodes", "node")
+    ]  # fmt: skip
+
+
 def _facts(cluster: Cluster) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from harness.clusters.survey import survey
+
+    nodes = _nodes(cluster)
     pids, dead = cluster.daemon_pids(), cluster.dead_daemons()
     return {
         "schema_version": 1,
@@ -244,6 +312,10 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
             for daemon in cluster.daemon_logs(1)
         ],
         "endpoints": cluster.endpoints,
+        "hadoop": ", ".join(sorted({n["version"] for n in nodes})),
+        "hosts": [asdict(host) for host in survey(cluster)],
+        "nodes": nodes,
+        "losses": list(cluster.losses),
         "limits": {
             node: {dial: limit.model_dump(exclude_none=True) for dial, limit in dials.items()}
             for node, dials in cluster.limits.items()

@@ -3,7 +3,9 @@ Tests for `harness.cli.cluster` on a provider that starts nothing.
 """
 
 import json
+import os
 import re
+import sys
 
 from types import SimpleNamespace
 
@@ -14,6 +16,8 @@ from click.testing import CliRunner
 from harness import clusters
 from harness.cli.cluster import command
 from harness.clusters import home
+from harness.clusters.base import Cluster
+from harness.clusters.host import LocalHost
 from harness.errors import ClusterError, SpecError
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -57,6 +61,20 @@ class FakeCluster:
     @classmethod
     def remove(cls, name):
         return cls.there.pop(name, None) is not None
+
+    python, java, losses = sys.executable, "/no/java", ()
+    traces = Cluster.traces
+
+    @property
+    def hosts(self):
+        return [LocalHost("master", "198.18.0.1", "/", list, dict(os.environ))]
+
+    def host_path(self, host, path):
+        return str(path)
+
+    def http_json(self, url_path, service="rm"):
+        node = {"id": "worker1:8041", "state": "RUNNING", "numContainers": 2, "version": "3.5.0"}
+        return {"nodes": {"node": node | {"usedMemoryMB": 512, "availMemoryMB": 1024}}}
 
     def dead_daemons(self):
         return ["datanode on worker1"]
@@ -181,6 +199,23 @@ def test_a_file_limits_nodes_of_a_cluster_by_hand(harness, tmp_path):
 
     assert spec.node == NodeSpec(disk_bytes_per_s=5 * 2**20)
     assert spec.nodes == {"worker2": Hardware(cores=0.5)}
+
+
+def test_status_tells_of_hosts_and_nodes(harness):
+    """
+    Clock, disk and versions of each host; what YARN says of its nodes.
+    """
+    harness("up")
+    told = json.loads(harness("status", "--json").out)
+    (host,), (node,) = told["hosts"], told["nodes"]
+    shown = harness("status").out
+
+    assert (host["name"], host["error"], told["hadoop"]) == ("master", "", "3.5.0")
+    assert host["disk_free_bytes"] > 0
+    assert abs(host["clock_s"]) < 60
+    assert (node["id"], node["containers"], node["memory_mb"]) == ("worker1:8041", 2, 1536)
+    assert "1 map and 1 reduce slots each, Hadoop 3.5.0" in shown
+    assert re.search(r"worker1:8041 +RUNNING +2 +512 +1536 +3\.5\.0", shown)
 
 
 def test_nothing_is_up(harness):
