@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from harness import clusters
 from harness.cli.cluster import command
 from harness.clusters import home
-from harness.clusters.base import Cluster
 from harness.clusters.host import LocalHost
+from harness.clusters.local import LocalCluster
 from harness.errors import ClusterError, SpecError
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -63,7 +63,7 @@ class FakeCluster:
         return cls.there.pop(name, None) is not None
 
     python, java, losses = sys.executable, "/no/java", ()
-    traces = Cluster.traces
+    traces, limitable = LocalCluster.traces, LocalCluster.limitable
 
     @property
     def hosts(self):
