@@ -16,6 +16,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,7 @@ _NOT_MEASURED = (
     "the hosts' speed and load are not measured: the probe and the sampling run on the machine of"
     " the harness, so times at reference speed mean nothing here"
 )
+_LOOK_S = 1.0
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -63,12 +65,6 @@ class AnsibleCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """*home* is this machine's: it is copied to the hosts."""
         super().__init__(name, spec, home)
-        if len(spec.hosts) < 2 or len(spec.hosts) != spec.workers + 1:
-            raise SpecError(
-                f"{len(spec.hosts)} hosts for a master and {spec.workers} workers",
-                where="cluster.hosts",
-                fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
-            )
         self._state: HostsState | None = None
         self._connections: dict[str, Connection] = {}
         self._mourners: dict[str, Running] = {}
@@ -77,13 +73,8 @@ class AnsibleCluster(Cluster):
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
         state = HostsState.load(states.cluster_folder(name))
-        if state is None:
-            raise ClusterError(
-                f"no cluster {name!r} is up",
-                where=str(states.cluster_folder(name)),
-                fix=f"harness cluster down --name {name}  removes what is left of it",
-            )
-        cluster = cls(name, ClusterSpec.model_validate(state.spec), HadoopHome.find())
+        spec = ClusterSpec.model_validate(state.spec) if state is not None else ClusterSpec()
+        cluster = cls(name, spec, HadoopHome.find())
         cluster._state = state
         return cluster
 
@@ -126,6 +117,13 @@ class AnsibleCluster(Cluster):
             self._mourners.clear()
 
     def _start(self) -> None:
+        spec = self.spec
+        if len(spec.hosts) < 2 or len(spec.hosts) != spec.workers + 1:
+            raise SpecError(
+                f"{len(spec.hosts)} hosts for a master and {spec.workers} workers",
+                where="cluster.hosts",
+                fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
+            )
         with states.exclusive():
             old = HostsState.load(self.folder)
             if old is not None and old.up:
@@ -325,6 +323,28 @@ class AnsibleCluster(Cluster):
         """The command that leads to the master."""
         return f"ssh -p {self._ssh.port} {self._ssh.user}@{self.spec.hosts[0]}"
 
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """
+        Put a question to the waiter on the master.
+
+        It sees the deaths of its own node; those of other nodes end the wait from here.
+        """
+        waiter = self.gateway.open(self.program("waiter.py"))
+        assert waiter.stdin is not None
+        assert waiter.stdout is not None
+        try:
+            with waiter.stdin as stdin:
+                stdin.write(json.dumps(question).encode())
+            while not _ended(waiter, _LOOK_S):
+                if dead := self.dead_daemons():
+                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
+            answer: dict[str, Any] = json.loads(waiter.stdout.read())
+        except (BrokenPipeError, ValueError):
+            return {}
+        finally:
+            waiter.kill()
+        return answer
+
     def _supervision(self) -> dict[str, Any]:
         return {"deaths": f"{self.layout.base}/deaths"}
 
@@ -405,6 +425,14 @@ class AnsibleCluster(Cluster):
             with suppress(OSError):  # a node without containers of the job
                 source.into.rmdir()
         return copied
+
+
+def _ended(command: Running, limit_s: float) -> bool:
+    try:
+        command.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _progress(task: str) -> None:

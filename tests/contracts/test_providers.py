@@ -22,10 +22,11 @@ from harness import clusters
 from harness.clusters import state
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
+from harness.clusters.ssh_pins import trust
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
-from tests.live import engine
+from tests.live import bare_hosts, engine
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 300.0
@@ -81,6 +82,38 @@ def somebody_elses():
             yield {"HADOOP_CONF_DIR": conf, "HADOOP_USER_NAME": "root"}
 
 
+BARE: dict = {}
+BARE_HOSTS: list = []
+
+
+@contextmanager
+def bare_place():
+    """
+    Hosts with sshd and nothing else, trusted.
+    """
+    if why := bare_hosts.lacking():
+        pytest.skip(why)
+    with bare_hosts.BareHosts() as place:
+        for _ in range(1 + WORKERS):
+            place.add(wait=False)
+        for host in place.hosts:
+            bare_hosts.await_listening(host)
+            trust(host.address, host.fingerprint)
+        access = {"key": str(place.key)}
+        BARE.update(hosts=tuple(h.address for h in place.hosts), ssh=access)
+        BARE_HOSTS[:] = place.hosts
+        yield {}
+    BARE.clear()
+
+
+def left_on_hosts(name):
+    """
+    Files on bare hosts that belong to a cluster.
+    """
+    lines = [line for host in BARE_HOSTS for line in host.written().splitlines()]
+    return [line for line in lines if f"/clusters/{name}" in line or f"harness {name}" in line]
+
+
 BENCHES = {
     "fake": Bench(
         home=lambda: None,
@@ -93,6 +126,7 @@ BENCHES = {
     ),
     "existing": Bench(place=somebody_elses, ours=False),
     "docker": Bench(place=docker_place, left=engine.left),
+    "ansible": Bench(place=bare_place, left=left_on_hosts, fields=BARE),
 }
 EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
 
