@@ -31,6 +31,7 @@ from harness.clusters import state as states
 from harness.clusters.ansible_run import play
 from harness.clusters.ansible_state import (
     HostsState,
+    claim,
     cluster_base,
     inventory_of,
     remove,
@@ -81,9 +82,7 @@ class AnsibleCluster(Cluster):
     @staticmethod
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        folder = states.cluster_folder(name)
-        with states.exclusive():
-            return remove(name, folder)
+        return remove(name, states.cluster_folder(name))
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -124,28 +123,20 @@ class AnsibleCluster(Cluster):
                 where="cluster.hosts",
                 fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
             )
-        with states.exclusive():
-            old = HostsState.load(self.folder)
-            if old is not None and old.up:
-                raise ClusterError(
-                    f"cluster {self.name!r} is up already",
-                    where=str(self.folder),
-                    fix=f"harness cluster down --name {self.name}, or choose another name",
-                )
-            remove(self.name, self.folder)
-            states.make_folder(self.folder, self.provider)
-            try:
-                self._prepare()
-            except BaseException:
-                with suppress(HarnessError):  # the first error says more
-                    remove(self.name, self.folder)
-                self._state = None
-                raise
+        self._state = claim(self.name, self.folder, self.provider)
+        try:
+            self._prepare()
+        except BaseException:
+            with suppress(HarnessError):  # the first error says more
+                remove(self.name, self.folder)
+            self._state = None
+            raise
 
     def _prepare(self) -> None:
         """Ask the hosts, write what they need, have Ansible bring it and start the daemons."""
-        addresses = [bare.address_of(host) for host in self.spec.hosts]
-        self._state = HostsState(self.spec.model_dump(mode="json"), addresses)
+        assert self._state is not None
+        self._state.addresses = [bare.address_of(host) for host in self.spec.hosts]
+        self._state.spec = self.spec.model_dump(mode="json")
         members = site_members(self._state)
         names = {m.name: m.address for m in members}
         ways = [(m, self._connection(m.name)) for m in members]
@@ -162,7 +153,7 @@ class AnsibleCluster(Cluster):
         self._state.touched = True
         self._state.save(self.folder)
         play("site.yml", inventory, self.folder / "ansible", progress=_progress)
-        self._state.up = True
+        self._state.up, self._state.maker = True, None
         self._state.save(self.folder)
 
     def _lacks_java(self, facts: Mapping[str, bare.Facts]) -> bool:

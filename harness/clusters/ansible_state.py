@@ -8,6 +8,7 @@ evaluated.
 from __future__ import annotations
 
 import json
+import os
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from harness.clusters import ansible_hosts as bare
 from harness.clusters import state as states
 from harness.clusters.ansible_run import play, unsafe
+from harness.clusters.state import Process
 from harness.errors import ClusterError
 from harness.hadoop import site
 from harness.records.trial import ClusterSpec, SshAccess
@@ -28,11 +30,13 @@ class HostsState:
 
     *java*, *python* and *units* are by node; *touched* says that something was put on the hosts,
     *up* that they were made ready.  *named*: the nodes whose file of names is written to, each with
-    its own further name, where that is to be written, too.
+    its own further name, where that is to be written, too.  *maker* is the process that is making
+    them ready.
     """
 
     spec: dict[str, Any]
     addresses: list[str]
+    maker: Process | None = None
     base: str = ""
     home: str = ""
     java: dict[str, str] = field(default_factory=dict)
@@ -52,9 +56,42 @@ class HostsState:
     def load(cls, folder: Path) -> HostsState | None:
         """The state in *folder*, `None` where there is none (or none that can be read)."""
         try:
-            return cls(**json.loads((folder / "state.json").read_text()))
-        except (OSError, ValueError, TypeError):
+            fields = json.loads((folder / "state.json").read_text())
+            maker = Process(**fields.pop("maker")) if fields["maker"] else fields.pop("maker")
+            return cls(**fields, maker=maker)
+        except (OSError, ValueError, TypeError, KeyError):
             return None
+
+
+def claim(name: str, folder: Path, provider: str) -> HostsState:
+    """
+    Take the name of a cluster, for this process; what a killed one left is removed first.
+
+    `ClusterError` where the cluster is up, or another process makes or removes it.
+    """
+    old = HostsState.load(folder)
+    if old is not None and old.up:
+        raise ClusterError(
+            f"cluster {name!r} is up already",
+            where=str(folder),
+            fix=f"harness cluster down --name {name}, or choose another name",
+        )
+    remove(name, folder)
+    with states.exclusive():
+        if folder.exists():
+            raise _busy(name, folder, "another process")
+        states.make_folder(folder, provider)
+        state = HostsState({}, [], Process.of(os.getpid()))
+        state.save(folder)
+    return state
+
+
+def _busy(name: str, folder: Path, who: str) -> ClusterError:
+    return ClusterError(
+        f"cluster {name!r} is being started by {who}",
+        where=str(folder),
+        fix="wait for its end, or end it: Ctrl-C takes back what it has done",
+    )
 
 
 def site_members(state: HostsState) -> tuple[site.Member, ...]:
@@ -113,12 +150,17 @@ def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
 
 def remove(name: str, folder: Path) -> bool:
     """Tear down what the state in *folder* names, and remove it; `False`: there was none."""
-    if not folder.exists():
-        return False
-    state = HostsState.load(folder)
-    if state is not None and state.touched:
+    with states.exclusive():
+        if not folder.exists():
+            return False
+        state = HostsState.load(folder)
+        maker = state.maker if state is not None else None
+        if maker is not None and maker.pid != os.getpid() and maker.alive():
+            raise _busy(name, folder, f"process {maker.pid}")
+    if state is not None and state.touched:  # takes a while: others may start theirs meanwhile
         teardown(name, folder, state)
-    states.remove_tree(folder)
+    with states.exclusive():
+        states.remove_tree(folder)
     return True
 
 

@@ -16,8 +16,15 @@ from harness.clusters import ansible_run
 from harness.clusters.ansible_archives import node_archive
 from harness.clusters.ansible_hosts import Facts, JavaThere, at_once, refuse
 from harness.clusters.ansible_run import Played
-from harness.clusters.ansible_state import HostsState, cluster_base, inventory_of
+from harness.clusters.ansible_state import (
+    HostsState,
+    claim,
+    cluster_base,
+    inventory_of,
+    remove,
+)
 from harness.clusters.base import INSIDE
+from harness.clusters.state import Process, cluster_folder
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
 
@@ -114,6 +121,25 @@ class TestState:
         state(touched=True).save(tmp_path)
 
         assert HostsState.load(tmp_path) == state(touched=True)
+
+    def test_name_is_claimed_once(self, tmp_path, monkeypatch):
+        """
+        Neither start nor end while another process makes the cluster; one that was killed is none.
+        """
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        folder = cluster_folder("x")
+        with subprocess.Popen(["sleep", "600"]) as other:
+            claimed = claim("x", folder, "ansible")
+            claimed.maker = Process.of(other.pid)
+            claimed.save(folder)
+            for act in (lambda: claim("x", folder, "ansible"), lambda: remove("x", folder)):
+                with pytest.raises(ClusterError, match=f"being started by process {other.pid}"):
+                    act()
+            other.kill()
+
+        assert (claim("x", folder, "ansible").up, remove("x", folder), remove("x", folder)) == (
+            False, True, False,
+        )  # fmt: skip
 
     @given(st.binary(max_size=60))
     def test_any_file_is_read_or_none(self, tmp_path_factory, content):
