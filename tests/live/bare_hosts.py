@@ -115,7 +115,7 @@ class BareHost:
         pid = child(child(self.process.pid))
         script = """
             cd /mnt && find upper root/root root/home root/tmp \\
-                -not -path 'upper/var/log*' -not -path 'upper/run*' | sort
+                -not -path upper/var -not -path 'upper/var/log*' -not -path 'upper/run*' | sort
             cat root/etc/hosts
         """
         enter = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]

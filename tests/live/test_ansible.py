@@ -245,7 +245,7 @@ def awaited(look):
     """
     What *look* finds, when it finds something.
     """
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while not (found := look()):
         assert time.monotonic() < deadline
         time.sleep(0.2)
