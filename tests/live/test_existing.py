@@ -1,0 +1,63 @@
+"""
+A whole experiment on a cluster that runs already: one of our own plays somebody else's.
+"""
+
+import json
+import subprocess
+
+import pytest
+
+from harness.clusters.home import HadoopHome
+from harness.clusters.local import LocalCluster
+from harness.records.trial import ClusterSpec
+from harness.store import Store
+from tests.live.runs import PROJECT, command, settings
+
+pytestmark = pytest.mark.live
+LIMIT_S = 1200
+BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
+
+
+@pytest.fixture(params=["on its nodes", "in HDFS"])
+def theirs(request, tmp_path, monkeypatch):
+    """
+    A cluster that keeps the logs of its containers here or there; it must be untouched in the end.
+    """
+    monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    gathered = str(request.param == "in HDFS").lower()
+    site = {**BLOCKS, "yarn.log-aggregation-enable": gathered}
+    spec = ClusterSpec(workers=2, site=site)
+    with LocalCluster("theirs", spec, HadoopHome.find()) as cluster:
+        yield cluster
+        assert cluster.dead_daemons() == []
+
+
+def test_an_experiment_from_end_to_end(theirs, tmp_path):
+    """
+    With one line changed: a report, all logs, what is lost said, and nothing of ours left there.
+    """
+    environment = {
+        **settings(tmp_path),
+        "HADOOP_CONF_DIR": theirs.layout.conf(theirs.layout.master),
+        "HADOOP_USER_NAME": "root",
+    }
+    more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
+    results = tmp_path / "results"
+    done = subprocess.run(
+        command("all", results, *more), env=environment, cwd=PROJECT, timeout=LIMIT_S,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    run = Store(results).latest("smoke")
+    for trial in run.trials():
+        names = run.raw(trial).names()
+        assert "job-0-history.jhist" in names
+        assert sum(name.endswith("/syslog") for name in names) >= 3, names
+        assert sum(name.endswith("/syslog.shuffle") for name in names) == 1
+    losses = json.loads((run.path / "manifest.json").read_text())["losses"]
+    assert any("tasks are not traced" in loss for loss in losses)
+    assert "tasks are not traced" in (run.path / "report.html").read_text()
+    assert theirs.hdfs.list("/user/root") == []
+    assert not list((tmp_path / "state" / "mapreduce-harness" / "clusters").iterdir())
