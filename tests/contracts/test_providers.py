@@ -23,6 +23,7 @@ from harness.clusters import state
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
 from harness.clusters.ssh_pins import trust
+from harness.clusters.survey import survey
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
@@ -490,6 +491,15 @@ class TestServices:
 
 
 class TestEvidence:
+    def test_hosts_tell_of_themselves(self, cluster):
+        """
+        Each its clock, its disk and its versions.
+        """
+        told = survey(cluster)
+
+        assert [(h.name, h.error) for h in told] == [(h.name, "") for h in cluster.hosts]
+        assert all(abs(h.clock_s) < 60 and h.disk_free_bytes > 0 and h.python for h in told)
+
     def test_every_daemon_has_a_log(self, cluster, ours):
         """
         By its name; nothing in it moves a terminal's cursor.
