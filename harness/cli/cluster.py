@@ -178,6 +178,7 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
             cores=axes.node.cores[0],
             disk_bytes_per_s=axes.node.disk_bytes_per_s[0],
             network_bytes_per_s=axes.node.network_bytes_per_s[0],
+            memory_bytes=axes.node.memory_bytes[0],
         )
         site = {key: values[0] for key, values in axes.site.items()}
         fields = {

@@ -12,11 +12,13 @@ from harness.clusters import docker_plan as plans
 from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
 from harness.clusters.docker_limits import at_making
 from harness.clusters.host import Running
-from harness.errors import ClusterError, MachineError
+from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
 from harness.records.trial import ClusterSpec
+from harness.units import MIB, format_bytes
 
 _TRIES = 8
+_DAEMONS_BYTES = 640 * MIB  # of a DataNode and a NodeManager, idle
 _LOG = {"type": "json-file", "config": {"max-size": "4m", "max-file": "2"}}
 
 
@@ -85,7 +87,15 @@ class Place:
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "device_requests": self._gpus(member),
+            **self._memory(member),
         }
+
+    def _memory(self, member: site.Member) -> dict[str, int]:
+        """The memory of a worker, without swap: what does not fit is ended."""
+        size = self.spec.hardware(member.name).memory_bytes
+        if size is None or member == self.layout.master:
+            return {}
+        return {"mem_limit": size, "memswap_limit": size}
 
     def _gpus(self, member: site.Member) -> list[Any]:
         """The devices of a worker: nodes of one machine do not share any."""
@@ -150,6 +160,7 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
             where=engine.address,
             fix="switch it to Linux containers, or set DOCKER_HOST to another engine",
         )
+    _require_memory(spec)
     if spec.node.gpus and not offers_gpus(engine):
         raise MachineError(
             "the Docker engine cannot give GPUs to containers: it has no NVIDIA runtime",
@@ -157,6 +168,20 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
             fix="install the NVIDIA container toolkit on the engine's machine, then: "
             "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
         )
+
+
+def _require_memory(spec: ClusterSpec) -> None:
+    """`SpecError` for a worker that cannot hold what it offers to tasks, and its daemons."""
+    least = site.node_memory_mb(spec.node) * MIB + _DAEMONS_BYTES
+    for number in range(1, spec.workers + 1):
+        size = spec.hardware(f"worker{number}").memory_bytes
+        if size is not None and size < least:
+            raise SpecError(
+                f"worker{number} has {format_bytes(size)} of memory, and its tasks and daemons"
+                f" need {format_bytes(least)}",
+                where="cluster.node.memory, cluster.nodes",
+                fix=f"write {format_bytes(least)} or more, or fewer slots, or less task_memory",
+            )
 
 
 def offers_gpus(engine: Engine) -> bool:

@@ -53,7 +53,7 @@ class LocalCluster(Cluster):
     provider = "local"
     on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
-    limitable = frozenset(Hardware.model_fields)
+    limitable = frozenset(Hardware.model_fields) - {"memory_bytes"}
 
     def __init__(
         self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False

@@ -36,6 +36,7 @@ class Node(Record):
     cores: tuple[PositiveFloat | None, ...] = (None,)
     disk_bytes_per_s: tuple[PositiveInt | None, ...] = (None,)
     network_bytes_per_s: tuple[PositiveInt | None, ...] = (None,)
+    memory_bytes: tuple[PositiveInt | None, ...] = (None,)
 
     @model_serializer(mode="wrap")
     def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -3,7 +3,7 @@ From an experiment to its cells and trials.
 
 An axis has one name everywhere (in `profile_on`, in labels, in reports): `workload`, `input`,
 `seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, `gpus`, `cores`, `disk`,
-`network`, a workload's argument, or a Hadoop property.
+`network`, `memory`, a workload's argument, or a Hadoop property.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 # How values are written; others stand for themselves.
 _FORMATS = {
     "input": format_bytes, "task_memory": format_bytes,
-    "disk": format_rate, "network": format_bit_rate,
+    "disk": format_rate, "network": format_bit_rate, "memory": format_bytes,
 }  # fmt: skip
 UNLIMITED = "unlimited"
 # Last words of property names that say nothing alone.
@@ -124,6 +124,7 @@ def axis_values(cell: Cell) -> dict[str, str | int | float]:
         "cores": node.cores or UNLIMITED,
         "disk": node.disk_bytes_per_s or UNLIMITED,
         "network": node.network_bytes_per_s or UNLIMITED,
+        "memory": node.memory_bytes or UNLIMITED,
         "workload": cell.workload.name,
         "input": cell.workload.input_bytes,
         "seed": cell.workload.seed,

@@ -14,15 +14,16 @@ from typing import Any
 
 from harness.records.experiment import Experiment
 from harness.records.grid import UNLIMITED
-from harness.records.shapes import Key, Keys, Listed, Schema, Shape, Value
+from harness.records.shapes import Key, Keys, Listed, Schema, Shape, Value, size
 from harness.records.yamltree import Entries, Node, Problems, Scalar, nearest, shown
-from harness.units import MIB, format_bit_rate, format_rate, parse_rate
+from harness.units import MIB, format_bit_rate, format_bytes, format_rate, parse_rate
 
 LEAST_CORES, MOST_CORES = (
     0.05,
     1000,
 )  # a millisecond in every twenty; YARN would not start with less
 LEAST_DISK, LEAST_NETWORK = MIB, 125_000  # bytes per second: daemons miss their heartbeats below
+LEAST_MEMORY = 1024 * MIB  # bytes: a DataNode, a NodeManager, an application master
 _WORKER = re.compile(r"worker[1-9][0-9]{0,5}", re.ASCII)
 
 
@@ -49,6 +50,15 @@ def rate(least: int, show: Callable[[float], str]) -> Callable[[Scalar], int]:
     return read
 
 
+def memory(node: Scalar) -> int:
+    """Bytes that a node can hold with its daemons."""
+    value = size(node)
+    if value < LEAST_MEMORY:
+        least = format_bytes(LEAST_MEMORY)
+        raise ValueError(f"'{shown(node.text)}' holds no daemons; write {least} or more")
+    return value
+
+
 # name in the file: field, reader, JSON schema, help
 _RATE = {"type": "string"}
 _LIMITS: dict[str, tuple[str, Callable[[Scalar], Any], Schema, str]] = {
@@ -64,6 +74,10 @@ _LIMITS: dict[str, tuple[str, Callable[[Scalar], Any], Schema, str]] = {
     "network": (
         "network_bytes_per_s", rate(LEAST_NETWORK, format_bit_rate),
         _RATE | {"examples": ["100 Mbit/s"]}, "rate of the network, in each direction",
+    ),
+    "memory": (
+        "memory_bytes", memory, {"type": ["string", "integer"], "examples": ["4 GiB"]},
+        "memory of the node: its processes, and the pages of files",
     ),
 }  # fmt: skip
 

@@ -36,13 +36,15 @@ class Hardware(Record):
     """
     What a node is limited to; `None` leaves it what the machine gives, and is not written.
 
-    *cores* is a share of the processors, the others are bytes per second: of its disk when read and
-    when written, and of its network in each direction.
+    *cores* is a share of the processors; the disk's (when read and when written) and the network's
+    (in each direction) are bytes per second.  *memory_bytes* is for all of the node's processes and
+    for the pages of files that they use.
     """
 
     cores: PositiveFloat | None = None
     disk_bytes_per_s: PositiveInt | None = None
     network_bytes_per_s: PositiveInt | None = None
+    memory_bytes: PositiveInt | None = None
 
     @property
     def limited(self) -> bool:

@@ -30,7 +30,7 @@ from harness.errors import ClusterError, MachineError
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.store import Store
 from tests.live import engine as engines
-from tests.live.runs import LIMIT_S, command, mapping, settings, start, wait_for
+from tests.live.runs import CLIENT, LIMIT_S, command, mapping, settings, start, wait_for
 
 pytestmark = pytest.mark.live
 long = pytest.mark.long
@@ -359,6 +359,7 @@ class TestRefusals:
         pytest.param({"network_bytes_per_s": 12_500_000}, id="network"),
         pytest.param({"disk_bytes_per_s": 20 * 2**20}, id="disk", marks=long),
         pytest.param({"cores": 0.3}, id="cores", marks=long),
+        pytest.param({"memory_bytes": 3 * 2**30}, id="memory"),
     ],
 )
 def test_nodes_are_what_was_asked(alone, hardware):
@@ -373,10 +374,12 @@ def test_nodes_are_what_was_asked(alone, hardware):
         found = [limit.met for dials in one.limits.values() for limit in dials.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
         nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
+        memory = alone.client.api.inspect_container(one.hosts[1].container)["HostConfig"]["Memory"]
     finally:
         one.down()
 
-    assert found == [True] * (1 if "cores" in hardware else 2)
+    assert found == [True] * (0 if "memory_bytes" in hardware else 1 if "cores" in hardware else 2)
+    assert memory == hardware.get("memory_bytes", 0)
     assert (bool(began), sorted(nodes)) == (True, ["master", "worker1"])
     assert engines.left("limited") == []
 
@@ -401,7 +404,8 @@ def docker_run(name, results):
     """
     A command on the smoke experiment, one line changed.
     """
-    return command(name, results, "--set", "cluster.provider=docker")
+    set_ = ["--set", "cluster.provider=docker", "--set", "trial_limit=10 min"]
+    return command(name, results, *set_)
 
 
 def test_smoke_to_its_report(environment, results, log, alone):
@@ -418,12 +422,19 @@ def test_smoke_to_its_report(environment, results, log, alone):
     assert everything(alone) == []
 
 
+def ours(engine):
+    """
+    All containers of this test's clusters.
+    """
+    label = {"label": f"{LABEL}.owner={owner()}"}
+    return engine.client.containers.list(all=True, filters=label)
+
+
 def everything(engine):
     """
-    Names of all containers of this test's clusters.
+    Their names.
     """
-    ours = {"label": f"{LABEL}.owner={owner()}"}
-    return [c.name for c in engine.client.containers.list(all=True, filters=ours)]
+    return [c.name for c in ours(engine)]
 
 
 @long
@@ -478,23 +489,26 @@ def held(results):
 def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, alone):
     """
     The run ends in bounded time and says that the engine does not answer; with the engine back the
-    same command takes away what was left, and measures the rest.
+    same command takes away what was left, and goes on.
     """
     private = engine[1]
     if private is None:
         pytest.skip("this engine is not ours to kill: stop it, and the tests start their own")
     process = start(log, environment, *docker_run("run", results))
-    wait_for(lambda: mapping(results), process, log)
+    wait_for(lambda: list(results.glob(CLIENT)), process, log)
     private.kill()
     killed_s = time.monotonic()
     status = process.wait(timeout=LIMIT_S)
     took_s, said = time.monotonic() - killed_s, log.read_text()
+    failed = [r.reason for r in held(results) if r.state == "failed"]
     private.start()
-    before = everything(alone)
-    again = start(log, environment, *docker_run("run", results)).wait(timeout=LIMIT_S)
+    left = {c.id for c in alone.client.containers.list(all=True)}
+    again = start(log, environment, *docker_run("run", results))
+    wait_for(lambda: not left & {c.id for c in ours(alone)} and ours(alone), again, log)
+    again.send_signal(signal.SIGINT)
+    again.wait(timeout=LIMIT_S)
 
-    assert (status in {3, 4}, took_s < 60) == (True, True), said
-    assert "no Docker engine answers" in said or "does not answer" in said
-    assert (len(before), again, everything(alone)) == (3, 6, []), log.read_text()
-    assert sorted(r.state for r in held(results)) == ["done", "done", "failed"]
-    assert [r.reason for r in held(results) if "engine" in r.reason]
+    assert (status, took_s < 60) == (3, True), said
+    assert "no Docker engine answers" in said
+    assert ["engine does not answer" in reason for reason in failed] == [True], failed
+    assert (len(left), everything(alone)) == (3, []), log.read_text()

@@ -19,6 +19,7 @@ limits = st.builds(
     cores=st.none() | st.floats(0.05, 64),
     disk_bytes_per_s=st.none() | st.integers(MIB, 2**40),
     network_bytes_per_s=st.none() | st.integers(125_000, 2**40),
+    memory_bytes=st.none() | st.integers(2**30, 2**40),
 )
 
 
@@ -48,10 +49,13 @@ class TestFile:
         """
         Whatever units a file uses, a record holds cores and bytes per second.
         """
-        (cell,) = expand(read("{cores: 0.5, disk: 20 MiB/s, network: 100 Mbit/s}"))
+        (cell,) = expand(read("{cores: 0.5, disk: 20 MiB/s, network: 100 Mbit/s, memory: 4 GiB}"))
 
         assert cell.cluster.node == NodeSpec(
-            cores=0.5, disk_bytes_per_s=20 * MIB, network_bytes_per_s=12_500_000
+            cores=0.5,
+            disk_bytes_per_s=20 * MIB,
+            network_bytes_per_s=12_500_000,
+            memory_bytes=2**32,
         )
 
     def test_lists_are_axes(self):
