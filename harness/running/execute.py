@@ -31,7 +31,7 @@ from harness.parsing.machine import read_machine
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
-from harness.running.hardware import keep_limits
+from harness.running.hardware import DISK_PART, keep_limits
 from harness.running.inputs import Inputs
 from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
@@ -168,7 +168,9 @@ class Execution:
             self.talk.say("warning: rates are not measured: the cluster's nodes have no door")
             return
         try:
-            found = measure_rates(worker, cluster.java, cluster.host_path(worker, probe_jar()))
+            more = {"part": DISK_PART} if worker.name in cluster.disk_bytes() else {}
+            jar = cluster.host_path(worker, probe_jar())
+            found = measure_rates(worker, cluster.java, jar, **more)
         except HarnessError as error:
             self.talk.say(f"warning: {error.what}")
         else:

@@ -10,6 +10,8 @@ from harness.records.hardware import ENTRY, Limit, LimitedCluster, written
 from harness.records.trial import ClusterSpec
 from harness.store import Run
 
+DISK_PART = "data"  # of a node's folder: HDFS blocks lie there, on the disk that is limited
+
 
 def refused_limits(cluster: ClusterSpec) -> list[str]:
     """Say which limits of *cluster* its provider cannot set: nothing is ignored silently."""

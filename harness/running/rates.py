@@ -31,22 +31,24 @@ def wanted(models: Iterable[str]) -> bool:
     return any(not MODELS[m].required.isdisjoint(RATES) for m in models if m in MODELS)
 
 
-def measure_rates(host: Host, java: str, jar: str) -> dict[str, Any]:
+def measure_rates(host: Host, java: str, jar: str, part: str = "") -> dict[str, Any]:
     """
     Measure on *host*, in its own folder: bytes per second of each pass, by the statistics' names.
 
-    *java* and *jar* are where the host has its ``java`` command and the probe's jar.
+    *part* is the folder in it that lies on the node's disk, where that is another one's.  *java*
+    and *jar* are where the host has its ``java`` command and the probe's jar.
     `how` is ``direct``, or ``cached`` where the file system allows no direct reading and writing.
     `MachineError` says what the measurement said where it failed.
     """
-    argv = [java, *_FLAGS, "-cp", jar, CLASS, host.folder]
+    folder = f"{host.folder}/{part}" if part else host.folder
+    argv = [java, *_FLAGS, "-cp", jar, CLASS, folder]
     done = host.run(argv, timeout=_LIMIT_S)
     found = read_rates(done.out)
     if done.status != 0 or not found:
         said = next((line for line in done.err.splitlines() if line.strip()), "no message")
         raise MachineError(
             f"the rates of {host.name} cannot be measured: {said[:200]!a}",
-            where=host.folder,
+            where=folder,
             fix="make setup, then run it again",
         )
     return found

@@ -45,6 +45,15 @@ class TestMeasure:
         assert min(p for name in RATES for p in found[name]) > 1e6
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_part_that_lies_on_the_nodes_own_disk(self, tmp_path):
+        """
+        Is what is measured, not the folder around it.
+        """
+        with pytest.raises(MachineError) as caught:
+            measure_rates(host(tmp_path), "/bin/false", "no.jar", part="data")
+
+        assert caught.value.where == f"{tmp_path}/data"
+
     def test_a_folder_that_is_not_there(self, tmp_path):
         """
         The error has the folder, and what the measurement said.
