@@ -124,7 +124,7 @@ class TestVersion2:
         v2.make("worker1")
 
         above = [(), (PARENT,), (PARENT, "c-1")]
-        assert {content(v2, *f, "cgroup.subtree_control") for f in above} == {"+cpu +io"}
+        assert {content(v2, *f, "cgroup.subtree_control") for f in above} == {"+cpu +io +memory"}
 
     def test_a_limit_is_lifted(self, v2):
         """

@@ -24,6 +24,7 @@ PARENT = "mapreduce-harness"
 PERIOD_US = 20_000  # shorter than usual: a task stands still for milliseconds, not for a tenth
 _REMOVE_LIMIT_S = 10.0
 _V1_CPU, _V1_DISK = "cpu", "blkio"
+_V2_CONTROLLERS = ("cpu", "io", "memory")  # with memory the kernel knows who has written a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Groups:
             for parent in (self.root, self.root / PARENT, self.root / PARENT / self.name):
                 parent.mkdir(exist_ok=True)
                 there = (parent / "cgroup.controllers").read_text().split()
-                wanted = [f"+{name}" for name in ("cpu", "io") if name in there]
+                wanted = [f"+{name}" for name in _V2_CONTROLLERS if name in there]
                 (parent / "cgroup.subtree_control").write_text(" ".join(wanted))
         self._cpu(node).mkdir(parents=True, exist_ok=True)
 

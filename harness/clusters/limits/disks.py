@@ -73,6 +73,15 @@ def make(image: Path, size_bytes: int) -> Disk:
         "-E", "lazy_itable_init=1,nodiscard", str(image),
     )  # fmt: skip
     number = _add()
+    try:
+        return _attached(number, image)
+    except BaseException:
+        _given_back(number)  # with nothing behind it, `find` would not find it
+        raise
+
+
+def _attached(number: int, image: Path) -> Disk:
+    """Put the file *image* behind the device of that number."""
     path = f"/dev/loop{number}"
     device = Path(f"/sys/block/loop{number}/dev").read_text().strip()
     _make_node(path, device)
