@@ -19,7 +19,6 @@ import socket
 import subprocess
 import sys
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -28,12 +27,13 @@ from typing import Any, Self
 from harness.clusters import ansible_archives as archives
 from harness.clusters import ansible_hosts as bare
 from harness.clusters import state as states
+from harness.clusters.ansible_nodes import Nodes, lack_java
 from harness.clusters.ansible_run import play
 from harness.clusters.ansible_state import (
     HostsState,
     claim,
-    cluster_base,
-    inventory_of,
+    environment_of,
+    layout_of,
     remove,
     site_members,
 )
@@ -54,7 +54,6 @@ _NOT_MEASURED = (
     " the harness, so times at reference speed mean nothing here"
 )
 _LOOK_S = 1.0
-_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 class AnsibleCluster(Cluster):
@@ -143,120 +142,19 @@ class AnsibleCluster(Cluster):
         asked = bare.at_once(lambda way: bare.ask(way[0], way[1], self.name, names), ways)
         facts = {m.name: found for m, found in zip(members, asked, strict=True)}
         hadoop = archives.home_archive(self.home)
-        java = archives.java_archive(self.home.java) if self._lacks_java(facts) else None
+        java = archives.java_archive(self.home.java) if lack_java(facts) else None
         copied = hadoop.stat().st_size + (java.stat().st_size if java else 0)
         room = dict.fromkeys(facts, bare.ROOM_BYTES + 2 * copied)
         bare.refuse(facts, self.spec.ssh, self._owner, room)
-        self._decide(facts)
+        nodes = Nodes(self.name, self.spec, self.home, self._state, self._owner)
+        nodes.decide(facts)
         self._state.save(self.folder)
-        inventory = self._inventory(facts, hadoop, java)
+        inventory = nodes.inventory(facts, self.folder / "archives", hadoop, java)
         self._state.touched = True
         self._state.save(self.folder)
         play("site.yml", inventory, self.folder / "ansible", progress=_progress)
         self._state.up, self._state.maker = True, None
         self._state.save(self.folder)
-
-    def _lacks_java(self, facts: Mapping[str, bare.Facts]) -> bool:
-        lacking = [name for name, found in facts.items() if not found.fit_java]
-        foreign = [name for name in lacking if facts[name].machine != os.uname().machine]
-        if foreign:
-            raise ClusterError(
-                f"{', '.join(foreign)}: no Java 17 or newer, and ours is for another processor",
-                where="hosts of the cluster",
-                fix="on the hosts: apt-get install -y openjdk-17-jre-headless",
-            )
-        return bool(lacking)
-
-    def _decide(self, facts: Mapping[str, bare.Facts]) -> None:
-        """What lies where: the same on every host, but for Java and Python."""
-        bases = {found.base for found in facts.values()}
-        if len(bases) > 1:
-            raise SpecError(
-                f"the user's home folders differ: {', '.join(sorted(map(printable, bases)))}",
-                where="cluster.hosts",
-                fix="take a user with the same home folder on every host",
-            )
-        assert self._state is not None
-        state, brought = self._state, archives.java_digest(self.home.java)
-        state.base = bases.pop()
-        state.home = f"{state.base}/hadoop-{archives.home_digest(self.home)}"
-        state.python = {name: found.python for name, found in facts.items()}
-        state.java = {
-            name: found.fit_java or f"{state.base}/java-{brought}" for name, found in facts.items()
-        }
-        able = {
-            n for n, found in facts.items() if found.root or (self._ssh.become and not found.sudo)
-        }
-        state.units = {
-            name: f"mapreduce-harness-{self.name}.service" if found.systemd and name in able else ""
-            for name, found in facts.items()
-        }
-        state.named = {n: f.hostname for n, f in facts.items() if f.unnamed or f.hostname}
-
-    # what Ansible is told
-
-    def _inventory(
-        self, facts: Mapping[str, bare.Facts], hadoop: Path, java: Path | None
-    ) -> dict[str, Any]:
-        assert self._state is not None
-        work = self.folder / "archives"
-        work.mkdir(exist_ok=True)
-        inventory = inventory_of(self.name, self._state)
-        for member in self.layout.members:
-            file = work / f"{member.name}.tar"
-            fresh = not facts[member.name].fit_java
-            inventory["all"]["hosts"][member.name] |= {
-                "harness_home_archive": str(hadoop),
-                "harness_java_archive": str(java) if fresh else "",
-                "harness_node_archive": str(file),
-                "harness_node_digest": self._write_node(file, member),
-                "harness_traced": self.home.trace_path_jar is not None,
-                "harness_gpus": self.spec.node.gpus if member.name != "master" else 0,
-            }
-        return inventory
-
-    def _write_node(self, file: Path, member: site.Member) -> str:
-        """The archive of one node: configuration, plan of its daemons, programs, empty folders."""
-        layout = self.layout
-        own = [d for d in daemons.daemons(layout) if d.member == member]
-        files = {
-            f"conf/{member.name}/{name}": site.render_xml(properties).encode()
-            for name, properties in site.site_files(self.spec, layout, member).items()
-        }
-        files[f"conf/{member.name}/log4j.properties"] = site.LOG4J.encode()
-        files["plan.json"] = json.dumps(self._plan(own, member), indent=1).encode()
-        files["owner"] = f"{self._owner}\n".encode()
-        folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
-        master = member == layout.master
-        return archives.node_archive(file, files, folders, self.home.formatted if master else None)
-
-    def _plan(self, own: Sequence[daemons.Daemon], member: site.Member) -> dict[str, Any]:
-        assert self._state is not None
-        layout, base = self.layout, self.layout.base
-        java = f"{self._state.java[member.name]}/bin/java"
-        return {
-            "member": member.name,
-            "folder": base,
-            "unit": self._state.units[member.name],
-            "control": f"{base}/control",
-            "deaths": f"{base}/deaths",
-            "daemons_folder": f"{base}/daemons",
-            "daemons": [
-                {
-                    "key": daemon.key,
-                    "argv": daemons.daemon_argv(java, layout, daemon),
-                    "env": self._environment(member),
-                    "cwd": layout.data(member),
-                    "log": f"{base}/logs/{daemon.key}.log",
-                    "at_once": False,
-                }
-                for daemon in own
-            ],
-        }
-
-    def _environment(self, member: site.Member) -> dict[str, str]:
-        java = self._known.java[member.name]
-        return daemons.environment(_ENVIRONMENT, java, self.layout, member)
 
     # doors
 
@@ -288,7 +186,11 @@ class AnsibleCluster(Cluster):
         layout = self.layout
         return tuple(
             SshHost(
-                m.name, m.address, layout.data(m), self._connection(m.name), self._environment(m)
+                m.name,
+                m.address,
+                layout.data(m),
+                self._connection(m.name),
+                environment_of(self.name, self._known, m),
             )
             for m in layout.members
         )
@@ -296,8 +198,7 @@ class AnsibleCluster(Cluster):
     @property
     def layout(self) -> site.Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
-        state = self._known
-        return site.Layout(site_members(state), cluster_base(self.name, state), state.home)
+        return layout_of(self.name, self._known)
 
     @property
     def java(self) -> str:

@@ -72,6 +72,12 @@ def play(
         raise MachineError(
             "no ansible-runner", where="Python packages", fix="make setup"
         ) from error
+    if shutil.which("ssh") is None:
+        raise MachineError(
+            "no ssh, which Ansible works through",
+            where="PATH",
+            fix="apt-get install -y openssh-client",
+        )
     played, over = Played(), threading.Event()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _sockets() as sockets:

@@ -19,8 +19,10 @@ from harness.clusters import state as states
 from harness.clusters.ansible_run import play, unsafe
 from harness.clusters.state import Process
 from harness.errors import ClusterError
-from harness.hadoop import site
+from harness.hadoop import daemons, site
 from harness.records.trial import ClusterSpec, SshAccess
+
+_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 @dataclass
@@ -105,6 +107,18 @@ def site_members(state: HostsState) -> tuple[site.Member, ...]:
 def cluster_base(name: str, state: HostsState) -> str:
     """Folder of a cluster on each of its hosts."""
     return f"{state.base}/clusters/{name}"
+
+
+def layout_of(name: str, state: HostsState) -> site.Layout:
+    """Where the nodes find Hadoop, their configuration and their data."""
+    return site.Layout(site_members(state), cluster_base(name, state), state.home)
+
+
+def environment_of(name: str, state: HostsState, member: site.Member) -> dict[str, str]:
+    """Environment of a JVM on *member*: nothing of this machine's gets in."""
+    return daemons.environment(
+        _ENVIRONMENT, state.java[member.name], layout_of(name, state), member
+    )
 
 
 def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
