@@ -10,6 +10,7 @@ import contextlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -125,7 +126,7 @@ class BareHost:
         """
         End the host as a power cut does.
         """
-        self.process.kill()
+        os.kill(child(child(self.process.pid)), signal.SIGKILL)
         self.process.wait()
 
     def cut(self):

@@ -21,6 +21,7 @@ import pytest
 from harness.clusters import ssh, ssh_connection, state
 from harness.clusters.ansible import AnsibleCluster
 from harness.clusters.ansible_run import play
+from harness.clusters.ansible_state import HostsState
 from harness.clusters.home import HadoopHome
 from harness.clusters.ssh_pins import trust
 from harness.errors import ClusterError
@@ -356,6 +357,34 @@ class TestFaults:
         assert host == "on\n"
 
         assert "worker1: ports 9866 are taken" in refused(cluster(place, [place.hosts[0], busy]))
+
+    def test_host_that_is_lost_while_the_cluster_is_up(self, place, monkeypatch):
+        """
+        A daemon's death is seen at once; of a host that has gone all daemons count as dead.
+        """
+        monkeypatch.setattr(ssh_connection, "SILENT_MS", 2000)
+        hosts = [place.hosts[0], place.add()]
+        made = cluster(place, hosts, "lost")
+        both = ("master", "worker1")
+        made._state = HostsState(
+            made.spec.model_dump(mode="json"), [host.address for host in hosts], base="/root",
+            home="/root", java=dict.fromkeys(both, "/j"), python=dict.fromkeys(both, "/p"), up=True,
+        )  # fmt: skip
+        made.folder.mkdir()
+        for host in hosts:
+            host.inside("mkdir", "-p", "/root/clusters/lost")
+            host.inside("touch", "/root/clusters/lost/deaths")
+        seen = [made.dead_daemons()]
+        line = '{"key": "nodemanager-worker1", "status": -9}'
+        hosts[1].inside("sh", "-c", f"echo '{line}' >> /root/clusters/lost/deaths")
+        seen.append(awaited(made.dead_daemons))
+        hosts[1].stop()
+        seen.append(awaited(lambda: [d for d in [made.dead_daemons()] if len(d) > 1]))
+        hosts[0].inside("rm", "-r", "/root/clusters")
+        made.down()
+
+        lost = ["datanode on worker1", "nodemanager on worker1"]
+        assert seen == [[], ["nodemanager on worker1"], [lost]]
 
     def test_interrupt_while_hosts_are_prepared(self, place, tmp_path):
         """
