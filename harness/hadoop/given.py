@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 from harness.errors import SpecError
 from harness.hadoop import site
+from harness.hadoop.daemons import ADD_OPENS
 from harness.records.trial import ClusterSpec
 
 FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
 STAGING = "yarn.app.mapreduce.am.staging-dir"
 INTERMEDIATE, DONE = site.HISTORY_KEYS
 TAGS, QUEUE = "mapreduce.job.tags", "mapreduce.job.queuename"
+_MASTER = "yarn.app.mapreduce.am.command-opts"
 KEEP = "mapreduce.task.files.preserve.filepattern"
 _REFERENCE = re.compile(r"\$\{([^}$\s]{1,200})\}")
 _ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,253}):(\d{1,5})", re.ASCII)
@@ -30,7 +32,7 @@ _OF_DAEMONS = re.compile(
 )
 # Of what our own clusters set, what a client decides and any cluster takes.
 _OF_JOBS = (
-    "yarn.app.mapreduce.am.resource.mb", "yarn.app.mapreduce.am.command-opts",
+    "yarn.app.mapreduce.am.resource.mb",
     "mapreduce.job.ubertask.enable", "mapreduce.client.completion.pollinterval",
     "mapreduce.client.progressmonitor.pollinterval", "mapreduce.client.submit.file.replication",
     "mapreduce.task.progress-report.interval", "mapreduce.jobhistory.jhist.format",
@@ -183,6 +185,8 @@ def client_files(
     before = expanded(given, STAGING, "/tmp/hadoop-yarn/staging")  # noqa: S108 - Hadoop's default
     added = {
         **{name: own[name] for name in _OF_JOBS},
+        # masters of Hadoop 3.4 reach into a JDK 17, and newer clients do not open it for them
+        _MASTER: " ".join((*ADD_OPENS, own[_MASTER])),
         STAGING: f"{root}/staging",
         KEEP: ".*",
         TAGS: root.rpartition("/")[2],

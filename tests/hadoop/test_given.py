@@ -149,6 +149,16 @@ class TestClientFiles:
         assert merged["mapreduce.job.running.map.limit"] == "4"
         assert merged["dfs.blocksize"] == str(64 * 2**20)
 
+    def test_masters_of_an_older_hadoop_may_reach_into_a_newer_java(self, written):
+        """
+        An older Java ignores what it does not know.
+        """
+        options = written["mapred-site.xml"]["yarn.app.mapreduce.am.command-opts"].split()
+
+        assert options[0] == "-XX:+IgnoreUnrecognizedVMOptions"
+        assert "--add-opens=java.base/java.lang=ALL-UNNAMED" in options
+        assert "-Xmx409m" in options
+
     def test_what_jobs_write_lies_in_our_folder(self, written):
         """
         And the history server finds them where it always did.
