@@ -29,6 +29,7 @@ from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import job_jar
 from harness.clusters.java import find_java
+from harness.clusters.limits import disks
 from harness.errors import HarnessError, MachineError
 from harness.hadoop.slots import effective
 from harness.records.trial import ClusterSpec
@@ -70,7 +71,7 @@ def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
-        namespaces, cgroups, traffic_control, hadoop_home, tracer, speed_probe, docker,
+        namespaces, cgroups, node_disks, traffic_control, hadoop_home, tracer, speed_probe, docker,
         existing_cluster, gpu, cuda, compiler, kernels, clusters,
     )  # fmt: skip
     return [check() for check in checks]
@@ -254,6 +255,18 @@ def cgroups() -> Finding:
     if writable:
         return Finding("cgroups", "ok", text)
     return Finding("cgroups", "note", f"{text}; not this user's to change", "run as root")
+
+
+def node_disks() -> Finding:
+    """Whether nodes can have disks of their own, whose rate can be limited."""
+    missing = [tool for tool in disks.TOOLS if namespace.find_tool(tool) is None]
+    if missing:
+        packages = " ".join(sorted({disks.TOOLS[tool] for tool in missing}))
+        what = f"no {', '.join(missing)}: disks of nodes cannot be limited"
+        return Finding("node disks", "note", what, f"apt-get install -y {packages}")
+    if why := disks.refusal():
+        return Finding("node disks", "note", f"{why}: disks of nodes cannot be limited")
+    return Finding("node disks", "ok", "disks of nodes can be given a rate (loop devices)")
 
 
 def traffic_control() -> Finding:

@@ -25,6 +25,7 @@ from harness.workloads import WORKLOADS
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
+LIMITING_S = 20.0  # more, where nodes are limited and measured first
 TRIAL_S = 9.0
 BYTES_PER_S = 6 * 2**20
 SOME_JOBS = 5  # of a trial that takes as many as it needs
@@ -184,6 +185,8 @@ def _needed_s(planned: Iterable[PlannedTrial], warmup: int) -> float:
     pending = [p for p in planned if p.state == "pending"]
     total = 0.0
     for _, group in groupby(pending, key=lambda p: p.trial.cell.cluster.id):
-        times = [p.estimate_s for p in group]
-        total += CLUSTER_START_S + warmup * times[0] + sum(times)
+        there = list(group)
+        limiting = LIMITING_S if there[0].trial.cell.cluster.limited else 0.0
+        times = [p.estimate_s for p in there]
+        total += CLUSTER_START_S + limiting + warmup * times[0] + sum(times)
     return total

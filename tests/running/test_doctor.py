@@ -258,6 +258,21 @@ class TestKernel:
 
         assert (found.state, found.fix) == ("note", "modprobe sch_tbf")
 
+    def test_disks_of_nodes(self, monkeypatch):
+        """
+        What they take is named: commands by their packages, else the reason.
+        """
+        monkeypatch.setattr(doctor.namespace, "find_tool", lambda tool: None)
+        without = doctor.node_disks()
+        monkeypatch.setattr(doctor.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
+        monkeypatch.setattr(doctor.disks, "refusal", lambda: "only root makes disks")
+        refused = doctor.node_disks()
+        monkeypatch.setattr(doctor.disks, "refusal", lambda: "")
+
+        assert (without.state, without.fix) == ("note", "apt-get install -y e2fsprogs mount")
+        assert refused.what == "only root makes disks: disks of nodes cannot be limited"
+        assert doctor.node_disks().state == "ok"
+
 
 class TestBesides:
     """Engines and devices that some providers can use."""

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import SpecError
-from harness.records.experiment import Experiment, Predict, WorkloadAxes
+from harness.records.experiment import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.records.grid import expand, order
 from harness.records.trial import TrialRecord, Versions
 from harness.running.plan import (
     BYTES_PER_S,
     CLUSTER_START_S,
+    LIMITING_S,
     SOME_JOBS,
     TRIAL_S,
     make_plan,
@@ -86,6 +87,17 @@ class TestEstimate:
         p = plan(warmup=2)
 
         assert p.estimate_s - plan().estimate_s == pytest.approx(2 * p.trials[0].estimate_s)
+
+    def test_counts_what_limited_nodes_are_measured(self):
+        """
+        Once for each of their clusters, before anything runs there.
+        """
+        limited = ClusterAxes(node=Node(cores=(0.5, None)))
+        unlimited = ClusterAxes(workers=(2, 3))
+
+        difference = plan(cluster=limited).estimate_s - plan(cluster=unlimited).estimate_s
+
+        assert difference == pytest.approx(LIMITING_S)
 
     def test_takes_what_was_measured(self):
         """
