@@ -11,36 +11,30 @@ jobs.
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import re
 import time
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import served
+from harness.clusters import finding, served
 from harness.clusters import state as states
 from harness.clusters.base import Cluster
 from harness.clusters.home import HadoopHome
-from harness.clusters.host import Host, LocalHost, printable
+from harness.clusters.host import Host, LocalHost
 from harness.clusters.ids import application_name
 from harness.clusters.interrupts import Postponed
-from harness.errors import ClusterError, SpecError
+from harness.errors import ClusterError
 from harness.hadoop import daemons, given, site
-from harness.hadoop.slots import effective
-from harness.parsing.jobconf import read_properties
 from harness.parsing.jobhistory import read_job
 from harness.records.trial import ClusterSpec
 
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _KILL = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _RUNNING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-_CLIENT_LIMIT_S, _ACTIVE_LIMIT_S, _POLL_S, _LOOK_S = 120.0, 15.0, 0.2, 5.0
+_CLIENT_LIMIT_S, _POLL_S, _LOOK_S = 120.0, 0.2, 5.0
 _GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 60.0
-_MOST_CONF = 16 * 2**20
 LOSSES = (
     "its nodes are not ours to look into: models that ask for rates of disks and memory do without",
     "tasks are not traced: their parts come from Hadoop's own logs, single records have no times",
@@ -101,18 +95,18 @@ class ExistingCluster(Cluster):
 
     def _start(self) -> None:
         """Look whether the cluster can hold what is asked, then make our folders."""
-        files = _read_conf()
+        files = finding.read_conf()
         properties = {**site.merged(files), **self.spec.site}
         asked = given.services(properties)
-        user = _user()
+        user = finding.user_name()
         found = {
-            "nn": _active(asked.namenodes, _namenode_state, "NameNode"),
-            "rm": _active(asked.resourcemanagers, _resourcemanager_state, "ResourceManager"),
+            "nn": finding.namenode(asked),
+            "rm": finding.resourcemanager(asked),
             "jhs": asked.historyserver,
         }
-        info = _answer(served.get_json(found["rm"], "/ws/v1/cluster/info"), "clusterInfo")
-        nodes = _nodes(found["rm"])
-        _refuse(self.spec, nodes, self.where)
+        info = finding.inner(served.get_json(found["rm"], "/ws/v1/cluster/info"), "clusterInfo")
+        nodes = finding.nodes(found["rm"])
+        finding.refuse(self.spec, nodes, self.where)
         with states.exclusive():
             if self.folder.exists():
                 if _load(self.folder):
@@ -283,14 +277,14 @@ class ExistingCluster(Cluster):
         path = f"/ws/v1/cluster/apps?applicationTags={self._tag}{asked}"
         apps = served.elements(served.get_json(self.services["rm"], path), "apps", "app")
         own = [app for app in apps if self._tag in str(app.get("applicationTags"))]
-        return {str(app.get("id")): _whole(app.get("runningContainers")) for app in own}
+        return {str(app.get("id")): finding.whole(app.get("runningContainers")) for app in own}
 
     def _await_gathered(self, application: str) -> None:
         """Return when a job's logs lie where they stay: on its nodes, or gathered in HDFS."""
         deadline = time.monotonic() + _GATHER_LIMIT_S
         while time.monotonic() < deadline:
             answer = served.get_json(self.services["rm"], f"/ws/v1/cluster/apps/{application}")
-            if _answer(answer, "app").get("logAggregationStatus") not in _GATHERING:
+            if finding.inner(answer, "app").get("logAggregationStatus") not in _GATHERING:
                 return
             time.sleep(_POLL_S)
 
@@ -304,7 +298,7 @@ class ExistingCluster(Cluster):
         self._looked = now
         host = self.layout.master.name
         try:
-            running = {str(n.get("id")) for n in _nodes(self.services["rm"])}
+            running = {str(n.get("id")) for n in finding.nodes(self.services["rm"])}
         except ClusterError:
             self._dead = [f"resourcemanager on {host}"]
         else:
@@ -325,7 +319,7 @@ class ExistingCluster(Cluster):
         application = application_name(application_id)
         job = application.replace("application", "job", 1)
         self._await_gathered(application)
-        known = served.servers(_nodes(self.services["rm"]))
+        known = served.servers(finding.nodes(self.services["rm"]))
         wanted = [*self._masters(application), *self._tasks(job)]
         return served.copy_logs(wanted, known, self.services["jhs"], into)
 
@@ -353,143 +347,9 @@ class ExistingCluster(Cluster):
         return [served.Container(container, host) for container, host in hosts.items()]
 
 
-def look() -> str:
-    """
-    What ``HADOOP_CONF_DIR`` leads to, in words; empty where it is not set.
-
-    `HarnessError` where it leads to no cluster that answers and that we can speak with.
-    """
-    if not os.environ.get("HADOOP_CONF_DIR"):
-        return ""
-    asked = given.services(site.merged(_read_conf()))
-    _active(asked.namenodes, _namenode_state, "NameNode", limit_s=0.0)
-    found = _active(asked.resourcemanagers, _resourcemanager_state, "ResourceManager", limit_s=0.0)
-    info = _answer(served.get_json(found, "/ws/v1/cluster/info"), "clusterInfo")
-    version = printable(str(info.get("hadoopVersion")))[:40]
-    return f"Hadoop {version}, {len(_nodes(found))} nodes, at {found}"
-
-
 def _load(folder: Path) -> dict[str, Any]:
     try:
         known: dict[str, Any] = json.loads((folder / "state.json").read_text())
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) and "services" in known else {}
-
-
-def _read_conf() -> dict[str, dict[str, str]]:
-    """Properties in the files of ``HADOOP_CONF_DIR``; none where it is not set."""
-    chosen, found = os.environ.get("HADOOP_CONF_DIR"), {}
-    for name in given.FILES if chosen else ():
-        path = Path(chosen or "", name)
-        try:
-            with path.open("rb") as file:
-                text = file.read(_MOST_CONF)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise _unreadable(path, error.strerror) from error
-        found[name] = read_properties(text, str(path))
-    if chosen and not found:
-        raise _unreadable(Path(chosen), "it has no core-site.xml, nor any other of Hadoop's files")
-    return found
-
-
-def _unreadable(path: Path, why: str | None) -> SpecError:
-    return SpecError(
-        f"the cluster's configuration cannot be read: {why}",
-        where=f"{path} (HADOOP_CONF_DIR)",
-        fix="set HADOOP_CONF_DIR to the folder that its clients use",
-    )
-
-
-def _user() -> str:
-    user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-    if not _USER.fullmatch(user):
-        raise SpecError(
-            f"{user!r:.80} is no name of a user",
-            where="HADOOP_USER_NAME",
-            fix="use letters, digits, and . _ - @",
-        )
-    return user
-
-
-def _answer(answer: Any, name: str) -> dict[str, Any]:
-    found = answer.get(name) if isinstance(answer, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _active(
-    addresses: Sequence[str],
-    state: Callable[[str], str],
-    what: str,
-    limit_s: float = _ACTIVE_LIMIT_S,
-) -> str:
-    """The one of several services that is active; `ClusterError` with what each said."""
-    deadline = time.monotonic() + limit_s  # it may be changing from one to another
-    while True:
-        said = []
-        for address in addresses:
-            try:
-                told = state(address)
-            except ClusterError as error:
-                said.append(error.what)
-            else:
-                if told.lower() == "active":
-                    return address
-                said.append(f"{address} is {printable(told)[:40] or 'silent about its state'}")
-        if time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_S)
-    raise ClusterError(
-        f"no {what} is active: {'; '.join(said)}",
-        where="existing cluster",
-        fix="see whether the cluster runs, and whether HADOOP_CONF_DIR is its configuration",
-    )
-
-
-def _namenode_state(address: str) -> str:
-    path = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
-    beans = served.elements(served.get_json(address, path), "beans")
-    return str(beans[0].get("State", "")) if beans else ""
-
-
-def _resourcemanager_state(address: str) -> str:
-    info = _answer(served.get_json(address, "/ws/v1/cluster/info"), "clusterInfo")
-    return str(info.get("haState", ""))
-
-
-def _nodes(resourcemanager: str) -> list[dict[str, Any]]:
-    answer = served.get_json(resourcemanager, "/ws/v1/cluster/nodes?states=RUNNING")
-    return served.elements(answer, "nodes", "node")
-
-
-def _refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) -> None:
-    """`ClusterError` for what the cluster cannot hold: Hadoop itself would wait for ever."""
-    if len(nodes) != spec.workers:
-        raise ClusterError(
-            f"{len(nodes)} nodes run there, and cluster.workers is {spec.workers}",
-            where=where,
-            fix=f"set cluster.workers to {len(nodes)}",
-        )
-    sizes = [_memory_mb(node) for node in nodes]
-    task, slots = site.container_mb(spec.node.task_memory_bytes), effective(spec, {})
-    at_once = max(slots.map_slots, slots.reduce_slots)
-    room = sum(size // task for size in sizes) - 1  # the application master takes one
-    if room < at_once:
-        raise ClusterError(
-            f"{at_once} tasks of {task} MiB at once beside their master, and there is room for"
-            f" {max(room, 0)}: its nodes offer {', '.join(map(str, sizes[:8]))} MiB",
-            where=where,
-            fix="lower cluster.node.task_memory or the slots",
-        )
-
-
-def _memory_mb(node: Mapping[str, Any]) -> int:
-    """Memory that a node offers to containers, whoever uses it now."""
-    parts = (node.get("availMemoryMB"), node.get("usedMemoryMB"))
-    return sum(_whole(part) for part in parts)
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) else 0

@@ -23,7 +23,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 
-from harness.clusters import existing, namespace, woven
+from harness.clusters import finding, namespace, woven
 from harness.clusters import state as states
 from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
@@ -306,7 +306,7 @@ def docker() -> Finding:
 def existing_cluster() -> Finding:
     """The cluster that ``HADOOP_CONF_DIR`` leads to, as far as it tells of itself."""
     try:
-        text = existing.look()
+        text = finding.look()
     except HarnessError as error:
         return Finding("existing cluster", "lacking", error.what, error.fix)
     if not text:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.clusters import existing, home
+from harness.clusters import existing, finding, home
 from harness.clusters.existing import ExistingCluster
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
@@ -73,8 +73,8 @@ def theirs(monkeypatch, tmp_path):
     (conf / "yarn-site.xml").write_text(site.render_xml(addresses))
     monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
     monkeypatch.setenv("HADOOP_USER_NAME", "me")
-    active = existing._active
-    monkeypatch.setattr(existing, "_active", lambda *a, limit_s=0.0: active(*a, limit_s=0.0))
+    active = finding._active
+    monkeypatch.setattr(finding, "_active", lambda a, state, what, s: active(a, state, what, 0.0))
     handler.conf = conf
     yield handler
     server.shutdown()
@@ -188,7 +188,7 @@ class TestLook:
         """
         Its version and its size.
         """
-        assert existing.look() == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
+        assert finding.look() == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
 
     def test_nothing_is_asked_for(self, monkeypatch):
         """
@@ -196,7 +196,7 @@ class TestLook:
         """
         monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
 
-        assert existing.look() == ""
+        assert finding.look() == ""
 
 
 class TestRefusals:
