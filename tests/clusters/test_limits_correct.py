@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters.limits.correct import asked_of, correct
+from harness.clusters.limits.correct import MOST_CORRECTION, asked_of, correct
 from harness.errors import ClusterError
 from harness.records.hardware import DIALS, TOLERANCE
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -49,7 +49,7 @@ def spec(workers=2, nodes=None, **limits):
 
 
 class TestCorrect:
-    @given(st.dictionaries(st.sampled_from(["worker1", "worker2"]), st.floats(0.3, 3.5)))
+    @given(st.dictionaries(st.sampled_from(["worker1", "worker2"]), st.floats(0.82, 1.2)))
     def test_settings_make_up_for_what_is_lost_or_gained(self, gains):
         """
         Whatever part of its setting a node gives, in the end it gives what was asked.
@@ -93,6 +93,17 @@ class TestCorrect:
             " worker2, cores: 2 cores asked, 1.5 cores measured at best"
         )
         assert caught.value.where == "local cluster 'c', 5 settings tried"
+
+    def test_a_busy_machine_is_not_made_up_for(self):
+        """
+        A setting far above what was asked would hold nothing once the machine is quiet again.
+        """
+        machine = Machine({"worker1": 0.5, "worker2": 0.5})
+
+        with pytest.raises(ClusterError, match=r"0\.5 cores asked, 0\.312 cores measured at best"):
+            correct(asked_of(spec(cores=0.5)), machine, where="here")
+
+        assert machine.settings["worker1"]["cores"] == pytest.approx(0.5 * MOST_CORRECTION)
 
     def test_a_setting_that_holds_nothing_is_an_error(self):
         """

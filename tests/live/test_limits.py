@@ -101,6 +101,8 @@ def test_a_share_of_the_processors_is_what_was_asked(tmp_path):
     """
     Processes that join a node's group have its share together, however many they are.
     """
+    if os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0)):
+        pytest.skip("others leave no share of a processor to speak of on this machine now")
     groups = groups_of(tmp_path)
     groups.make("worker1")
     joins = [sys.executable, "-I", "-S", str(INSIDE / "join.py"), *groups.joins("worker1"), "--"]
