@@ -54,6 +54,7 @@ _NOT_MEASURED = (
     " the harness, so times at reference speed mean nothing here"
 )
 _LOOK_S = 1.0
+_MOST_DEATHS = 2**20  # bytes of a host's record of deaths
 
 
 class AnsibleCluster(Cluster):
@@ -270,8 +271,10 @@ class AnsibleCluster(Cluster):
         with suppress(ClusterError):
             if mourner is not None and mourner.poll() is None:
                 return True
-            log.write_bytes(b"")
-            argv = ["tail", "-n", "+1", "-F", f"{self.layout.base}/deaths"]
+            deaths = f"{self.layout.base}/deaths"
+            known = host.run(["head", "-c", str(_MOST_DEATHS), deaths], 20).out.encode()
+            log.write_bytes(known)  # who has just come is told at once, too
+            argv = ["tail", "-c", f"+{len(known) + 1}", "-F", deaths]
             self._mourners[host.name] = host.start(argv, log)
             return True
         self._mourners.pop(host.name, None)

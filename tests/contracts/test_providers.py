@@ -517,7 +517,7 @@ class TestEvidence:
         The last of the tests: it leaves the cluster ill.
         """
         before = cluster.dead_daemons()
-        worker = cluster.layout.workers[0]
+        worker = cluster.layout.workers[-1]
         killed = node(cluster).run(
             [cluster.python, "-c", KILLER, "-Dproc_datanode", cluster.layout.conf(worker)]
         )

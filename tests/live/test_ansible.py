@@ -371,6 +371,7 @@ class TestFaults:
             home="/root", java=dict.fromkeys(both, "/j"), python=dict.fromkeys(both, "/p"), up=True,
         )  # fmt: skip
         made.folder.mkdir()
+        made._state.save(made.folder)
         for host in hosts:
             host.inside("mkdir", "-p", "/root/clusters/lost")
             host.inside("touch", "/root/clusters/lost/deaths")
@@ -378,13 +379,16 @@ class TestFaults:
         line = '{"key": "nodemanager-worker1", "status": -9}'
         hosts[1].inside("sh", "-c", f"echo '{line}' >> /root/clusters/lost/deaths")
         seen.append(awaited(made.dead_daemons))
+        attached = AnsibleCluster.attach("lost")
+        seen.append(attached.dead_daemons())
         hosts[1].stop()
         seen.append(awaited(lambda: [d for d in [made.dead_daemons()] if len(d) > 1]))
         hosts[0].inside("rm", "-r", "/root/clusters")
-        made.down()
+        for each in (attached, made):
+            each.down()
 
         lost = ["datanode on worker1", "nodemanager on worker1"]
-        assert seen == [[], ["nodemanager on worker1"], [lost]]
+        assert seen == [[], ["nodemanager on worker1"], ["nodemanager on worker1"], [lost]]
 
     def test_interrupt_while_hosts_are_prepared(self, place, tmp_path):
         """
