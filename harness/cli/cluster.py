@@ -68,8 +68,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     click.echo(
-        f"\nask one:     {cluster.way_in} curl {cluster.endpoints['resourcemanager']}/cluster"
-        "  (addresses hold in the cluster's own network)"
+        f"\nask one:     {_asking(cluster)}"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}",
@@ -188,6 +187,14 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
         }  # fmt: skip
     given = {"provider": provider, "workers": workers}
     return ClusterSpec(**fields | {k: v for k, v in given.items() if v is not None})
+
+
+def _asking(cluster: Cluster) -> str:
+    """Command that asks a web service of *cluster*, for people."""
+    url = f"{cluster.endpoints['resourcemanager']}/cluster"
+    if not cluster.way_in:
+        return f"curl {url}"
+    return f"{cluster.way_in} curl {url}  (addresses hold in the cluster's own network)"
 
 
 def _require_known(provider: str, known: list[str]) -> None:
