@@ -105,7 +105,8 @@ class DockerCluster(Cluster):
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
         """What each dial of each limited node was asked to be, and what it is."""
-        return LIMITS.validate_json(self._limits.read_text()) if self.spec.limited else {}
+        file = self._limits  # it is not there while the nodes are still measured
+        return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
     @property
     def _limits(self) -> Path:

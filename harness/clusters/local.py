@@ -108,7 +108,8 @@ class LocalCluster(Cluster):
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
         """What each dial of each limited node was asked to be, and what it is."""
-        return LIMITS.validate_json(self.files.limits.read_text()) if self.spec.limited else {}
+        file = self.files.limits  # it is not there while the nodes are still measured
+        return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
     def _start(self) -> None:
         self._refused = loopback.reason()
@@ -136,7 +137,20 @@ class LocalCluster(Cluster):
         found = correct(asked_of(self.spec), limiter, where=self.where)
         self.files.limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
         at_once = (d.key for d in self.files.all_daemons if d.kind != "historyserver")
-        self.files.control.write_text("".join(f"start {key}\n" for key in at_once))
+        self._tell_holder("".join(f"start {key}\n" for key in at_once))
+
+    def _tell_holder(self, lines: str) -> None:
+        """Write to the first process inside; without one the pipe would wait for ever."""
+        try:
+            pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise ClusterError(
+                "the cluster's first process has ended",
+                where=self.where,
+                fix="read holder.log in the cluster's folder, then start the cluster again",
+            ) from error
+        with os.fdopen(pipe, "w") as control:
+            control.write(lines)
 
     def forget(self) -> list[str]:
         """Let nodes with limited disks read blocks from there next, not from memory; who does."""

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
 from harness.clusters.local import LocalCluster
 from harness.errors import ClusterError, MachineError, SpecError
-from harness.records.trial import ClusterSpec
+from harness.records.hardware import Limit
+from harness.records.trial import ClusterSpec, NodeSpec
 
 HOLDER = """
 import subprocess, sys, time
@@ -31,6 +33,7 @@ inner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", 
 print('[{"net": 3, "uts": 4}]', flush=True)
 time.sleep(600)
 """
+HALF = Limit(asked=0.5, setting=0.5, measured=0.49)
 HEALTHY = {"ok": True, "seconds": 0.1}
 
 
@@ -276,6 +279,65 @@ class TestFailures:
         with pytest.raises(MachineError, match="no formatted name space") as raised:
             cluster().up()
         assert (raised.value.fix, remains()) == ("make setup", ([], []))
+
+
+class TestLimits:
+    @pytest.fixture
+    def limited(self, cluster, monkeypatch):
+        """
+        A cluster of one node, which is measured by saying so.
+        """
+        monkeypatch.setattr(local.nodes, "require", lambda *_, **__: None)
+        monkeypatch.setattr(local.nodes, "make", lambda *_: {})
+        monkeypatch.setattr(local.nodes, "joins", lambda *_: [])
+        monkeypatch.setattr(local, "correct", lambda *_, **__: {"worker1": {"cores": HALF}})
+        return cluster(node=NodeSpec(cores=0.5))
+
+    def test_daemons_are_started_when_the_node_is_measured(self, limited, monkeypatch):
+        """
+        None before; other processes read what the node is.
+        """
+        heard = []
+        reader = partial(os.open, flags=os.O_RDONLY | os.O_NONBLOCK)
+
+        def measure(*_, **__):
+            heard.append(reader(limited.files.control))
+            assert LocalCluster.attach("c").limits == {}
+            return {"worker1": {"cores": HALF}}
+
+        monkeypatch.setattr(local, "correct", measure)
+        limited.up()
+
+        told = os.read(heard[0], 4096).decode()
+        os.close(heard[0])
+        assert told.splitlines() == [
+            f"start {d.key}" for d in limited.files.all_daemons if d.kind != "historyserver"
+        ]
+        assert not any(d["at_once"] for d in limited.files.plan()["daemons"])
+        assert LocalCluster.attach("c").limits == {"worker1": {"cores": HALF}}
+
+    def test_a_holder_that_has_ended_is_not_waited_for(self, limited):
+        """
+        Nobody reads the pipe: the start fails at once, and nothing is left.
+        """
+        with pytest.raises(ClusterError, match="the cluster's first process has ended"):
+            limited.up()
+
+        assert not limited.folder.exists()
+
+    def test_what_cannot_be_measured_leaves_nothing(self, limited, monkeypatch):
+        """
+        The error is that of the measurement.
+        """
+
+        def fail(*_, **__):
+            raise ClusterError("worker1 cannot be made so")
+
+        monkeypatch.setattr(local, "correct", fail)
+
+        with pytest.raises(ClusterError, match="worker1 cannot be made so"):
+            limited.up()
+        assert not limited.folder.exists()
 
 
 class TestEvidence:
