@@ -23,6 +23,7 @@ from harness.clusters import docker_limits as limits
 from harness.clusters import docker_logs as logs
 from harness.clusters import docker_plan as plans
 from harness.clusters import state as states
+from harness.clusters import threads
 from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.docker_engine import Engine, EngineError, together
 from harness.clusters.docker_host import PYTHON, DockerHost
@@ -114,13 +115,15 @@ class DockerCluster(Cluster):
 
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
-        super().down()
-        if self._watch is not None:
-            self._watch.close()
-        if "_engine" in vars(self):
-            self._engine.client.close()
-            del self._engine
-        self._state = self._watch = None
+        try:
+            super().down()
+        finally:
+            if self._watch is not None:
+                self._watch.close()
+            if "_engine" in vars(self):
+                self._engine.client.close()
+                del self._engine
+            self._state = self._watch = None
 
     def _start(self) -> None:
         engine = self._engine = Engine.connect()
@@ -329,6 +332,18 @@ class DockerCluster(Cluster):
             d.name: logs.with_death(by_node[d.member.name].get(f"{d.key}.log", ""), d, deaths)
             for d in daemons.daemons(self.layout)
         }
+
+    def thread_dumps(self, into: Path) -> list[Path]:
+        """
+        Have every JVM of the nodes say what its threads do; one file each in the folder *into*.
+
+        A client's output is carried, and no file: it has none.
+        """
+        tasks = [
+            partial(logs.dumps_of, host, self.host_path(host, Path(threads.__file__)), into)
+            for host in self.hosts
+        ]
+        return [path for paths in together(tasks) for path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

@@ -71,21 +71,43 @@ def unpack_logs(
     Whatever else the archive holds stays where it is.  `ClusterError` where it holds more than
     *limit* bytes.
     """
+
+    def place(parts: tuple[str, ...]) -> Path | None:
+        known = len(parts) == 3 and parts[0] == application and CONTAINER.fullmatch(parts[1])
+        return into / parts[1] / parts[2] if known and LOG.fullmatch(parts[2]) else None
+
+    return _unpack(pieces, place, where, limit)
+
+
+def unpack_texts(pieces: Iterable[bytes], into: Path, where: str) -> list[Path]:
+    """Write ``folder/name.txt`` of an archive to ``into/name.txt``; see `unpack_logs`."""
+
+    def place(parts: tuple[str, ...]) -> Path | None:
+        known = len(parts) == 2 and LOG.fullmatch(parts[1]) and parts[1].endswith(".txt")
+        return into / parts[1] if known else None
+
+    return _unpack(pieces, place, where, _LOGS_LIMIT)
+
+
+def _unpack(
+    pieces: Iterable[bytes],
+    place: Callable[[tuple[str, ...]], Path | None],
+    where: str,
+    limit: int,
+) -> list[Path]:
+    """Write the plain files to which *place* gives a place."""
     written, count = [], 0
     with _opened(pieces, where) as archive:
         for member in archive:
-            parts, count = PurePosixPath(member.name).parts, count + 1
-            limit -= member.size
+            limit, count = limit - member.size, count + 1
             if limit < 0 or count > _LOGS_COUNT:
                 raise ClusterError(
                     "more logs than anybody wrote on purpose",
                     where=where,
                     fix="look at the node's disk, then: harness cluster down",
                 )
-            if not (member.isreg() and len(parts) == 3 and parts[0] == application):
-                continue
-            if CONTAINER.fullmatch(parts[1]) and LOG.fullmatch(parts[2]):
-                target = into / parts[1] / parts[2]
+            target = place(PurePosixPath(member.name).parts) if member.isreg() else None
+            if target is not None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 _copy(archive, member, target)
                 written.append(target)

@@ -8,9 +8,11 @@ from pathlib import Path
 from harness.clusters import docker_archive as archives
 from harness.clusters import docker_plan as plans
 from harness.clusters.docker_engine import EngineError
-from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_host import PYTHON, DockerHost, state_of
 from harness.clusters.docker_watch import Death
 from harness.hadoop.daemons import Daemon
+
+_DUMP_S = 20.0
 
 
 def tails_of(host: DockerHost, lines: int) -> dict[str, str]:
@@ -41,6 +43,17 @@ def logs_of(host: DockerHost, application: str, into: Path) -> list[Path]:
         if error.status == 404:
             return []
         raise
+
+
+def dumps_of(host: DockerHost, threads: str, into: Path) -> list[Path]:
+    """Thread dumps of the JVMs on one node; *threads* is the program's path there."""
+    place = f"{host.folder}/threads"
+    argv = [*PYTHON, f"{plans.INSIDE}/dumps.py", threads, plans.PIDS, place]
+    if host.run(argv, _DUMP_S).status != 0:
+        return []
+    with host.engine.asked(f"thread dumps of {host.name}"):
+        pieces, _ = host.engine.client.api.get_archive(host.container, place)
+        return archives.unpack_texts(pieces, into, f"{host.name}: {place}")
 
 
 def with_death(text: str, daemon: Daemon, deaths: Mapping[str, Death]) -> str:

@@ -125,6 +125,25 @@ class TestUnpackLogs:
             archives.unpack_logs(pieces, APPLICATION, tmp_path, "worker1")
 
 
+def test_texts_are_plain_files_of_one_folder(tmp_path):
+    """
+    Other names, links and deeper folders are left behind.
+    """
+    pieces = archive(
+        entry("threads", type=tarfile.DIRTYPE),
+        entry("threads/datanode-worker1.txt", b"dump"),
+        entry("threads/../out.txt", b"x"),
+        entry("threads/link.txt", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        entry("threads/program", b"x"),
+        entry("threads/deep/a.txt", b"x"),
+    )
+
+    written = archives.unpack_texts(pieces, tmp_path / "into", "worker1")
+
+    assert written == [tmp_path / "into" / "datanode-worker1.txt"]
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["datanode-worker1.txt"]
+
+
 class TestOneFile:
     @given(st.binary(max_size=3000))
     def test_comes_back_as_it_went(self, tmp_path_factory, content):

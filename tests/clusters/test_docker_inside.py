@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.clusters import threads
 from harness.clusters.inside import keeper
 
 INSIDE = Path(keeper.__file__).parent
@@ -264,3 +265,27 @@ class TestKeeper:
 
         assert process.wait(timeout=PATIENCE_S) == 0
         assert all(gone(pid) for pid in pids)
+
+
+def test_dumps_are_made_by_a_copy_of_the_program(tmp_path):
+    """
+    The module that dumps threads here does so on a node, where the harness is not installed.
+    """
+    source = Path(threads.__file__).read_text()
+    program, asked = tmp_path / "brought.py", tmp_path / "asked"
+    told = f"\ndef dump(found, into):\n    Path({str(asked)!r}).write_text(str(found))\n"
+    program.write_text(source + told)
+    (tmp_path / "daemons").mkdir()
+    (tmp_path / "daemons" / "datanode-worker1").write_text("2000000000")
+    (tmp_path / "daemons" / "half-written").write_text("")
+
+    subprocess.run(
+        [
+            sys.executable, "-I", "-S", INSIDE / "dumps.py", program, tmp_path / "daemons",
+            tmp_path / "into",
+        ],
+        check=True,
+    )  # fmt: skip
+
+    assert asked.read_text().startswith("{")
+    assert (tmp_path / "into").is_dir()

@@ -110,6 +110,9 @@ class PrivateEngine:
         """
         self.process.kill()
         self.process.wait()
+        # numbers of processes of a namespace that is gone: they may mean others in the next one
+        (self.folder / "pid").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "exec", ignore_errors=True)
 
     def close(self):
         """

@@ -5,6 +5,7 @@ What every provider keeps to is in `tests.contracts.test_providers`.
 """
 
 import contextlib
+import gc
 import json
 import signal
 import socket
@@ -483,6 +484,35 @@ def held(results):
     The trials of the newest run.
     """
     return list(Store(results).latest("smoke").trials().values())
+
+
+# connections that broke are closed by the collector: the client's library lets go of them
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_engine_that_dies_under_us(engine, alone, node, tmp_path):
+    """
+    A command and a cluster on it end with what happened; what is left goes once it is back.
+    """
+    private = engine[1]
+    if private is None:
+        pytest.skip("this engine is not ours to kill: stop it, and the tests start their own")
+    one = DockerCluster("dying", ClusterSpec(provider="docker", workers=1), HadoopHome.find())
+    one._start()
+    before = one.dead_daemons()
+    command_ = node().start(["sleep", "600"], tmp_path / "log")
+    private.kill()
+
+    with pytest.raises(EngineError, match="does not answer"):
+        command_.wait(PATIENCE_S)
+    with pytest.raises(EngineError, match="does not answer"):
+        until(lambda: one.dead_daemons() and None)
+    assert {"does not answer" in text for text in one.daemon_logs().values()} == {True}
+    with pytest.raises(MachineError, match="no Docker engine answers"):
+        one.down()
+    private.start()
+    assert (before, len(engines.left("dying"))) == ([], 5)
+    assert [DockerCluster.remove("dying") for _ in range(2)] == [True, False]
+    assert engines.left("dying") == []
+    gc.collect()
 
 
 @long
