@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +22,8 @@ import pytest
 from harness.clusters import docker_archive as archives
 from harness.clusters import docker_container as containers
 from harness.clusters import docker_image as images
+from harness.clusters import docker_logs as logs
+from harness.clusters import threads
 from harness.clusters.base import INSIDE
 from harness.clusters.docker import DockerCluster
 from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
@@ -273,6 +276,24 @@ class TestNode:
         assert until(watch.ended) == {"bare"}
         assert "OOMKilled" in state_of(alone, host.container)
         watch.close()
+
+    def test_jvms_tell_their_threads(self, node, tmp_path):
+        """
+        Each JVM of a node, by the name of its daemon, in a file here.
+        """
+        argv = [
+            "/opt/java/bin/java", "-Xmx128m", "-cp", "/opt/hadoop/path.jar",
+            "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
+        ]  # fmt: skip
+        daemon = {"env": {}, "cwd": "/cluster", "log": "/cluster/log", "at_once": True}
+        host = node({"daemons": [{"key": "resourcemanager-bare", "argv": argv, **daemon}]})
+        until(lambda: "hadoop" in host.run(["cat", "/cluster/log"]).out)  # it takes signals now
+        host.put(Path(threads.__file__), "threads.py")
+
+        (dump,) = logs.dumps_of(host, "/cluster/threads.py", tmp_path / "dumps")
+
+        assert dump.name == "resourcemanager-bare.txt"
+        assert "Full thread dump" in dump.read_text()
 
     def test_a_container_that_ended_says_so(self, alone, node):
         """
