@@ -374,6 +374,20 @@ class TestNames:
 
 
 class TestExperiment:
+    @pytest.mark.parametrize(
+        ("provider", "written", "traced"),
+        [("existing", "units", "logs"), ("existing", "off", "off"), ("local", "units", "units")],
+    )
+    def test_is_traced_as_its_provider_can(self, session, provider, written, traced):
+        """
+        What cannot be had is told; cells say what they really are.
+        """
+        asked = session(overrides=(f"cluster.provider={provider}", f"trace={written}"))
+        modes = {trial.cell.tracing.mode for trial in asked.trials}
+        told = [line for line in asked.talk.lines if "needs the tracer on the nodes" in line]
+
+        assert (modes, len(told)) == ({traced}, int(traced != written))
+
     def test_that_no_cluster_can_hold(self, session, clusters):
         """
         A container larger than a node is refused with its place, before anything is started.
