@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 LIMIT_S = 1800.0
 _FORKS = 20
 _MOST_SAID = 600
+_CLOSE_S = 15.0
 
 
 @dataclass
@@ -222,9 +224,16 @@ def _sockets() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        for place in folder.iterdir():
+        deadline = time.monotonic() + _CLOSE_S
+        while folder.exists() and time.monotonic() < deadline:  # a run that was cut may add some
+            _close_masters(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _close_masters(folder: Path) -> None:
+    for place in folder.iterdir():
+        with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 ["ssh", "-F", "/dev/null", "-o", f"ControlPath={place}", "-O", "exit", "host"],
                 check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=10,
             )  # fmt: skip
-        shutil.rmtree(folder, ignore_errors=True)
