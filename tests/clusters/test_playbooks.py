@@ -16,6 +16,7 @@ from harness.clusters.ansible_run import PLAYBOOKS
 # What a task may have beside its module.
 KEYWORDS = {
     "name", "when", "register", "become", "changed_when", "failed_when", "no_log", "vars", "loop",
+    "until", "retries", "delay",
 }  # fmt: skip
 FILES = [*sorted(PLAYBOOKS.glob("roles/*/tasks/*.yml")), PLAYBOOKS / "teardown.yml"]
 ROLES = {"java", "hadoop_home", "configuration", "hdfs", "yarn", "history", "gpu", "tracer"}
