@@ -18,9 +18,9 @@ from pathlib import Path
 from harness.cli.console import table
 from harness.clusters.home import HadoopHome
 from harness.clusters.local import LocalCluster
-from harness.hadoop.site import generator_properties
 from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.running.history import fetch_history
+from harness.running.inputs import generator_properties
 from harness.running.jobs import JobRunner
 from harness.workloads import WORKLOADS
 

@@ -27,8 +27,7 @@ ALLOCATION_STEP_MB = 64  # yarn.scheduler.minimum-allocation-mb: requests are ro
 HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 HEARTBEAT_MS = 100
 BLOCK_BYTES = 32 * MIB
-MAP_OPTIONS = "mapreduce.map.java.opts"
-_ONE_COMPILER, _ALL_COMPILERS = "-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"
+ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 GPU = "yarn.io/gpu"  # YARN's name of the resource
 # Where the history server looks for a job that has just ended, and where it keeps it.
 HISTORY_KEYS = ("mapreduce.jobhistory.intermediate-done-dir", "mapreduce.jobhistory.done-dir")
@@ -472,7 +471,7 @@ def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar"
     options = [
         f"-Xmx{heap_mb(memory_mb)}m",
         "-XX:+UseSerialGC",
-        _ONE_COMPILER,
+        ONE_COMPILER,
         "-XX:-UsePerfData",
         "-Xlog:gc:<LOG_DIR>/gc.log",
         *class_data_options(layout, "<LOG_DIR>/classes.lst"),
@@ -483,20 +482,6 @@ def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar"
             f"{layout.home}/{path_jar}:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}",
         ]
     return " ".join(options)
-
-
-def generator_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """
-    Properties of jobs that make inputs, on a cluster whose clients see *properties*.
-
-    They run long enough for the optimising compiler, which our tasks leave out; nobody measures
-    them.
-
-    >>> generator_properties({"mapreduce.map.java.opts": "-Xmx409m -XX:TieredStopAtLevel=1"})
-    {'mapreduce.map.java.opts': '-Xmx409m -XX:TieredStopAtLevel=1 -XX:TieredStopAtLevel=4'}
-    """
-    options = properties.get(MAP_OPTIONS, "")
-    return {MAP_OPTIONS: f"{options} {_ALL_COMPILERS}"} if _ONE_COMPILER in options else {}
 
 
 def class_data_options(layout: Layout, recorded: str) -> list[str]:

@@ -26,13 +26,13 @@ from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError, HarnessError, JobError
-from harness.hadoop.site import block_bytes, generator_properties
+from harness.hadoop.site import block_bytes
 from harness.parsing.machine import read_machine
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
 from harness.running.hardware import DISK_PART, keep_limits
-from harness.running.inputs import Inputs
+from harness.running.inputs import Inputs, generator_properties
 from harness.running.jobs import JobRunner, StoppedError
 from harness.running.machine import MachineSampler, disturbed
 from harness.running.probe import SpeedProbe, probe_jar

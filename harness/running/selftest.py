@@ -22,7 +22,7 @@ from harness.clusters.home import SOURCE, HadoopHome
 from harness.clusters.host import Running
 from harness.clusters.local import LocalCluster
 from harness.errors import MachineError
-from harness.hadoop.site import block_bytes, generator_properties
+from harness.hadoop.site import block_bytes
 from harness.hadoop.tracing import SPANS_FILE
 from harness.parsing.container_log import read_task_log
 from harness.parsing.ltrace import read_ltrace
@@ -32,7 +32,7 @@ from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.running.containers import TASK_LOG
 from harness.running.history import fetch_history
-from harness.running.inputs import Inputs
+from harness.running.inputs import Inputs, generator_properties
 from harness.running.jobs import JobRunner
 from harness.running.selftest_checks import (
     Check,

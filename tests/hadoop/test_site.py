@@ -143,26 +143,6 @@ class TestSiteFiles:
         assert site.container_mb(node.task_memory_bytes) * MIB >= node.task_memory_bytes
 
 
-class TestGeneratorProperties:
-    def test_generators_have_both_compilers(self):
-        """
-        The last of two options counts; whatever else the cluster's tasks get stays.
-        """
-        properties = site.merged(files())
-
-        options = site.generator_properties(properties)[site.MAP_OPTIONS].split()
-
-        assert options[:-1] == properties[site.MAP_OPTIONS].split()
-        assert options[-1] == "-XX:TieredStopAtLevel=4"
-
-    def test_foreign_options_stay(self):
-        """
-        A cluster whose tasks are not limited to one compiler keeps its options.
-        """
-        assert site.generator_properties({site.MAP_OPTIONS: "-Xmx1g"}) == {}
-        assert site.generator_properties({}) == {}
-
-
 class TestContainerOptions:
     def test_archive_needs_its_own_class_path(self):
         """

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from harness.errors import JobError
-from harness.records.trial import WorkloadSpec
-from harness.running.inputs import Inputs
+from harness.hadoop.site import client_properties
+from harness.records.trial import ClusterSpec, WorkloadSpec
+from harness.running.inputs import MAP_OPTIONS, Inputs, generator_properties
 from harness.running.jobs import JobRunner
 from harness.workloads import WORKLOADS
 from tests.running.fakes import BLOCK, Clusters, FakeCluster, Mishap
@@ -123,3 +124,23 @@ class TestEnsure:
             inputs.ensure(TERASORT, rows(), BLOCK)
 
         assert len(folders(cluster) - {TERASORT.plan_input(rows(), BLOCK).key}) == refused
+
+
+class TestGeneratorProperties:
+    def test_generators_have_both_compilers(self):
+        """
+        The last of two options counts; whatever else the cluster's tasks get stays.
+        """
+        properties = client_properties(ClusterSpec())
+
+        options = generator_properties(properties)[MAP_OPTIONS].split()
+
+        assert options[:-1] == properties[MAP_OPTIONS].split()
+        assert options[-1] == "-XX:TieredStopAtLevel=4"
+
+    def test_foreign_options_stay(self):
+        """
+        A cluster whose tasks are not limited to one compiler keeps its options.
+        """
+        assert generator_properties({MAP_OPTIONS: "-Xmx1g"}) == {}
+        assert generator_properties({}) == {}
