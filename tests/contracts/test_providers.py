@@ -129,7 +129,10 @@ BENCHES = {
     "docker": Bench(place=docker_place, left=engine.left),
     "ansible": Bench(place=bare_place, left=left_on_hosts, fields=BARE),
 }
-EVERY = [pytest.param(name, marks=() if name == "fake" else pytest.mark.live) for name in BENCHES]
+# What takes an engine, bare hosts or a second cluster takes many minutes.
+QUICK = {"fake": (), "local": pytest.mark.live, "local on ports": pytest.mark.live}
+SLOW = (pytest.mark.live, pytest.mark.long)
+EVERY = [pytest.param(name, marks=QUICK.get(name, SLOW)) for name in BENCHES]
 
 
 @pytest.fixture(scope="module")

@@ -161,6 +161,7 @@ class TestLife:
         assert files(place.hosts[:3]) == before
         assert (state.known_names(), masters()) == ([], [])
 
+    @pytest.mark.long
     def test_check_on_bare_hosts_puts_nothing_there(self, place, tmp_path):
         """
         ``--check`` says what would be done.
@@ -253,6 +254,7 @@ def awaited(look):
     return found
 
 
+@pytest.mark.long
 class TestFaults:
     def test_unreachable_host_is_named(self, place):
         """

@@ -181,6 +181,7 @@ def certificates(tmp_path):
     return folder
 
 
+@long
 class TestFar:
     @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
     def test_commands_and_files_over_a_port(self, address, node, certificates, tmp_path, tls):
@@ -306,6 +307,7 @@ class TestNode:
             until(lambda: host.run(["true"]) and None)
 
 
+@long
 class TestRefusals:
     def cluster(self, name, **more):
         """
@@ -375,6 +377,7 @@ class TestRefusals:
         assert DockerCluster.gpus_per_node(1) == 0
 
 
+@long
 @pytest.mark.parametrize(
     "hardware",
     [
@@ -430,6 +433,7 @@ def docker_run(name, results):
     return command(name, results, *set_)
 
 
+@long
 def test_smoke_to_its_report(environment, results, log, alone):
     """
     The same experiment file with another provider: trials, predictions, scores, a report.
@@ -518,6 +522,7 @@ def close_broken():
 
 
 # some of them are collected before
+@long
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_engine_that_dies_under_us(engine, alone, node, tmp_path):
     """

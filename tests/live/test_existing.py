@@ -13,7 +13,7 @@ from harness.records.trial import ClusterSpec
 from harness.store import Store
 from tests.live.runs import PROJECT, command, settings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 
