@@ -28,7 +28,7 @@ def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
     chance = random.Random(seed)
     found = []
     for job in range(jobs):
-        for place, mode in enumerate(_drawn(chance, MAPS, tuple(cost))):
+        for place, mode in enumerate(_drawn(chance, MAPS["wordcount"], tuple(cost))):
             slow = 1 + speed * chance.random()
             cpu_s = 2 * (1 + job / jobs) * (1 + cost[mode]) * slow
             cpu_s *= 1 + noise * chance.gauss()
@@ -193,7 +193,7 @@ def test_tasks_needed_for_one_percent():
     That many of each mode give an interval of 1 % to either side, with the spread that is left.
     """
     wanted = Effect("wordcount", "spans", 0.0, -0.01, 0.01, 1, 1, spread=0.05, stock_cpu_s=1.0)
-    jobs = round(wanted.needed / (MAPS / 3))
+    jobs = round(wanted.needed / (MAPS["wordcount"] / 3))
 
     (spans, _) = effects(samples({"off": 0.0, "spans": 0.0, "units": 0.0}, jobs=jobs))
 

@@ -35,8 +35,8 @@ def test_reduces_are_mixed_where_they_have_something_to_do():
 
     told = {name: (Counter(d.map), Counter(d.reduce)) for name, d in drawn.items()}
 
-    twelve, two = dict.fromkeys(modes, 12), dict.fromkeys(modes, 2)
-    assert told == {"wordcount": (twelve, {}), "terasort": (twelve, two)}
+    twelve, six, two = (dict.fromkeys(modes, each) for each in (12, 6, 2))
+    assert told == {"wordcount": (twelve, {}), "terasort": (six, two)}
 
 
 class Mixing:
