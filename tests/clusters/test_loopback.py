@@ -44,7 +44,8 @@ def holder(tmp_path):
         for key in ("one", "two")
     ]  # fmt: skip
     plan = {
-        "flat": True, "nodes": [], "daemons": daemons, "control": str(tmp_path / "control"),
+        "flat": True, "nodes": [{"name": "x"}], "daemons": daemons,
+        "control": str(tmp_path / "control"),
         "deaths": str(tmp_path / "deaths"), "daemons_folder": str(tmp_path / "daemons"),
     }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan))
@@ -52,14 +53,16 @@ def holder(tmp_path):
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as guard:
-        guard.stdin.write(b"go\n")
-        guard.stdin.close()
-        assert json.loads(guard.stdout.readline()) == []
-        assert until(lambda: all((tmp_path / key).exists() for key in ("one", "two")))
-        yield guard
-        for pid in [guard.pid, *sleepers(tmp_path)]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        try:
+            guard.stdin.write(b"go\n")
+            guard.stdin.close()
+            assert json.loads(guard.stdout.readline()) == []
+            assert until(lambda: all((tmp_path / key).exists() for key in ("one", "two")))
+            yield guard
+        finally:
+            for pid in [guard.pid, *sleepers(tmp_path)]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def sleepers(folder):
