@@ -121,6 +121,12 @@ def _resourcemanagers(properties: Mapping[str, str]) -> tuple[str, ...]:
     prefix = "yarn.resourcemanager"
     ha = expanded(properties, f"{prefix}.ha.enabled").lower() == "true"
     endings = [f".{i}" for i in _words(properties, f"{prefix}.ha.rm-ids")] if ha else [""]
+    if not endings:
+        raise SpecError(
+            f"{prefix}.ha.rm-ids names no ResourceManager, and {prefix}.ha.enabled is true",
+            where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site",
+            fix=f"name them, or leave {prefix}.ha.enabled out",
+        )
     found = []
     for ending in endings:
         name = f"{prefix}.webapp.address{ending}"

@@ -14,6 +14,9 @@ from harness.clusters import served
 from harness.clusters.served import Container, Server, copy_logs, get_json
 from harness.errors import ClusterError
 
+# Threads of a server end when they like, and leave their sockets to the collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 ID = "container_1700000000000_0001_01_000002"
 HERE = f"/ws/v1/node/containers/{ID}/logs"
 GATHERED = "/ws/v1/history"

@@ -64,6 +64,7 @@ class TestServices:
             ({"fs.defaultFS": ""}, "names no HDFS"),
             ({"yarn.resourcemanager.hostname": "0.0.0.0"}, r"yarn\.resourcemanager\.hostname = "),
             ({"yarn.resourcemanager.webapp.address": "rm:8088/x?y"}, "is no address"),
+            ({"yarn.resourcemanager.ha.enabled": "true"}, "names no ResourceManager"),
             ({"yarn.resourcemanager.webapp.address": "rm:99999"}, "is no address"),
             ({"hadoop.security.authentication": "kerberos"}, "'kerberos': only simple"),
             ({"dfs.http.policy": "HTTPS_ONLY"}, "by HTTP alone"),
