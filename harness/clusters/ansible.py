@@ -12,11 +12,9 @@ The speed probe and the sampling of a machine's load run where the harness runs,
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
-import subprocess
 import sys
 
 from contextlib import suppress
@@ -53,7 +51,6 @@ _NOT_MEASURED = (
     "the hosts' speed and load are not measured: the probe and the sampling run on the machine of"
     " the harness, so times at reference speed mean nothing here"
 )
-_LOOK_S = 1.0
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
 
 
@@ -62,6 +59,7 @@ class AnsibleCluster(Cluster):
 
     provider = "ansible"
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
+    waiter_sees_all = False
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """*home* is this machine's: it is copied to the hosts."""
@@ -216,28 +214,6 @@ class AnsibleCluster(Cluster):
         """The command that leads to the master."""
         return f"ssh -p {self._ssh.port} {self._ssh.user}@{self.spec.hosts[0]}"
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """
-        Put a question to the waiter on the master.
-
-        It sees the deaths of its own node; those of other nodes end the wait from here.
-        """
-        waiter = self.gateway.open(self.program("waiter.py"))
-        assert waiter.stdin is not None
-        assert waiter.stdout is not None
-        try:
-            with waiter.stdin as stdin:
-                stdin.write(json.dumps(question).encode())
-            while not _ended(waiter, _LOOK_S):
-                if dead := self.dead_daemons():
-                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
-            answer: dict[str, Any] = json.loads(waiter.stdout.read())
-        except (BrokenPipeError, ValueError):
-            return {}
-        finally:
-            waiter.kill()
-        return answer
-
     def _supervision(self) -> dict[str, Any]:
         return {"deaths": f"{self.layout.base}/deaths"}
 
@@ -320,14 +296,6 @@ class AnsibleCluster(Cluster):
             with suppress(OSError):  # a node without containers of the job
                 source.into.rmdir()
         return copied
-
-
-def _ended(command: Running, limit_s: float) -> bool:
-    try:
-        command.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
 
 
 def _progress(task: str) -> None:

@@ -13,17 +13,18 @@ this machine has them.
 from __future__ import annotations
 
 import json
+import time
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from harness.clusters import gate
 from harness.clusters import state as states
 from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome, file_digest
-from harness.clusters.host import Host, HostTimeoutError, Running
+from harness.clusters.host import Host, HostTimeoutError, Running, ended, put_down
 from harness.clusters.ids import application_name
 from harness.clusters.limits.correct import unlimitable
 from harness.errors import ClusterError, SpecError
@@ -34,6 +35,7 @@ from harness.records.trial import ClusterSpec, Tracing
 
 INSIDE = Path(__file__).parent / "inside"
 UP_LIMIT_S = 180.0
+_LOOK_S = 0.5
 
 
 class Cluster(ABC):
@@ -41,6 +43,7 @@ class Cluster(ABC):
 
     provider: ClassVar[str]
     description: ClassVar[str]
+    waiter_sees_all: ClassVar[bool] = True  # deaths on every node, not on its own alone
     user = "root"  # in whose name Hadoop is asked
     limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
     root = "/harness"  # of HDFS: all that experiments write lies below it
@@ -297,11 +300,30 @@ class Cluster(ABC):
         """Put a question to the waiter; an empty answer when the cluster is gone."""
         body, limit_s = json.dumps(question).encode(), question["limit_s"] + 60
         try:
-            done = self.gateway.run(self.program("waiter.py"), limit_s, body)
-            answer: dict[str, Any] = json.loads(done.out)
-        except (HostTimeoutError, ValueError):
+            if self.waiter_sees_all:
+                answer = json.loads(self.gateway.run(self.program("waiter.py"), limit_s, body).out)
+            else:
+                answer = self._ask_and_watch(body, time.monotonic() + limit_s)
+        except (HostTimeoutError, BrokenPipeError, ValueError):
             return {}
-        return answer
+        return cast("dict[str, Any]", answer)
+
+    def _ask_and_watch(self, question: bytes, deadline: float) -> Any:
+        """As `_ask`; deaths that the waiter cannot see end the wait from here."""
+        waiter = self.gateway.open(self.program("waiter.py"))
+        assert waiter.stdin is not None
+        assert waiter.stdout is not None
+        try:
+            with waiter.stdin as stdin:
+                stdin.write(question)
+            while not ended(waiter, _LOOK_S):
+                if dead := self.dead_daemons():
+                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
+                if time.monotonic() > deadline:
+                    return {}
+            return json.loads(waiter.stdout.read())
+        finally:
+            put_down(waiter)
 
     # work
 

@@ -41,7 +41,6 @@ from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
 _STATE = "docker.json"
-_LOOK_S = 0.5
 
 
 class DockerCluster(Cluster):
@@ -49,6 +48,7 @@ class DockerCluster(Cluster):
 
     provider = "docker"
     description = "a container per node, on the Docker engine of DOCKER_HOST"
+    waiter_sees_all = False
     limitable = frozenset(Hardware.model_fields)
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
@@ -275,28 +275,6 @@ class DockerCluster(Cluster):
             "control": plans.CONTROL,
             "start": daemons.Daemon("historyserver", self.layout.master).key,
         }
-
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """
-        Put a question to the waiter on the master.
-
-        It sees the deaths of its own node; those of other nodes end the wait from here.
-        """
-        waiter = self.gateway.open(self.program("waiter.py"))
-        assert waiter.stdin is not None
-        assert waiter.stdout is not None
-        try:
-            with waiter.stdin as stdin:
-                stdin.write(json.dumps(question).encode())
-            while not containers.ended(waiter, _LOOK_S):
-                if died := self._dead_keys():
-                    return {"ok": False, "died": died}
-            answer: dict[str, Any] = json.loads(waiter.stdout.read())
-        except (BrokenPipeError, ValueError):
-            return {}
-        finally:
-            containers.put_down(waiter)
-        return answer
 
     # evidence
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 from harness.clusters import docker_plan as plans
 from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
 from harness.clusters.docker_limits import at_making
-from harness.clusters.host import Running
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
 from harness.records.trial import ClusterSpec
@@ -187,20 +184,3 @@ def _require_memory(spec: ClusterSpec) -> None:
 def offers_gpus(engine: Engine) -> bool:
     """Whether the engine has the NVIDIA runtime."""
     return "nvidia" in (engine.facts.get("Runtimes") or {})
-
-
-def ended(command: Running, within_s: float) -> bool:
-    """Whether a command has ended, at the latest after *within_s* seconds."""
-    try:
-        command.wait(within_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def put_down(command: Running) -> None:
-    """End a command, and close what is open of it."""
-    command.kill()
-    for pipe in (command.stdin, command.stdout, command.stderr):
-        if pipe is not None:
-            pipe.close()

@@ -202,6 +202,23 @@ def timed_out(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutErro
     )
 
 
+def ended(command: Running, within_s: float) -> bool:
+    """Whether a command has ended, at the latest after *within_s* seconds."""
+    try:
+        command.wait(within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def put_down(command: Running) -> None:
+    """End a command, and close what is open of it."""
+    command.kill()
+    for pipe in (command.stdin, command.stdout, command.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
 def last_lines(file: Path, lines: int = 20) -> str:
     """The end of a log, without characters that would move a terminal's cursor."""
     try:
