@@ -23,7 +23,7 @@ from harness.clusters.java import Java
 from harness.clusters.state import clusters_folder
 from harness.errors import MachineError
 
-PROGRAMS = ("keeper.py", "starter.py", "packer.py")
+PROGRAMS = ("keeper.py", "supervisor.py", "starter.py", "packer.py")
 _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 

@@ -292,7 +292,7 @@ class TestStarter:
         """
         A daemon that runs is left alone; the end of the cluster is the end of every process of it.
         """
-        for name in ("keeper.py", "starter.py"):
+        for name in ("keeper.py", "supervisor.py", "starter.py"):
             (tmp_path / name).write_bytes((INSIDE / name).read_bytes())
         for name in ("logs", "daemons"):
             (tmp_path / name).mkdir()

@@ -11,11 +11,8 @@ one of the two, and whichever of them is ended, the other one ends all that is l
 
 It reads ``go`` from standard input first: a starter that died before it could write down whom it
 had started closes the pipe instead, and nothing happens.  Then one line of JSON goes to standard
-output: the file descriptors of the nodes' namespaces, through which others enter.  From then on
-
-    control     (a pipe by name) takes lines ``start KEY``
-    daemons     is the folder in which KEY holds the process id of a daemon, as seen inside
-    deaths      gets a line of JSON for each daemon that ended: key, status
+output: the file descriptors of the nodes' namespaces, through which others enter.  From then on it
+is a `supervisor` of the daemons of all nodes; their process ids are those inside.
 """
 
 from __future__ import annotations
@@ -23,18 +20,22 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or __package__:
+    from harness.clusters.inside import supervisor
+else:  # a program: isolated Python does not look beside it
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(Path(__file__).parent))
+    import supervisor
 
 CLONE_NEWUTS, CLONE_NEWNET = 0x04000000, 0x40000000
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_PDEATHSIG = 1
 BRIDGE = "cluster"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -48,7 +49,7 @@ def main() -> None:
     if plan["flat"]:
         guard(plan)
         return
-    wake = _catch_children()
+    wake = supervisor.catch(signal.SIGCHLD)
     ours = _make_bridge()
     doors = [_make_node(node, ours) for node in plan["nodes"]]
     for node in plan["nodes"]:
@@ -69,7 +70,7 @@ def guard(plan: dict[str, Any]) -> None:
         if keeper == 0:
             _adopt_orphans()
             _follow_parent(ours, signal.SIGTERM)
-            wake = _catch_children()
+            wake = supervisor.catch(signal.SIGCHLD)
             control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
             sys.stdout.write("[]\n")
             sys.stdout.flush()
@@ -77,87 +78,23 @@ def guard(plan: dict[str, Any]) -> None:
         os.close(1)  # who started us waits for the keeper's line, or for the end of the pipe
         os.waitpid(keeper, 0)
     finally:
-        end_descendants()
+        supervisor.end_descendants()
 
 
-def end_descendants() -> None:
-    """Kill every process below us, and those that they leave, until there are none."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    while below := descendants(os.getpid()):
-        for pid in below:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        time.sleep(0.01)
-
-
-def descendants(root: int) -> list[int]:
-    """Processes below *root*."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, waiting = [], [root]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
-
-
-class Keeper:
-    """The daemons of the plan: which run, which have ended."""
+class Keeper(supervisor.Supervisor):
+    """The daemons of all nodes."""
 
     def __init__(self, plan: dict[str, Any], doors: list[dict[str, int]]) -> None:
-        self.plan, self.doors = plan, doors
-        self.daemons = {d["key"]: d for d in plan["daemons"]}
-        self.running: dict[int, str] = {}
+        super().__init__(plan)
+        self.doors = doors
 
-    def keep(self, wake: int, control: int) -> None:
-        """Start what is to be started at once, then serve for ever."""
-        for key, daemon in self.daemons.items():
-            if daemon["at_once"]:
-                self.start(key)
-        while True:
-            ready, _, _ = select.select([wake, control], [], [])
-            if wake in ready:
-                os.read(wake, 4096)
-                self.bury()
-            if control in ready:
-                for line in os.read(control, 65536).decode().splitlines():
-                    verb, _, key = line.partition(" ")
-                    if verb == "start" and key in self.daemons and key not in self.running.values():
-                        self.start(key)
-
-    def start(self, key: str) -> None:
-        """Start one daemon on its node."""
-        daemon = self.daemons[key]
+    def spawn(self, daemon: dict[str, Any]) -> int:
+        """Start one daemon on its node; its process id."""
         pid = os.fork()
         if pid == 0:
             node = daemon["node"]
             _become(daemon, self.doors[node] if self.doors else {}, self.plan["nodes"][node])
-        self.running[pid] = key
-        _write(Path(self.plan["daemons_folder"]) / key, str(pid))
-
-    def bury(self) -> None:
-        """Collect every ended child: daemons are reported, orphans of others just go."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            key = self.running.pop(pid, None)
-            if key is not None:
-                (Path(self.plan["daemons_folder"]) / key).unlink(missing_ok=True)
-                line = {"key": key, "status": os.waitstatus_to_exitcode(status)}
-                with Path(self.plan["deaths"]).open("a") as deaths:
-                    deaths.write(json.dumps(line) + "\n")
+        return pid
 
 
 def _become(daemon: dict[str, Any], doors: dict[str, int], node: dict[str, Any]) -> None:
@@ -253,8 +190,7 @@ def _run(*argv: str, cwd: str = "/") -> None:
 
 def _adopt_orphans() -> None:
     """Become the parent of whatever below us loses its own; a SIGTERM runs our clean-up."""
-    if _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+    supervisor.adopt_orphans()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 
 
@@ -264,20 +200,6 @@ def _follow_parent(parent: int, number: int) -> None:
         raise OSError(ctypes.get_errno(), "PR_SET_PDEATHSIG")
     if os.getppid() != parent:
         raise ProcessLookupError(parent)
-
-
-def _catch_children() -> int:
-    """Descriptor that becomes readable when a child has ended."""
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    return reading
-
-
-def _write(file: Path, text: str) -> None:
-    part = file.with_name(f".{file.name}")
-    part.write_text(text)
-    part.replace(file)
 
 
 if __name__ == "__main__":

@@ -3,130 +3,72 @@ The first process of a node: starts its daemons, buries its dead, ends them all 
 
     python -I -S keeper.py PLAN
 
-The plan is JSON: ``daemons`` (each with key, argv, env, cwd, log, at_once), and the paths of
-
-    control     a pipe by name, made here, that takes lines ``start KEY``
-    daemons     the folder in which KEY holds the process id of a daemon
-    deaths      gets a line of JSON for each daemon that ended: key, status (negative: the signal),
-                and oom where the kernel's memory killer was at work here
-
-The same lines go to standard output: who reads a container's log learns of a death at once.
+The plan is that of `supervisor`, which lies beside this file; the pipe ``control`` is made here.
+A death has ``oom`` in its line where the kernel's memory killer was at work here.  The same lines
+go to standard output: who reads a container's log learns of a death at once.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-PR_SET_CHILD_SUBREAPER = 36
+if TYPE_CHECKING or __package__:
+    from harness.clusters.inside import supervisor
+else:  # a program: isolated Python does not look beside it
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(Path(__file__).parent))
+    import supervisor
+
+ENDS = (signal.SIGTERM, signal.SIGINT)
 # versions 2 and 1 of control groups, as a container sees its own
 MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
 def main() -> None:
     """Keep the daemons of the plan file until told to end."""
-    keeper = Keeper(json.loads(Path(sys.argv[1]).read_text()))
+    plan = json.loads(Path(sys.argv[1]).read_text())
     # what daemons leave behind becomes ours: a container's, or a fallen NodeManager's tasks
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    keeper.keep()
+    supervisor.adopt_orphans()
+    wake = supervisor.catch(signal.SIGCHLD, *ENDS)
+    with suppress(FileExistsError):
+        os.mkfifo(plan["control"], 0o600)
+    control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+    Keeper(plan).keep(wake, control, until=ENDS)
+    # no data of a measured cluster is worth a slow end
+    supervisor.end_descendants()
 
 
-class Keeper:
-    """The daemons of the plan: which run, which have ended."""
+class Keeper(supervisor.Supervisor):
+    """The daemons of one node."""
 
-    def __init__(self, plan: dict[str, Any]) -> None:
-        self.plan = plan
-        self.daemons = {d["key"]: d for d in plan["daemons"]}
-        self.running: dict[int, str] = {}
-
-    def keep(self) -> None:
-        """Start what is to be started at once, then serve until SIGTERM."""
-        wake = _catch(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
-        control = self._control()
-        for key, daemon in self.daemons.items():
-            if daemon["at_once"]:
-                self.start(key)
-        while True:
-            ready, _, _ = select.select([wake, control], [], [])
-            if wake in ready:
-                if set(os.read(wake, 4096)) & {signal.SIGTERM, signal.SIGINT}:
-                    self.end()
-                    return
-                self.bury()
-            if control in ready:
-                for line in os.read(control, 65536).decode(errors="replace").splitlines():
-                    verb, _, key = line.partition(" ")
-                    if verb == "start" and key in self.daemons and key not in self.running.values():
-                        self.start(key)
-
-    def _control(self) -> int:
-        with suppress(FileExistsError):
-            os.mkfifo(self.plan["control"], 0o600)
-        return os.open(self.plan["control"], os.O_RDWR | os.O_CLOEXEC)
-
-    def start(self, key: str) -> None:
-        """Start one daemon; one that cannot be started has died, with its reason in its log."""
-        daemon = self.daemons[key]
+    def spawn(self, daemon: dict[str, Any]) -> int:
+        """Start one daemon in a session of its own; its process id."""
         with Path(daemon["log"]).open("ab") as log:
-            try:
-                process = subprocess.Popen(
-                    daemon["argv"], env=daemon["env"], cwd=daemon["cwd"], stdout=log, stderr=log,
-                    stdin=subprocess.DEVNULL, start_new_session=True,
-                )  # fmt: skip
-            except OSError as error:
-                log.write(f"{error}\n".encode())
-                self.died(key, 127)
-                return
+            process = subprocess.Popen(
+                daemon["argv"], env=daemon["env"], cwd=daemon["cwd"], stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         process.returncode = 0  # it is `bury` that waits for it
-        self.running[process.pid] = key
-        self._pid_file(key).write_text(str(process.pid))
+        return process.pid
 
-    def bury(self) -> None:
-        """Collect every ended child: daemons are reported, orphans of others just go."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            key = self.running.pop(pid, None)
-            if key is not None:
-                self._pid_file(key).unlink(missing_ok=True)
-                self.died(key, os.waitstatus_to_exitcode(status))
-
-    def died(self, key: str, status: int) -> None:
-        """Report a death."""
-        told: dict[str, Any] = {"key": key, "status": status}
-        if status == -signal.SIGKILL and memory_kills():
-            told["oom"] = True
-        line = json.dumps(told) + "\n"
-        with Path(self.plan["deaths"]).open("a") as deaths:
-            deaths.write(line)
+    def died(self, key: str, status: int) -> str:
+        """Report a death, to who reads our output, too."""
+        line = super().died(key, status)
         sys.stdout.write(line)
         sys.stdout.flush()
+        return line
 
-    def end(self) -> None:
-        """Kill all that hangs on us: no data of a measured cluster is worth a slow end."""
-        while pids := descendants(os.getpid()):
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, 0):
-                    pass
-
-    def _pid_file(self, key: str) -> Path:
-        return Path(self.plan["daemons_folder"]) / key
+    def cause(self, status: int) -> dict[str, Any]:
+        """Whether the kernel has killed for want of memory here."""
+        return {"oom": True} if status == -signal.SIGKILL and memory_kills() else {}
 
 
 def memory_kills() -> int:
@@ -138,31 +80,6 @@ def memory_kills() -> int:
                 if name == "oom_kill":
                     return int(count)
     return 0
-
-
-def descendants(ancestor: int) -> list[int]:
-    """Numbers of all living processes below *ancestor*."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                if fields[0] not in "ZX":
-                    parents[int(entry.name)] = int(fields[1])
-    found, known = [], {ancestor}
-    while more := [pid for pid, parent in parents.items() if parent in known and pid not in known]:
-        known.update(more)
-        found += more
-    return found
-
-
-def _catch(*signals: int) -> int:
-    """Descriptor that holds the number of each of *signals* that has come, a byte each."""
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    for number in signals:
-        signal.signal(number, lambda *_: None)
-    return reading
 
 
 if __name__ == "__main__":
