@@ -5,6 +5,7 @@ A small WebHDFS: files in a dictionary.
 import http.server
 import json
 
+from typing import ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
@@ -14,6 +15,8 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
     """
 
     protocol_version = "HTTP/1.1"
+    full = None  # what is said to who writes, where there is no room
+    quotas: ClassVar = {}  # the same by folder
 
     def log_message(self, *arguments):
         """
@@ -43,10 +46,16 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
             if not there:
                 self.files[target] = self.files.pop(path)
             return self.answer(200, json.dumps({"boolean": not there}).encode())
+        if op == "SETQUOTA":
+            self.quotas[path] = f"The quota of {path} is exceeded"
+            return self.answer(200, b"")
         if op == "MKDIRS":
             return self.answer(200, b'{"boolean": true}')
         if not self.path.startswith("/datanode"):
             return self.redirect()
+        full = self.quotas.get(path.rpartition("/")[0], self.full)
+        if full is not None:
+            return self.refuse_the_rest(full)
         content = b""
         while size := int(self.rfile.readline(), 16):
             content += self.rfile.read(size)
@@ -58,6 +67,7 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
     def do_DELETE(self):
         path, _ = self.asked()
         self.files.pop(path, None)
+        self.quotas.pop(path, None)
         self.answer(200, b'{"boolean": true}')
 
     def asked(self):
@@ -77,6 +87,15 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
         self.send_header("Location", f"http://{self.headers['Host']}/datanode{self.path}")
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def refuse_the_rest(self, why):
+        """
+        Read a little, refuse or say nothing, hang up: as a DataNode whose block finds no room.
+        """
+        self.rfile.read(1000)
+        self.close_connection = True
+        if why:
+            self.refuse(403, why)
 
     def refuse(self, code, message):
         self.answer(code, json.dumps({"RemoteException": {"message": message}}).encode())

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.clusters.base import INSIDE
-from harness.clusters.hdfs import Hdfs
+from harness.clusters.hdfs import Hdfs, RefusedError
 from harness.clusters.host import LocalHost
 from harness.errors import ClusterError
 from tests.fake_webhdfs import FakeWebHdfs
@@ -168,6 +168,22 @@ class TestRefusals:
 
         with pytest.raises(ClusterError, match="ConnectionRefused"):
             hdfs.put("/x", (bytes(2**20) for _ in range(64)))
+
+    @pytest.mark.parametrize(
+        ("full", "said"),
+        [("The quota of /x is exceeded.\nat x.Y", "^The quota of /x is exceeded\\.\n"),
+         ("", r"^127\.0\.0\.1:\d+ has hung up while it was sent a file")],
+        ids=["refused", "silent"],
+    )  # fmt: skip
+    def test_put_where_there_is_no_room(self, hdfs, fake, full, said):
+        """
+        A DataNode that hangs up in the middle is heard first; the file counts as not written.
+        """
+        fake.full = full
+
+        with pytest.raises(ClusterError, match=said) as caught:
+            hdfs.put("/x", (bytes(2**20) for _ in range(64)))
+        assert isinstance(caught.value, RefusedError) == bool(full)
 
 
 def children():

@@ -20,6 +20,7 @@ import pytest
 
 from harness import clusters
 from harness.clusters import state
+from harness.clusters.hdfs import RefusedError
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
 from harness.clusters.ssh_pins import trust
@@ -462,6 +463,19 @@ class TestServices:
         assert (listed, back == content) == ([("a b", len(content), False)], True)
         with pytest.raises(ClusterError, match="does not exist"):
             list(cluster.hdfs.open(f"{folder}/a b"))
+
+    def test_a_large_file_that_is_refused(self, cluster):
+        """
+        In the middle of it, in HDFS's own words: they say what to do about it.
+        """
+        folder = f"{cluster.root}/little"
+        cluster.hdfs.make(folder)
+        quota = f"op=SETQUOTA&storagespacequota={8 * 2**20}&user.name={cluster.user}"
+        cluster.hdfs.call("put", "nn", f"/webhdfs/v1{folder}?{quota}", body=b"")
+
+        with pytest.raises(RefusedError, match=r"quota of .*/little is exceeded"):
+            cluster.hdfs.put(f"{folder}/large", (bytes(2**20) for _ in range(64)))
+        cluster.hdfs.delete(folder)
 
     def test_web_services(self, cluster):
         """

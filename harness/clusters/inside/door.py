@@ -170,8 +170,22 @@ def follow(reply: http.client.HTTPResponse, method: str, body: Any) -> http.clie
     reply.read()
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)
     headers = {"Content-Type": "application/octet-stream"} if body is not None else {}
-    connection.request(method, f"{place.path}?{place.query}", body, headers)
+    try:
+        connection.request(method, f"{place.path}?{place.query}", body, headers)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise hung_up(connection, place.netloc) from error
     return checked(connection.getresponse())
+
+
+def hung_up(connection: http.client.HTTPConnection, address: str) -> RefusedError:
+    """Why a DataNode took no more of what we were sending: it answers before it hangs up."""
+    try:
+        checked(connection.getresponse())
+    except RefusedError as refused:
+        return refused
+    except (OSError, http.client.HTTPException):
+        pass  # its answer was lost with the connection
+    return RefusedError(f"{address} has hung up while it was sent a file")
 
 
 def checked(reply: http.client.HTTPResponse) -> http.client.HTTPResponse:
