@@ -144,10 +144,12 @@ class DockerHost:
     ) -> DockerRunning:
         """Start *argv* on a leash, its streams carried; where that fails nothing stays open."""
         told, api = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
+        # the engine reads two streams, and the order between them is lost
+        streams = "one" if sinks[STDOUT] is sinks[STDERR] else "two"
         try:
             with self.engine.asked(told):
                 made = api.exec_create(
-                    self.container, [*PYTHON, f"{INSIDE}/leash.py", *argv],
+                    self.container, [*PYTHON, f"{INSIDE}/leash.py", streams, *argv],
                     stdin=True, environment=dict(self.environment),
                 )  # fmt: skip
                 held = api.exec_start(made["Id"], socket=True)

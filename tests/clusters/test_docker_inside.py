@@ -35,9 +35,9 @@ def leashed():
     """
     started = []
 
-    def start(*argv):
+    def start(*argv, streams="two"):
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(INSIDE / "leash.py"), *map(str, argv)],
+            [sys.executable, "-I", "-S", str(INSIDE / "leash.py"), streams, *map(str, argv)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
         started.append(process)
@@ -112,6 +112,20 @@ class TestLeash:
         process.stdin.write(piece() + piece())
 
         assert process.wait(timeout=PATIENCE_S) == status
+
+    @pytest.mark.parametrize(
+        ("streams", "out", "err"),
+        [("two", b"1\n3\n", b"2\n"), ("one", b"1\n2\n3\n", b"")],
+    )
+    def test_streams(self, leashed, streams, out, err):
+        """
+        Output and errors apart, or as one in the order in which they were written.
+        """
+        process = leashed("sh", "-c", "echo 1; echo 2 >&2; echo 3", streams=streams)
+
+        process.stdin.write(piece() + piece())
+
+        assert (process.stdout.read(), process.stderr.read()) == (out, err)
 
     def test_nothing_runs_before_it_is_told_to(self, leashed, tmp_path):
         """

@@ -1,7 +1,9 @@
 """
 Run a command that ends when whoever asked for it goes away.
 
-    python -I -S leash.py COMMAND ARGUMENT...
+    python -I -S leash.py STREAMS COMMAND ARGUMENT...
+
+STREAMS is ``two``; ``one`` has the command's errors come as its output, each in its turn.
 
 Standard input comes in pieces: four bytes that say how many follow (big-endian), then these.  The
 first piece is empty and means: begin.  Further ones are the command's standard input, and another
@@ -31,6 +33,7 @@ class GoneError(Exception):
 
 def main() -> None:
     """Wait for the first piece, run the command, end as it does."""
+    streams, *argv = sys.argv[1:]
     wake = _catch_children()
     reading, writing = os.pipe()
     feed = Feed(writing)
@@ -38,11 +41,14 @@ def main() -> None:
         while not feed.begun:
             feed.take()
         # a session of its own: its children are killed with it, and we are not
-        command = subprocess.Popen(sys.argv[1:], stdin=reading, start_new_session=True)
+        command = subprocess.Popen(
+            argv, stdin=reading, start_new_session=True,
+            stderr=subprocess.STDOUT if streams == "one" else None,
+        )  # fmt: skip
     except GoneError:  # killed before it began
         raise SystemExit(128 + signal.SIGKILL) from None
     except OSError as error:
-        sys.stderr.write(f"{sys.argv[1]}: {error.strerror}\n")
+        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         raise SystemExit(127 if isinstance(error, FileNotFoundError) else 126) from None
     os.close(reading)
     status = lead(command, feed, wake)
