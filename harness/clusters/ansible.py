@@ -43,7 +43,8 @@ from harness.clusters.ids import application_name
 from harness.clusters.ssh import SshHost
 from harness.clusters.ssh_connection import Connection
 from harness.errors import ClusterError, HarnessError, SpecError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec, SshAccess
 
 _WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
@@ -195,7 +196,7 @@ class AnsibleCluster(Cluster):
         )
 
     @property
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
         return layout_of(self.name, self._known)
 

@@ -25,7 +25,7 @@ from harness.clusters.java import OLDEST
 from harness.clusters.ssh import SshHost
 from harness.clusters.ssh_connection import Access, Connection
 from harness.errors import ClusterError, SpecError
-from harness.hadoop.site import Member
+from harness.hadoop.layout import Member
 from harness.records.trial import Record, SshAccess
 
 MOST_CLOCK_S = 1.0  # phases of a job on two hosts are compared by their clocks

@@ -17,6 +17,7 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.host import printable
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
+from harness.hadoop.layout import Layout, Member
 from harness.records.trial import ClusterSpec, SshAccess
 
 
@@ -83,7 +84,7 @@ class Nodes:
             }
         return inventory
 
-    def _write_node(self, file: Path, member: site.Member) -> str:
+    def _write_node(self, file: Path, member: Member) -> str:
         """The archive of one node: configuration, plan of its daemons, programs, empty folders."""
         layout = layout_of(self.name, self.state)
         files = {
@@ -97,7 +98,7 @@ class Nodes:
         master = member == layout.master
         return archives.node_archive(file, files, folders, self.home.formatted if master else None)
 
-    def _plan(self, layout: site.Layout, member: site.Member) -> dict[str, Any]:
+    def _plan(self, layout: Layout, member: Member) -> dict[str, Any]:
         java, base = f"{self.state.java[member.name]}/bin/java", layout.base
         return {
             "member": member.name,

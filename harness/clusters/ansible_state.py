@@ -19,7 +19,8 @@ from harness.clusters import state as states
 from harness.clusters.ansible_run import play, unsafe
 from harness.clusters.state import Process
 from harness.errors import ClusterError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout, Member, make_members
 from harness.records.trial import ClusterSpec, SshAccess
 
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -96,12 +97,10 @@ def _busy(name: str, folder: Path, who: str) -> ClusterError:
     )
 
 
-def site_members(state: HostsState) -> tuple[site.Member, ...]:
+def site_members(state: HostsState) -> tuple[Member, ...]:
     """The nodes: names of ours, addresses of theirs."""
-    named = site.members(len(state.addresses) - 1)
-    return tuple(
-        site.Member(m.name, address) for m, address in zip(named, state.addresses, strict=True)
-    )
+    named = make_members(len(state.addresses) - 1)
+    return tuple(Member(m.name, address) for m, address in zip(named, state.addresses, strict=True))
 
 
 def cluster_base(name: str, state: HostsState) -> str:
@@ -109,12 +108,12 @@ def cluster_base(name: str, state: HostsState) -> str:
     return f"{state.base}/clusters/{name}"
 
 
-def layout_of(name: str, state: HostsState) -> site.Layout:
+def layout_of(name: str, state: HostsState) -> Layout:
     """Where the nodes find Hadoop, their configuration and their data."""
-    return site.Layout(site_members(state), cluster_base(name, state), state.home)
+    return Layout(site_members(state), cluster_base(name, state), state.home)
 
 
-def environment_of(name: str, state: HostsState, member: site.Member) -> dict[str, str]:
+def environment_of(name: str, state: HostsState, member: Member) -> dict[str, str]:
     """Environment of a JVM on *member*: nothing of this machine's gets in."""
     return daemons.environment(
         _ENVIRONMENT, state.java[member.name], layout_of(name, state), member
@@ -127,7 +126,7 @@ def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
     ssh, access = spec.ssh or SshAccess(), bare.access_of(spec.ssh)
     members = site_members(state)
 
-    def names(own: site.Member) -> str:
+    def names(own: Member) -> str:
         further = {own.name: f" {state.named[own.name]}".rstrip()}
         return "\n".join(f"{m.address} {m.name}{further.get(m.name, '')}" for m in members)
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from harness.clusters.home import SOURCE, HadoopHome, say
 from harness.errors import ClusterError, MachineError
 from harness.hadoop import daemons, site, tracing
+from harness.hadoop.layout import Layout, make_members
 from harness.records.trial import ClusterSpec
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def ensure_formatted(home: HadoopHome) -> None:
     say("empty name space")
     work = home.path / f"format-{os.getpid()}"
     try:
-        layout = site.Layout(site.members(1), str(work), str(home.path))
+        layout = Layout(make_members(1), str(work), str(home.path))
         _format(home, layout, work)
         _let_others_read(Path(layout.data(layout.master)) / "name")
         shutil.rmtree(home.path / "name", ignore_errors=True)
@@ -108,7 +109,7 @@ def ensure_formatted(home: HadoopHome) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _format(home: HadoopHome, layout: site.Layout, work: Path) -> None:
+def _format(home: HadoopHome, layout: Layout, work: Path) -> None:
     conf = Path(layout.conf(layout.master))
     conf.mkdir(parents=True)
     (Path(layout.data(layout.master)) / "jtmp").mkdir(parents=True)

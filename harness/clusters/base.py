@@ -29,6 +29,7 @@ from harness.clusters.ids import application_name
 from harness.clusters.limits.correct import unlimitable
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
+from harness.hadoop.layout import Layout, Member
 from harness.hadoop.tracing import task_properties
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Tracing
@@ -93,7 +94,7 @@ class Cluster(ABC):
 
     @property
     @abstractmethod
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
 
     @property
@@ -373,7 +374,7 @@ class Cluster(ABC):
         )  # fmt: skip
 
 
-def _known_as(member: site.Member) -> dict[str, str]:
+def _known_as(member: Member) -> dict[str, str]:
     """What the masters call the daemons of *member*: its host, or its ports where all share one."""
     kinds = daemons.WORKER_KINDS
     return {kind: member.at(kind) if member.first_port else member.host for kind in kinds}

@@ -36,7 +36,8 @@ from harness.clusters.interrupts import Postponed
 from harness.clusters.limits.correct import asked_of, correct
 from harness.clusters.limits.gauge import Gauge
 from harness.errors import ClusterError, MachineError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout, Member
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
@@ -188,7 +189,7 @@ class DockerCluster(Cluster):
             lines = "".join(f"start {key}\n" for key in keys)
             host.run(["tee", plans.CONTROL], input=lines.encode())
 
-    def _given(self, member: site.Member) -> bytes:
+    def _given(self, member: Member) -> bytes:
         """The archive of all that a node gets before its start."""
         common = {f"inside/{path.name}": path.read_bytes() for path in sorted(INSIDE.glob("*.py"))}
         files = plans.files(self.spec, self.layout, member, common)
@@ -229,7 +230,7 @@ class DockerCluster(Cluster):
         return Engine.connect(self._state["engine"])
 
     @property
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
         if self._state is None:
             raise self.not_up()

@@ -11,6 +11,7 @@ from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
 from harness.clusters.docker_limits import at_making
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
+from harness.hadoop.layout import Layout, Member
 from harness.records.trial import ClusterSpec
 from harness.units import MIB, format_bytes
 
@@ -27,10 +28,10 @@ class Place:
     cluster: str
     image: str
     spec: ClusterSpec
-    layout: site.Layout
+    layout: Layout
 
     def make(
-        self, member: site.Member, given: bytes, dials: Mapping[str, float], device: str = ""
+        self, member: Member, given: bytes, dials: Mapping[str, float], device: str = ""
     ) -> None:
         """
         Make a node, give it its files, start it.
@@ -53,16 +54,16 @@ class Place:
             api.put_archive(made["Id"], plans.BASE, given)
             api.start(made["Id"])
 
-    def away(self, member: site.Member) -> None:
+    def away(self, member: Member) -> None:
         """Remove a node, but for its volume."""
         name = name_of(self.cluster, member.name)
         with self.engine.asked(f"container {name}"):
             self.engine.client.api.remove_container(name, force=True)
 
-    def _labels(self, member: site.Member) -> dict[str, str]:
+    def _labels(self, member: Member) -> dict[str, str]:
         return {**self.engine.labels(self.cluster), f"{LABEL}.node": member.name}
 
-    def _host(self, member: site.Member, name: str) -> dict[str, Any]:
+    def _host(self, member: Member, name: str) -> dict[str, Any]:
         """What a container gets of its machine."""
         from docker.types import DriverConfig, LogConfig, Mount
 
@@ -87,14 +88,14 @@ class Place:
             **self._memory(member),
         }
 
-    def _memory(self, member: site.Member) -> dict[str, int]:
+    def _memory(self, member: Member) -> dict[str, int]:
         """The memory of a worker, without swap: what does not fit is ended."""
         size = self.spec.hardware(member.name).memory_bytes
         if size is None or member == self.layout.master:
             return {}
         return {"mem_limit": size, "memswap_limit": size}
 
-    def _gpus(self, member: site.Member) -> list[Any]:
+    def _gpus(self, member: Member) -> list[Any]:
         """The devices of a worker: nodes of one machine do not share any."""
         from docker.types import DeviceRequest
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.clusters.docker_image import ARCHIVE, HOME, JAVA
 from harness.hadoop import daemons, site
+from harness.hadoop.layout import Layout, Member, make_members
 from harness.records.trial import ClusterSpec
 
 BASE = "/cluster"
@@ -39,7 +40,7 @@ def subnets(taken: Iterable[str]) -> list[str]:
     return [str(n) for n in POOL.subnets(new_prefix=24) if not any(n.overlaps(o) for o in others)]
 
 
-def members(workers: int, subnet: str) -> tuple[site.Member, ...]:
+def members(workers: int, subnet: str) -> tuple[Member, ...]:
     """
     Master and *workers*, with addresses of *subnet*, whose first is the engine's own.
 
@@ -47,22 +48,22 @@ def members(workers: int, subnet: str) -> tuple[site.Member, ...]:
     ['master 198.18.64.2', 'worker1 198.18.64.3', 'worker2 198.18.64.4']
     """
     first = ipaddress.ip_network(subnet).network_address + 2
-    names = [m.name for m in site.members(workers)]
-    return tuple(site.Member(name, str(first + n)) for n, name in enumerate(names))
+    names = [m.name for m in make_members(workers)]
+    return tuple(Member(name, str(first + n)) for n, name in enumerate(names))
 
 
-def layout(workers: int, subnet: str) -> site.Layout:
+def layout(workers: int, subnet: str) -> Layout:
     """Where nodes find everything."""
-    return site.Layout(members(workers, subnet), BASE, HOME, ARCHIVE)
+    return Layout(members(workers, subnet), BASE, HOME, ARCHIVE)
 
 
-def environment(where: site.Layout, member: site.Member) -> dict[str, str]:
+def environment(where: Layout, member: Member) -> dict[str, str]:
     """Environment of all that runs on *member*."""
     plain = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": BASE}
     return daemons.environment(plain, JAVA, where, member)
 
 
-def folders(where: site.Layout, member: site.Member) -> list[str]:
+def folders(where: Layout, member: Member) -> list[str]:
     """Folders of *member* below `BASE`, parents first."""
     data, conf = where.data(member), where.conf(member)
     made = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS, INSIDE]
@@ -70,7 +71,7 @@ def folders(where: site.Layout, member: site.Member) -> list[str]:
 
 
 def files(
-    spec: ClusterSpec, where: site.Layout, member: site.Member, more: Mapping[str, bytes]
+    spec: ClusterSpec, where: Layout, member: Member, more: Mapping[str, bytes]
 ) -> dict[str, bytes]:
     """Path below `BASE` -> content of what *member* is given, and *more* with it."""
     conf = where.conf(member).removeprefix(f"{BASE}/")
@@ -83,7 +84,7 @@ def files(
     return found | dict(more)
 
 
-def daemons_of(where: site.Layout, member: site.Member) -> list[daemons.Daemon]:
+def daemons_of(where: Layout, member: Member) -> list[daemons.Daemon]:
     """Daemons of one node, in the order of their start."""
     return [d for d in daemons.daemons(where) if d.member == member]
 
@@ -98,7 +99,7 @@ def is_first(daemon: daemons.Daemon) -> bool:
     return daemon.kind != "historyserver"
 
 
-def plan(where: site.Layout, member: site.Member, *, waits: bool = False) -> dict[str, Any]:
+def plan(where: Layout, member: Member, *, waits: bool = False) -> dict[str, Any]:
     """What the first process of *member* is to start; one that *waits* starts what it is told."""
     return {
         "control": CONTROL,
@@ -108,7 +109,7 @@ def plan(where: site.Layout, member: site.Member, *, waits: bool = False) -> dic
     }
 
 
-def _planned(where: site.Layout, daemon: daemons.Daemon, *, waits: bool) -> dict[str, Any]:
+def _planned(where: Layout, daemon: daemons.Daemon, *, waits: bool) -> dict[str, Any]:
     return {
         "key": daemon.key,
         "argv": daemons.daemon_argv(LAUNCHER, where, daemon),

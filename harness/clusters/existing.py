@@ -28,6 +28,7 @@ from harness.clusters.ids import application_name
 from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError
 from harness.hadoop import daemons, given, site
+from harness.hadoop.layout import Layout, Member
 from harness.parsing.jobhistory import read_job
 from harness.records.trial import ClusterSpec
 
@@ -198,12 +199,12 @@ class ExistingCluster(Cluster):
     # doors
 
     @property
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Our client's folders here; the nodes' own are not known."""
         host = self.services["rm"].rpartition(":")[0] if self._known else "master"
         archive = self.home.archive
-        return site.Layout(
-            (site.Member(host, host),), str(self.folder), str(self.home.path),
+        return Layout(
+            (Member(host, host),), str(self.folder), str(self.home.path),
             str(archive) if archive else None,
         )  # fmt: skip
 

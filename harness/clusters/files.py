@@ -30,6 +30,7 @@ from harness.clusters.ids import CONTAINER, LOG, application_name
 from harness.clusters.state import make_folder
 from harness.errors import MachineError
 from harness.hadoop import daemons, site
+from harness.hadoop.layout import Layout, Member, make_flat_members, make_members
 from harness.records.trial import ClusterSpec
 
 
@@ -48,12 +49,12 @@ class ClusterFiles:
     first_port: int = 0
 
     @cached_property
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Nodes and folders."""
         archive = self.home.archive
         workers, first = self.spec.workers, self.first_port
-        members = site.flat_members(workers, first) if first else site.members(workers)
-        return site.Layout(
+        members = make_flat_members(workers, first) if first else make_members(workers)
+        return Layout(
             members, str(self.folder), str(self.home.path),
             str(archive) if archive else None,
             str(self.folder / "classes") if self.recording else None,
@@ -149,7 +150,7 @@ class ClusterFiles:
             "at_once": daemon.kind != "historyserver" and not self.spec.limited,
         }
 
-    def environment(self, member: site.Member) -> dict[str, str]:
+    def environment(self, member: Member) -> dict[str, str]:
         """Environment of a JVM on *member*."""
         inherited = {**os.environ, "PATH": namespace.search_path()}
         return daemons.environment(inherited, str(self.home.java.home), self.layout, member)

@@ -37,7 +37,8 @@ from harness.clusters.limits.correct import asked_of, correct
 from harness.clusters.limits.gauge import Gauge
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
@@ -285,7 +286,7 @@ class LocalCluster(Cluster):
         )
 
     @property
-    def layout(self) -> site.Layout:
+    def layout(self) -> Layout:
         """Nodes and folders, which this machine sees, too."""
         return self.files.layout
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.clusters import namespace
 from harness.errors import MachineError
-from harness.hadoop.site import BLOCK_PORTS
+from harness.hadoop.layout import BLOCK_PORTS
 
 VARIABLE = "HARNESS_LOCAL_NETWORK"
 LOSSES = (

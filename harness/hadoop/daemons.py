@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.hadoop.site import Layout, Member, class_data_options
+from harness.hadoop.jvm import class_data_options
+from harness.hadoop.layout import Layout, Member
 
 MAIN = {
     "namenode": "org.apache.hadoop.hdfs.server.namenode.NameNode",

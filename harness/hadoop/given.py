@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from harness.errors import SpecError
 from harness.hadoop import site
 from harness.hadoop.daemons import ADD_OPENS
+from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec
 
 FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
@@ -174,7 +175,7 @@ def _address(text: str, name: str) -> str:
 
 
 def client_files(
-    files: Mapping[str, Mapping[str, str]], spec: ClusterSpec, layout: site.Layout, root: str
+    files: Mapping[str, Mapping[str, str]], spec: ClusterSpec, layout: Layout, root: str
 ) -> site.SiteFiles:
     """
     The configuration of our client: the cluster's own *files*, and what jobs of ours add.

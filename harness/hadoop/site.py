@@ -1,11 +1,4 @@
-"""
-Site files of a cluster: what every node's configuration folder holds, as data.
-
-A *member* is a node as its neighbours see it; the first is the master (NameNode, ResourceManager,
-JobHistoryServer), the others are workers (DataNode, NodeManager).  Members use Hadoop's default
-ports, so an address decides which daemon is meant; where all have one address, each has a block of
-ports of its own.
-"""
+"""Site files of a cluster: what every node's configuration folder holds, as data."""
 
 from __future__ import annotations
 
@@ -13,10 +6,11 @@ import math
 import re
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from harness.errors import SpecError
+from harness.hadoop.jvm import container_options
+from harness.hadoop.layout import Layout, Member, make_members
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.units import MIB, parse_bytes
 
@@ -24,10 +18,8 @@ SiteFiles = dict[str, dict[str, str]]
 
 AM_MEMORY_MB = 512
 ALLOCATION_STEP_MB = 64  # yarn.scheduler.minimum-allocation-mb: requests are rounded up to it
-HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 HEARTBEAT_MS = 100
 BLOCK_BYTES = 32 * MIB
-ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 GPU = "yarn.io/gpu"  # YARN's name of the resource
 # Where the history server looks for a job that has just ended, and where it keeps it.
 HISTORY_KEYS = ("mapreduce.jobhistory.intermediate-done-dir", "mapreduce.jobhistory.done-dir")
@@ -41,135 +33,12 @@ _OWNED = re.compile(
     r"|mapreduce\.jobhistory\..*(address|-dir)|yarn\.nodemanager\.resource\.memory-mb"
     r"|mapreduce\.(map|reduce)\.resource\.(map|reduce)-slot"
 )
-# At its own address an archive is mapped and shared; elsewhere each JVM copies and rewrites all of
-# it: 0.09 s and 90 MiB.  Diagnostic options of JDK 17 and later, which by default go elsewhere.
-IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
-_JOB_CLASS_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD"
 _BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
-
-
-# Hadoop's own ports; a member's own block has them in this order.
-_MASTER_PORTS = {
-    "namenode": 8020, "namenode_http": 9870, "scheduler": 8030, "tracker": 8031,
-    "resourcemanager": 8032, "resourcemanager_admin": 8033, "resourcemanager_http": 8088,
-    "historyserver": 10020, "historyserver_http": 19888, "historyserver_admin": 10033,
-}  # fmt: skip
-_WORKER_PORTS = {
-    "datanode": 9866, "datanode_http": 9864, "datanode_ipc": 9867, "nodemanager": 8041,
-    "localizer": 8040, "nodemanager_http": 8042, "shuffle": 13562,
-}  # fmt: skip
-BLOCK_PORTS = 10  # of one member
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """
-    A node: its name and its address.
-
-    *first_port* is that of its own block of ports, on a host that it shares with all others; 0:
-    it has Hadoop's ports, and its name is that of its host.
-    """
-
-    name: str
-    address: str
-    first_port: int = 0
-
-    @property
-    def host(self) -> str:
-        """Name of its host."""
-        return "localhost" if self.first_port else self.name
-
-    def port(self, service: str) -> int:
-        """
-        Port of one of its services.
-
-        >>> Member("master", "198.18.0.1").port("namenode")
-        8020
-        >>> Member("worker1", "127.0.0.1", first_port=20010).port("datanode_http")
-        20011
-        """
-        ports = _MASTER_PORTS if service in _MASTER_PORTS else _WORKER_PORTS
-        if self.first_port:
-            return self.first_port + list(ports).index(service)
-        return ports[service]
-
-    def at(self, service: str) -> str:
-        """
-        Host and port of one of its services.
-
-        >>> Member("worker1", "198.18.0.2").at("datanode")
-        'worker1:9866'
-        """
-        return f"{self.host}:{self.port(service)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """
-    Where a cluster lies: its members (master first) and the folders that its nodes see.
-
-    *base* holds a node's data under ``nodes/<name>``, its configuration under ``conf/<name>``;
-    *home* is the Hadoop home; *archive* the class-data archive, or `None` to start without.
-    *recording* makes every JVM list the classes it loads into that folder instead.
-    """
-
-    members: tuple[Member, ...]
-    base: str
-    home: str
-    archive: str | None = None
-    recording: str | None = None
-
-    @property
-    def master(self) -> Member:
-        """The node of the NameNode, the ResourceManager and the history server."""
-        return self.members[0]
-
-    @property
-    def workers(self) -> tuple[Member, ...]:
-        """The nodes of DataNodes and NodeManagers."""
-        return self.members[1:]
-
-    def data(self, member: Member) -> str:
-        """Folder of all that *member* writes."""
-        return f"{self.base}/nodes/{member.name}"
-
-    def conf(self, member: Member) -> str:
-        """Configuration folder of *member*."""
-        return f"{self.base}/conf/{member.name}"
-
-
-def members(workers: int) -> tuple[Member, ...]:
-    """
-    Master and *workers*, with addresses of 198.18.0.0/15, the block kept for benchmarks (RFC 2544).
-
-    >>> [f"{m.name} {m.address}" for m in members(2)]
-    ['master 198.18.0.1', 'worker1 198.18.0.2', 'worker2 198.18.0.3']
-    """
-    names = ["master", *(f"worker{i}" for i in range(1, workers + 1))]
-    return tuple(Member(n, f"198.18.{i // 250}.{i % 250 + 1}") for i, n in enumerate(names))
-
-
-def flat_members(workers: int, first_port: int) -> tuple[Member, ...]:
-    """
-    The same on the loopback address, each with `BLOCK_PORTS` ports from *first_port* on.
-
-    >>> [f"{m.name} {m.host}:{m.first_port}" for m in flat_members(1, 20000)]
-    ['master localhost:20000', 'worker1 localhost:20010']
-    """
-    return tuple(
-        Member(m.name, "127.0.0.1", first_port + i * BLOCK_PORTS)
-        for i, m in enumerate(members(workers))
-    )
 
 
 def container_mb(memory_bytes: int) -> int:
     """Memory in MiB of the container that YARN grants for *memory_bytes*."""
     return math.ceil(memory_bytes / MIB / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
-
-
-def heap_mb(container: int) -> int:
-    """Maximal heap in MiB of a JVM in a container of *container* MiB."""
-    return int(container * HEAP_SHARE)
 
 
 def node_memory_mb(node: NodeSpec) -> int:
@@ -245,7 +114,7 @@ def plain_value(text: str) -> str:
 
 def client_properties(spec: ClusterSpec) -> dict[str, str]:
     """Properties that a client of a cluster *spec* sees, wherever the cluster lies."""
-    layout = Layout(members(spec.workers), base="", home="")
+    layout = Layout(make_members(spec.workers), base="", home="")
     return merged(site_files(spec, layout, layout.master))
 
 
@@ -457,43 +326,3 @@ def _scheduler() -> dict[str, str]:
         f"{prefix}node-locality-delay": "-1",
         f"{prefix}per-node-heartbeat.maximum-offswitch-assignments": "100",
     }
-
-
-def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar") -> str:
-    """
-    JVM options of a task or application master in a container of *memory_mb* MiB.
-
-    *path_jar* of the home names its jars; the archive must have been made with it.
-
-    YARN puts its log folder in the place of ``<LOG_DIR>``.  The class path of the container begins
-    with folders, which the class-data archive does not allow: ``-cp`` takes its place.
-    """
-    options = [
-        f"-Xmx{heap_mb(memory_mb)}m",
-        "-XX:+UseSerialGC",
-        ONE_COMPILER,
-        "-XX:-UsePerfData",
-        "-Xlog:gc:<LOG_DIR>/gc.log",
-        *class_data_options(layout, "<LOG_DIR>/classes.lst"),
-    ]
-    if layout.archive or layout.recording:
-        options += [
-            "-cp",
-            f"{layout.home}/{path_jar}:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}",
-        ]
-    return " ".join(options)
-
-
-def class_data_options(layout: Layout, recorded: str) -> list[str]:
-    """Options that use the class-data archive, or list the loaded classes in *recorded*."""
-    if layout.recording:
-        return ["-Xshare:auto", f"-XX:DumpLoadedClassList={recorded}"]
-    if layout.archive:
-        return [
-            f"-XX:SharedArchiveFile={layout.archive}",
-            *IN_PLACE,
-            "-Xshare:auto",
-            "-Xlog:cds=off",
-            "-Xlog:cds+dynamic=off",
-        ]
-    return ["-Xshare:auto"]

@@ -15,6 +15,8 @@ from typing import Literal, get_args
 
 from harness.errors import SpecError
 from harness.hadoop import names, site
+from harness.hadoop.jvm import container_options
+from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec
 
 TraceMode = Literal["spans", "units", "logs", "off"]
@@ -30,7 +32,7 @@ _CLASS_PATH, _CONF = "yarn.application.classpath", "$HADOOP_CONF_DIR"
 
 def task_properties(
     mode: TraceMode,
-    layout: site.Layout,
+    layout: Layout,
     spec: ClusterSpec,
     given: Mapping[str, str],
     *,
@@ -46,7 +48,8 @@ def task_properties(
     archive.  *unit*: records of a unit.  `SpecError` where a job's options set a class
     path, which would hide the traced classes.
 
-    >>> layout = site.Layout(site.members(1), base="/b", home="/h")
+    >>> from harness.hadoop.layout import make_members
+    >>> layout = Layout(make_members(1), base="/b", home="/h")
     >>> task_properties("off", layout, ClusterSpec(), {})
     {}
     >>> task_properties("spans", layout, ClusterSpec(), {})["yarn.application.classpath"]
@@ -65,7 +68,7 @@ def task_properties(
         if options in own:
             _refuse_class_path(options, own[options])
         else:
-            properties[options] = site.container_options(traced, memory, PATH_JAR)
+            properties[options] = container_options(traced, memory, PATH_JAR)
         first = own.get(admin, _ADMIN_DEFAULT).split()
         properties[admin] = " ".join([*first, *_recorder(mode, unit)])
     return properties

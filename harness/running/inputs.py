@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.clusters.hdfs import Hdfs
 from harness.errors import JobError
-from harness.hadoop.site import ONE_COMPILER
+from harness.hadoop.jvm import ONE_COMPILER
 from harness.records.trial import WorkloadSpec
 from harness.running.jobs import JobRunner
 from harness.workloads.base import File, InputPlan, Workload

@@ -29,6 +29,7 @@ from harness.clusters.local import LocalCluster
 from harness.clusters.state import clusters_folder
 from harness.errors import JobError
 from harness.hadoop import site
+from harness.hadoop.jvm import IN_PLACE, container_options
 from harness.hadoop.tracing import PATH_JAR
 from harness.parsing.speed_probe import read_speed
 from harness.records.trace import SpeedSample, TaskAttempt
@@ -151,7 +152,7 @@ def _key(home: HadoopHome) -> dict[str, Any]:
         "machine": {k: facts.get(k) for k in ("cpu", "cores", "kernel")},
         "map_bytes": MAP_BYTES,
         "cores": "one for each node",
-        "options": " ".join(site.IN_PLACE),
+        "options": " ".join(IN_PLACE),
     }
 
 
@@ -299,7 +300,7 @@ def _common(cluster: LocalCluster) -> str:
     layout = replace(cluster.files.layout, archive=None)
     memory = site.container_mb(cluster.spec.node.task_memory_bytes)
     told = "-Dltrace.task=@taskid@ -Dltrace.unit=5 -Dltrace.dir=<LOG_DIR>"
-    return f"{site.container_options(layout, memory)} {told}"
+    return f"{container_options(layout, memory)} {told}"
 
 
 def _options(cluster: LocalCluster, mode: str) -> str:
@@ -311,7 +312,7 @@ def _options(cluster: LocalCluster, mode: str) -> str:
     path = f"{home.path}/{jar}:{layout.conf(layout.workers[0])}:{_JOB_PATH}"
     lines = [
         f"-XX:SharedArchiveFile={archive}",
-        *site.IN_PLACE,
+        *IN_PLACE,
         "-Xlog:cds=off",
         "-Xlog:cds+dynamic=off",
         "-cp",

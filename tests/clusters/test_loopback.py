@@ -20,7 +20,7 @@ import pytest
 from harness.clusters import loopback, namespace, state
 from harness.clusters.base import INSIDE
 from harness.errors import MachineError
-from harness.hadoop.site import BLOCK_PORTS
+from harness.hadoop.layout import BLOCK_PORTS
 
 PATIENCE_S = 60.0
 # A child, one that has left its session, and one whose parent has ended.

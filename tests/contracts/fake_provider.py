@@ -21,7 +21,8 @@ from harness.clusters import state
 from harness.clusters.base import Cluster
 from harness.clusters.host import LocalHost
 from harness.errors import ClusterError
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout, Member, make_members
 from harness.records.trial import ClusterSpec
 
 PROJECT = Path(__file__).parents[2]
@@ -72,9 +73,9 @@ class FakeCluster(Cluster):
 
     @property
     def layout(self):
-        names = [m.name for m in site.members(self.spec.workers)]
-        members = tuple(site.Member(name, "127.0.0.1") for name in names)
-        return site.Layout(members, str(self.folder), "/no/home")
+        names = [m.name for m in make_members(self.spec.workers)]
+        members = tuple(Member(name, "127.0.0.1") for name in names)
+        return Layout(members, str(self.folder), "/no/home")
 
     @property
     def hosts(self):

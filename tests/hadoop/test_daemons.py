@@ -5,14 +5,15 @@ Tests for `harness.hadoop.daemons`.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop import daemons, site
+from harness.hadoop import daemons
+from harness.hadoop.layout import Layout, make_members
 
 
 def layout(workers=2, **fields):
     """
     A cluster in `/c` of the home `/h`.
     """
-    return site.Layout(site.members(workers), "/c", "/h", **fields)
+    return Layout(make_members(workers), "/c", "/h", **fields)
 
 
 def named(kind, member, **fields):
@@ -99,7 +100,7 @@ def test_environment_holds_no_secret_and_no_other_hadoop():
         "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "HADOOP_HOME": "/other",
         "JAVA_TOOL_OPTIONS": "-Dx", "TOKEN": "secret",
     }  # fmt: skip
-    made = daemons.environment(inherited, "/j", layout(), site.members(2)[1])
+    made = daemons.environment(inherited, "/j", layout(), make_members(2)[1])
 
     assert made == {
         "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "JAVA_HOME": "/j",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.hadoop import given, site
+from harness.hadoop.layout import Layout, Member
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SIMPLE = {"fs.defaultFS": "hdfs://nn:9000/", "yarn.resourcemanager.hostname": "rm"}
@@ -126,7 +127,7 @@ class TestClientFiles:
             node=NodeSpec(map_slots=2),
             site={"dfs.blocksize": "64 MiB"},
         )
-        layout = site.Layout((site.Member("rm", "rm"),), "/base", "/home", "/home/classes.jsa")
+        layout = Layout((Member("rm", "rm"),), "/base", "/home", "/home/classes.jsa")
         return given.client_files(theirs, spec, layout, "/user/me/mapreduce-harness-x")
 
     def test_the_cluster_keeps_what_is_its_own(self, written):

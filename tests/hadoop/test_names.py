@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.hadoop.layout import Layout, make_members
 from harness.hadoop.names import is_known, is_own, meant, objection, resembling, successor
-from harness.hadoop.site import Layout, client_properties, members, merged, site_files
+from harness.hadoop.site import client_properties, merged, site_files
 from harness.records.trial import ClusterSpec
 
 SETTINGS = sorted(
@@ -136,7 +137,7 @@ def test_every_property_of_the_site_files_is_known():
     """
     The table is that of the Hadoop that is run here.
     """
-    layout = Layout(members(1), base="", home="")
+    layout = Layout(make_members(1), base="", home="")
     files = site_files(ClusterSpec(workers=1), layout, layout.workers[0])
 
     assert [n for n in merged(files) if not is_known(n) and not n.endswith("-slot")] == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.hadoop import site
+from harness.hadoop.layout import Layout, make_members
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.units import MIB
 
@@ -30,27 +31,9 @@ def files(member="worker1", *, archive=None, recording=None, **spec):
     """
     Site files of one node of a cluster of two workers.
     """
-    layout = site.Layout(site.members(2), "/c", "/h", archive, recording)
+    layout = Layout(make_members(2), "/c", "/h", archive, recording)
     node = next(m for m in layout.members if m.name == member)
     return site.site_files(ClusterSpec(workers=2, **spec), layout, node)
-
-
-class TestMembers:
-    def test_all_differ(self):
-        """
-        Names and addresses are unique, beyond one byte of an address too.
-        """
-        made = site.members(600)
-
-        assert (len({m.name for m in made}), len({m.address for m in made})) == (601, 601)
-
-    def test_last_bytes_are_host_addresses(self):
-        """
-        No address ends in 0 or 255, and all lie in 198.18.0.0/15.
-        """
-        bytes_ = [tuple(map(int, m.address.split("."))) for m in site.members(600)]
-
-        assert all(b[:2] == (198, 18) and 0 < b[3] < 255 for b in bytes_)
 
 
 class TestSiteFiles:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.hadoop import site, tracing
+from harness.hadoop.layout import Layout, make_members
 from harness.records.trial import ClusterSpec
 
-LAYOUT = site.Layout(site.members(2), base="/base", home="/home", archive="/home/classes-1.jsa")
+LAYOUT = Layout(make_members(2), base="/base", home="/home", archive="/home/classes-1.jsa")
 TASKS = "/home/tasks-1.jsa"
 DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
 kinds = st.sampled_from(["map", "reduce"])

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import JobError
-from harness.hadoop.site import Layout, members
+from harness.hadoop.layout import Layout, make_members
 from harness.records.logs import TaskLog
 from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import JobTrace, SpeedSample, TaskAttempt
@@ -42,7 +42,7 @@ def test_reduces_are_mixed_where_they_have_something_to_do():
 class Mixing:
     """A cluster as far as options of tasks need it, with the two archives of its home."""
 
-    files = SimpleNamespace(layout=Layout(members(1), base="/base", home="/home"))
+    files = SimpleNamespace(layout=Layout(make_members(1), base="/base", home="/home"))
     home = SimpleNamespace(path="/home", archive="/all.jsa", tasks_archive="/tasks.jsa")
     spec = ClusterSpec()
 
