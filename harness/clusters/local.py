@@ -12,40 +12,30 @@ Where nobody may make namespaces, all nodes are this machine (`harness.clusters.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-import select
-import subprocess
 import sys
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import loopback, namespace, threads
+from harness.clusters import holders, loopback, namespace, threads
 from harness.clusters import state as states
 from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.files import ClusterFiles
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
-from harness.clusters.host import Completed, Host, LocalHost, last_lines
-from harness.clusters.interrupts import Postponed
+from harness.clusters.host import Completed, Host, LocalHost
 from harness.clusters.limits import nodes
 from harness.clusters.limits.correct import asked_of, correct
 from harness.clusters.limits.gauge import Gauge
-from harness.clusters.state import ClusterState, Process
+from harness.clusters.state import ClusterState
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
-
-_MADE_LIMIT_S = 60.0
-
-# Holders that this process started: somebody must collect them when they end.
-_started: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class LocalCluster(Cluster):
@@ -82,7 +72,7 @@ class LocalCluster(Cluster):
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         folder = states.cluster_folder(name)
         with states.exclusive():
-            return _remove(folder)
+            return holders.remove(folder)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -171,7 +161,7 @@ class LocalCluster(Cluster):
 
         def run(node: str, argv: Sequence[str]) -> Completed:
             entered = namespace.enter_argv(self._known, numbers[node] if node else None, argv)
-            return LocalHost(node, "", "", lambda _: entered, _environment()).run(argv)
+            return LocalHost(node, "", "", lambda _: entered, holders.environment()).run(argv)
 
         return run
 
@@ -185,68 +175,19 @@ class LocalCluster(Cluster):
                     where=str(self.folder),
                     fix=f"harness cluster down --name {self.name}, or choose another name",
                 )
-            _remove(self.folder)
+            holders.remove(self.folder)
             first = loopback.free_ports(1 + self.spec.workers) if self._refused else 0
             self.files = dataclasses.replace(self.files, first_port=first)
             try:
                 self.files.write()
                 data = {m.name: self.layout.data(m) for m in self.layout.members}
                 self.files.write_plan(nodes.make(self.folder, self.spec, data))
-                self._state = self._start_holder()
+                self._state = holders.start(
+                    self.folder, self.name, self.spec, self.home.path, first
+                )
             except BaseException:
-                _remove(self.folder)
+                holders.remove(self.folder)
                 raise
-
-    def _start_holder(self) -> ClusterState:
-        as_root = os.geteuid() == 0
-        plan = str(self.folder / "plan.json")
-        argv = [sys.executable, "-I", "-S", str(INSIDE / "holder.py"), plan]
-        with (self.folder / "holder.log").open("wb") as log:
-            holder = subprocess.Popen(
-                argv if self._flat else namespace.make_argv(argv, as_root=as_root),
-                start_new_session=True, cwd="/",
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
-                env=_environment(),
-            )  # fmt: skip
-        _started[holder.pid] = holder
-        try:
-            state = ClusterState(
-                self.name, self.spec.model_dump(mode="json"), str(self.home.path),
-                user_namespace=not as_root, outer=Process.of(holder.pid),
-                first_port=self.files.first_port,
-            )  # fmt: skip
-            state.save(self.folder)
-            doors = self._let_go(holder)
-            first = Process.of(states.child_of(holder.pid))
-        except ProcessLookupError:
-            raise self._not_made() from None
-        finally:
-            _collect_if_ended(holder)
-        state = dataclasses.replace(state, inner=first, doors=tuple(doors))
-        state.save(self.folder)
-        return state
-
-    def _let_go(self, holder: subprocess.Popen[bytes]) -> list[dict[str, int]]:
-        """Tell the holder that it is written down who it is; answers the doors to its nodes."""
-        assert holder.stdin is not None
-        assert holder.stdout is not None
-        with holder.stdin as stdin, holder.stdout as stdout:
-            with suppress(BrokenPipeError):  # it has ended: then nothing is to be read either
-                stdin.write(b"go\n")
-            ready, _, _ = select.select([stdout], [], [], _MADE_LIMIT_S)
-            line = stdout.readline() if ready else b""
-        if not line:
-            raise ProcessLookupError(holder.pid)
-        doors: list[dict[str, int]] = json.loads(line)
-        return doors
-
-    def _not_made(self) -> Exception:
-        said = last_lines(self.folder / "holder.log", 8)
-        return namespace.refusal(said) or ClusterError(
-            f"the cluster's network was not made: {said or 'no message'}",
-            where=self.where,
-            fix="the last lines above name the command that failed",
-        )
 
     # doors
 
@@ -363,44 +304,3 @@ class LocalCluster(Cluster):
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         return self.files.container_logs(application_id, into)
-
-
-def _collect_if_ended(holder: subprocess.Popen[bytes]) -> None:
-    for pipe in (holder.stdin, holder.stdout):
-        if pipe is not None:
-            pipe.close()
-    if holder.poll() is not None:
-        _started.pop(holder.pid, None)
-
-
-def _environment() -> dict[str, str]:
-    """All that our own programs inside need."""
-    return {"PATH": namespace.search_path()}
-
-
-def _remove(folder: Path) -> bool:
-    """End the processes of the cluster in *folder*, and remove it; `False`: there was none."""
-    if not folder.exists():
-        return False
-    with Postponed():  # it takes a second at most, and what was begun is better ended
-        nodes.lift(folder)
-        _end_processes(folder)
-        nodes.release(folder)
-        states.remove_tree(folder)
-    return True
-
-
-def _end_processes(folder: Path) -> None:
-    state = ClusterState.load(folder)
-    if state is not None:
-        states.end_processes(state)
-    else:
-        for process in states.holders(folder / "plan.json"):
-            process.kill()
-    if state is None or state.first_port:
-        while strays := states.strays(folder):
-            for process in strays:
-                process.kill()
-    for pid, holder in list(_started.items()):
-        if holder.poll() is not None:
-            del _started[pid]

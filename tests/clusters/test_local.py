@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import gate, local, loopback, namespace, state
+from harness.clusters import gate, holders, local, loopback, namespace, state
 from harness.clusters import home as homes
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
@@ -245,7 +245,7 @@ class TestFailures:
         with pytest.raises(error, match=told):
             cluster(program=program).up()
 
-        assert (remains(), local._started) == (([], []), {})
+        assert (remains(), holders._started) == (([], []), {})
 
     def test_interrupted_start_leaves_nothing(self, cluster, monkeypatch):
         """
