@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.clusters.base import INSIDE
-from harness.clusters.home import JAR_TIME, HadoopHome, sums_digest, woven_digest
+from harness.clusters.checksums import sums_digest
+from harness.clusters.home import JAR_TIME, HadoopHome, woven_digest
 from harness.clusters.java import Java
 from harness.clusters.state import clusters_folder
 from harness.errors import MachineError

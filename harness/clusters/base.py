@@ -22,8 +22,9 @@ from typing import Any, ClassVar, Self, cast
 
 from harness.clusters import gate
 from harness.clusters import state as states
+from harness.clusters.checksums import file_digest
 from harness.clusters.hdfs import Hdfs
-from harness.clusters.home import HadoopHome, file_digest
+from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host, HostTimeoutError, Running, ended, put_down
 from harness.clusters.ids import application_name
 from harness.clusters.limits.correct import unlimitable

@@ -25,8 +25,9 @@ from typing import Any
 
 from harness.clusters import state as states
 from harness.clusters.archive import CLASS_LIST, TASK_LIST, lambda_file, lambdas_of
+from harness.clusters.checksums import file_digest
 from harness.clusters.docker_engine import LABEL, Engine, EngineError
-from harness.clusters.home import JAR_TIME, WOVEN, HadoopHome, file_digest
+from harness.clusters.home import JAR_TIME, WOVEN, HadoopHome
 from harness.clusters.host import printable
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 

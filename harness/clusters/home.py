@@ -26,11 +26,19 @@ import sys
 import zipfile
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from harness.clusters.checksums import (
+    file_digest,
+    read_json,
+    read_sums,
+    sums_digest,
+    verify,
+    write_whole,
+    wrong_jars,
+)
 from harness.clusters.jars import built_jars
 from harness.clusters.java import Java, find_java
 from harness.errors import MachineError
@@ -40,7 +48,6 @@ SOURCE = Path(__file__).resolve().parents[2] / "workloads" / "hadoop-home"
 TRACER = SOURCE.parent / "ltrace" / "target" / "harness-ltrace.jar"
 WOVEN = "lib-trace/ltrace-woven.jar"
 EXAMPLES = "hadoop-mapreduce-examples-"
-_SETUP = "make setup"
 JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 
@@ -138,79 +145,13 @@ def home_path() -> Path:
     return path
 
 
-def sums_file(home: Path) -> Path:
-    """The committed checksum file, or the copy in a home that left its checkout."""
-    committed = SOURCE / "SHA256SUMS"
-    return committed if committed.is_file() else home / "SHA256SUMS"
-
-
-def read_sums(file: Path) -> dict[str, str]:
-    """Jar (``lib/x.jar``) -> SHA-256, as *file* lists them."""
-    try:
-        lines = file.read_text().splitlines()
-    except OSError as error:
-        raise MachineError("no Hadoop home", where=str(file), fix=_SETUP) from error
-    found = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
-    if not found or None in found:
-        raise MachineError("not a list of checksums", where=str(file), fix=f"git checkout {file}")
-    return {m[2]: m[1] for m in found if m}
-
-
-def verify(home: Path, sums: dict[str, str]) -> None:
-    """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
-    if not (home / "path.jar").is_file():
-        raise MachineError("no Hadoop home", where=_told(home), fix=_SETUP)
-    stamp = _stamp(home, sums)
-    if _read_json(home / "verified.json") == stamp:
-        return
-    problems = wrong_jars(home, sums)
-    if problems:
-        raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=_SETUP)
-    with suppress(OSError):  # somebody else's home is verified again next time
-        _write_atomically(home / "verified.json", json.dumps(stamp).encode())
-
-
-def _told(home: Path) -> str:
-    """The folder, and the variable when that is what chose it: a typing error there is seen."""
-    chosen = os.environ.get("HARNESS_HADOOP_HOME")
-    return (
-        f"{home} (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
-        if chosen
-        else str(home)
-    )
-
-
-def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:
-    """What is missing, changed or too much in ``lib``."""
-    present = {f"lib/{p.name}" for p in (home / "lib").glob("*.jar")}
-    missing = [f"{name} is missing" for name in sorted(sums.keys() - present)]
-    foreign = [f"{name} does not belong here" for name in sorted(present - sums.keys())]
-    changed = [
-        f"{name} has another checksum"
-        for name in sorted(sums.keys() & present)
-        if file_digest(home / name) != sums[name]
-    ]
-    return missing + changed + foreign
-
-
-def file_digest(file: Path) -> str:
-    """SHA-256 of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def sums_digest(sums: dict[str, str]) -> str:
-    """One hash for all the jars of Hadoop."""
-    return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()
-
-
 def woven_digest(home: HadoopHome) -> str:
     """
     SHA-256 of the jar of classes with the tracer's hooks; empty where it is missing or outdated.
 
     It is compared with what made it: Hadoop's jars, and our own, where that lies beside the home.
     """
-    made = _read_json(home.path / "lib-trace" / "woven.json") or {}
+    made = read_json(home.path / "lib-trace" / "woven.json") or {}
     tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
     woven = home.path / WOVEN
     fits = woven.is_file() and made == {
@@ -232,6 +173,12 @@ def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as jar:
         jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), manifest)
     return buffer.getvalue()
+
+
+def sums_file(home: Path) -> Path:
+    """The committed checksum file, or the copy in a home that left its checkout."""
+    committed = SOURCE / "SHA256SUMS"
+    return committed if committed.is_file() else home / "SHA256SUMS"
 
 
 def ensure() -> HadoopHome:
@@ -287,8 +234,8 @@ def _resolve(home: Path, sums: dict[str, str]) -> None:
     for folder in ("hdfs", "datanode", "secondary", "static"):
         (home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
     if sums_file(home).parent != home:
-        _write_atomically(home / "SHA256SUMS", sums_file(home).read_bytes())
-    _write_atomically(home / "path.jar", path_jar_bytes(list(sums)))
+        write_whole(home / "SHA256SUMS", sums_file(home).read_bytes())
+    write_whole(home / "path.jar", path_jar_bytes(list(sums)))
     os.utime(home / "path.jar", (JAR_TIME, JAR_TIME))
     verify(home, sums)
 
@@ -328,28 +275,6 @@ def _one_at_a_time(home: Path) -> Iterator[None]:
             say("another setup is at work, waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _stamp(home: Path, sums: dict[str, str]) -> dict[str, Any]:
-    with os.scandir(home / "lib") if (home / "lib").is_dir() else os.scandir(home) as entries:
-        jars = [(e.name, e.stat()) for e in entries if e.name.endswith(".jar")]
-    return {
-        "sums": sums_digest(sums),
-        "jars": {name: [s.st_size, s.st_mtime_ns, s.st_ctime_ns] for name, s in sorted(jars)},
-    }
-
-
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _write_atomically(file: Path, content: bytes) -> None:
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    part.write_bytes(content)
-    part.replace(file)
 
 
 def main(arguments: list[str]) -> None:

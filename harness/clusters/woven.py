@@ -19,7 +19,8 @@ from pathlib import Path
 
 from harness.clusters import home as homes
 from harness.clusters.archive import ensure_tasks_archive
-from harness.clusters.home import WOVEN, HadoopHome, file_digest, path_jar_bytes, say
+from harness.clusters.checksums import file_digest, sums_digest
+from harness.clusters.home import WOVEN, HadoopHome, path_jar_bytes, say
 from harness.errors import MachineError
 
 
@@ -54,7 +55,7 @@ def _weave(home: HadoopHome) -> None:
     if done.returncode != 0:
         raise _failed(home, done.stderr)
     made = {
-        "hadoop": homes.sums_digest(home.sums),
+        "hadoop": sums_digest(home.sums),
         "tracer": file_digest(homes.TRACER),
         "woven": file_digest(part),
     }

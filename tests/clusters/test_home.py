@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters import archive, woven
+from harness.clusters import archive, checksums, woven
 from harness.clusters import home as homes
-from harness.clusters.home import HadoopHome, path_jar_bytes, verify
+from harness.clusters.checksums import verify
+from harness.clusters.home import HadoopHome, path_jar_bytes
 from harness.clusters.java import Java
 from harness.errors import MachineError
 
@@ -156,7 +157,7 @@ class TestFind:
         Unchanged sizes and times are believed; no jar is read again.
         """
         homes.ensure()
-        monkeypatch.setattr(homes, "file_digest", lambda file: pytest.fail("read again"))
+        monkeypatch.setattr(checksums, "file_digest", lambda file: pytest.fail("read again"))
 
         HadoopHome.find()
 
@@ -170,7 +171,7 @@ class TestFind:
         def refuse(file, content):
             raise PermissionError(file)
 
-        monkeypatch.setattr(homes, "_write_atomically", refuse)
+        monkeypatch.setattr(checksums, "write_whole", refuse)
         HadoopHome.find()
         assert not (made.path / "verified.json").exists()
 
