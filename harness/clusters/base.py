@@ -28,6 +28,7 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host, HostTimeoutError, Running, ended, put_down
 from harness.clusters.ids import application_name
 from harness.clusters.limits.correct import unlimitable
+from harness.clusters.versions import RanOn, ask
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Layout, Member
@@ -160,6 +161,15 @@ class Cluster(ABC):
     def losses(self) -> tuple[str, ...]:
         """What measurements on this cluster cannot show, or are distorted by; for people."""
         return ()
+
+    def ran_on(self) -> dict[str, RanOn]:
+        """What tasks run on, by the worker's name: the workers are asked."""
+        workers, hadoop = self.hosts[1:], self.home.versions().hadoop
+
+        def program(host: Host) -> list[str]:
+            return [self.python, "-I", "-S", self.host_path(host, INSIDE / "versions.py")]
+
+        return {h.name: r for h, r in zip(workers, ask(workers, program, hadoop), strict=True)}
 
     @property
     def way_in(self) -> str:

@@ -26,6 +26,7 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host, LocalHost
 from harness.clusters.ids import application_name
 from harness.clusters.interrupts import Postponed
+from harness.clusters.versions import RanOn
 from harness.errors import ClusterError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.layout import Layout, Member
@@ -288,6 +289,12 @@ class ExistingCluster(Cluster):
             if finding.inner(answer, "app").get("logAggregationStatus") not in _GATHERING:
                 return
             time.sleep(_POLL_S)
+
+    def ran_on(self) -> dict[str, RanOn]:
+        """What tasks run on, by the node's name: the nodes' JVMs are asked over HTTP."""
+        known = served.servers(finding.nodes(self.services["rm"]))
+        there = str(self._found["version"])
+        return {server.host: served.ran_on(server, there) for server in known}
 
     # evidence
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from harness.clusters.host import printable
 from harness.clusters.ids import CONTAINER, LOG
+from harness.clusters.versions import RanOn, short
 from harness.errors import ClusterError
 
 TIMEOUT_S = 30.0
@@ -75,6 +76,23 @@ def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
     """NodeManagers among the *nodes* that the ResourceManager lists."""
     told = ((str(n.get("nodeHostName")), str(n.get("nodeHTTPAddress"))) for n in nodes)
     return [Server(h, a) for h, a in told if _NODE.fullmatch(h) and _ADDRESS.fullmatch(a)]
+
+
+def ran_on(server: Server, hadoop: str) -> RanOn:
+    """What tasks run on beside a NodeManager: its own Java and kernel, as its JVM tells them."""
+    runtime, system = _bean(server.address, "Runtime"), _bean(server.address, "OperatingSystem")
+    properties = {str(p.get("key")): p.get("value") for p in elements(runtime, "SystemProperties")}
+    java = properties.get("java.runtime.version") or runtime.get("VmVersion")
+    return RanOn(hadoop, short(java), short(system.get("Version")))
+
+
+def _bean(address: str, kind: str) -> Mapping[str, Any]:
+    """A bean of a daemon's JVM; empty where it shows none."""
+    try:
+        answer = get_json(address, f"/jmx?qry=java.lang:type={kind}")
+    except ClusterError:
+        return {}
+    return next(iter(elements(answer, "beans")), {})
 
 
 def copy_logs(

@@ -213,7 +213,8 @@ class TrialRecord(Record):
     the rule that marked the trial, and is empty for an undisturbed one.  *device* is the kind on
     which maps computed: ``cuda``, or ``cpu`` where the processor stood in for one, or both; it is
     empty where they used none.  *disk_bytes* are those ``read`` and ``written`` by each limited
-    disk while the jobs ran, by the node's name.
+    disk while the jobs ran, by the node's name.  *versions* and *kernel* are those of the nodes
+    that ran the tasks; where nodes differ, each is named with its own.
     """
 
     schema_version: Literal[1] = 1
@@ -226,6 +227,7 @@ class TrialRecord(Record):
     disturbed: str = ""
     device: str = ""
     versions: Versions
+    kernel: str = ""
     input_bytes: int | None = None
     num_splits: int | None = None
     job_properties: dict[str, str] = Field(default_factory=dict)
@@ -234,4 +236,5 @@ class TrialRecord(Record):
 
     @model_serializer(mode="wrap")
     def _without_no_disks(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: v for name, v in plain(self).items() if name != "disk_bytes" or v}
+        found = plain(self)
+        return {n: v for n, v in found.items() if n not in ("disk_bytes", "kernel") or v}

@@ -40,6 +40,7 @@ from harness.running.rates import measure_rates
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.running.trial import Outcome, TrialCluster, TrialRunner
+from harness.running.versions import keep_versions
 from harness.store import Run, TrialFolder, machine
 
 OnError = Literal["stop", "skip"]
@@ -83,11 +84,14 @@ class Execution:
     durations: list[float] = field(default_factory=list)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
+    ran_on: Versions = field(init=False)
+    kernel: str = field(init=False, default="")
     stop: Postponed = field(init=False)
     probe: SpeedProbe | None = field(init=False, default=None)
     probes: ExitStack = field(init=False, default_factory=ExitStack)
 
     def __post_init__(self) -> None:
+        self.ran_on = self.versions  # until nodes tell
         self.stop = Postponed(patience=1, tell=lambda: self.talk.say(_STOPPING))
 
     def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
@@ -183,6 +187,7 @@ class Execution:
         with ExitStack() as stack:
             cluster = self._up(spec, stack)
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
+            self.ran_on, self.kernel = keep_versions(self.run, self.versions, cluster.ran_on())
             self._tell_losses(cluster.losses)
             for warning in keep_limits(self.run, spec, cluster.limits, self.wall()):
                 self.talk.say(f"warning: {warning}")
@@ -284,7 +289,8 @@ class Execution:
             reason=outcome.reason,
             disturbed=mark,
             device=", ".join(devices(a.counters for t in outcome.traces for a in t.attempts)),
-            versions=self.versions,
+            versions=self.ran_on,
+            kernel=self.kernel,
             input_bytes=outcome.input_bytes,
             num_splits=outcome.num_splits,
             harness_s=outcome.seconds,

@@ -42,6 +42,7 @@ from harness.running.probe import probe_jar
 from harness.running.rates import wanted
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
+from harness.running.versions import ENTRY
 from harness.store import Run, Store
 
 _HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
@@ -128,7 +129,7 @@ class Session:
                 self.talk.say("cluster: took down what a killed run had left")
             self._complete_traces(run)
             run.write_plan(trials)
-            run.manifest(self._manifest())
+            run.manifest(self._manifest() | _told_by_nodes(run))
             planned = {t.id for t in trials}
             done = planned & set(run.trials())
             self.talk.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
@@ -192,6 +193,12 @@ class Session:
         devices = find_devices(here)
         there = {"devices": list(devices.names), "driver": devices.driver}
         return {"gpus": {"per_node": list(node.gpus), "origin": origin, "machine": there}}
+
+
+def _told_by_nodes(run: Run) -> dict[str, Any]:
+    """What the manifest has of the nodes' versions already: this machine's are a first guess."""
+    known = run.manifest()
+    return {name: known[name] for name in ("versions", ENTRY) if ENTRY in known}
 
 
 def make_trace(run: Run, record: TrialRecord) -> bool:

@@ -27,6 +27,7 @@ from harness.running.cells import configured
 from harness.running.history import fetch_history
 from harness.running.inputs import Inputs, ReadyInput
 from harness.running.jobs import JobCluster, JobRunner, StoppedError, TimeLimitError, job_ids
+from harness.running.versions import RanOn
 from harness.workloads import WORKLOADS
 from harness.workloads.base import File, Workload
 from harness.workloads.counters import unbalanced
@@ -61,6 +62,10 @@ class TrialCluster(JobCluster, Protocol):
     @property
     def losses(self) -> Sequence[str]:
         """What measurements on this cluster cannot show."""
+        ...
+
+    def ran_on(self) -> Mapping[str, RanOn]:
+        """Return the versions that tasks run with, by the worker's name."""
         ...
 
     def host_path(self, host: Host, path: Path) -> str:

@@ -55,7 +55,7 @@ def execution(run, clusters):
     assert clusters.running == 0
 
     def build(**rest):
-        asked = {"limit_s": 10.0, "warmup": 0, "talk": Heard(), **rest}
-        return Execution(run=run, home=None, versions=VERSIONS, **asked)
+        asked = {"limit_s": 10.0, "warmup": 0, "talk": Heard(), "versions": VERSIONS, **rest}
+        return Execution(run=run, home=None, **asked)
 
     return build

@@ -132,6 +132,7 @@ class Clusters:
         self.probe = None
         self.refusals, self.attempts = 0, 0
         self.losses = ()
+        self.ran_on = {}
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
@@ -179,6 +180,9 @@ class FakeCluster:
 
     def host_path(self, host, path):
         return str(path)
+
+    def ran_on(self):
+        return self.clusters.ran_on
 
     def forget(self):
         self.clusters.forgotten.append(len(self.clusters.jobs))
