@@ -75,7 +75,7 @@ class Engine:
             finally:
                 first.close()
         except (DockerException, RequestException) as error:
-            raise _unreachable(address, error) from error
+            raise _unreachable(address, _cause(error)) from error
         return cls(_client(settings, version), settings)
 
     @property
@@ -234,6 +234,17 @@ def _unreachable(address: str, said: object) -> MachineError:
         where=f"{address} (DOCKER_HOST names another one)",
         fix=here if address.startswith("unix:") else there,
     )
+
+
+def _cause(error: BaseException) -> object:
+    """The system's own error below those of the libraries; theirs where there is none."""
+    found: object = error
+    step: BaseException | None = error
+    while step is not None:
+        if isinstance(step, OSError) and (step.strerror or type(step) is TimeoutError):
+            found = step.strerror or step
+        step = step.__cause__ or step.__context__
+    return found
 
 
 def _words(error: object) -> str:

@@ -150,7 +150,9 @@ def unreachable(error: BaseException, where: str) -> ClusterError:
         what = f"no answer within {CONNECT_S:g} s"
         fix = "see whether the host runs, and whether a firewall is in between"
     elif isinstance(error, EOFError) or any(word in str(error) for word in _NO_GREETING):
-        what = f"no greeting of an SSH server within {BANNER_S:g} s: {_said(error)}"
+        closed = isinstance(error.__context__ or error, EOFError)
+        how = ": the connection was closed" if closed else f" within {BANNER_S:g} s"
+        what = f"no greeting of an SSH server{how}"
         fix = "see whether the port is that of sshd, and whether the host is overloaded"
     else:
         what, fix = f"cannot be reached: {_said(error)}", "ssh -v to the host says more"

@@ -68,6 +68,9 @@ def check_hosts(experiment: Experiment, tree: Entries, problems: Problems) -> No
         what = "needs cluster.hosts" if not count else "does not take cluster.hosts"
         fix = "add hosts: [MASTER, WORKER, ...]" if not count else "write provider: ansible"
         problems.add(where, f"provider {cluster.provider} {what}", fix)
+    elif not count and "ssh" in node.keys:
+        what = f"provider {cluster.provider} does not take cluster.ssh"
+        problems.add(node.keys["ssh"], what, "write provider: ansible, or remove the line")
     elif count and not 2 <= count <= MOST_HOSTS:
         fix = "name a master and at least one worker"
         problems.add(where, f"{count} hosts are not 2 to {MOST_HOSTS}", fix)

@@ -48,6 +48,15 @@ class TestConnect:
 
         assert "refused" in told(DOCKER_HOST=f"unix://{tmp_path}/left").what
 
+    def test_port_that_nobody_listens_on(self):
+        """
+        The system's own word, and nothing of the libraries between.
+        """
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        assert told(DOCKER_HOST=address).what == "no Docker engine answers: Connection refused"
+
     @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
     def test_a_socket_of_others(self, tmp_path_factory):
         """

@@ -59,6 +59,7 @@ def test_other_clusters_keep_their_ids():
     [
         ("{provider: ansible}", "provider ansible needs cluster.hosts"),
         ("{hosts: [a, b]}", "provider local does not take cluster.hosts"),
+        ("{ssh: {user: x}}", "provider local does not take cluster.ssh"),
         ("{provider: ansible, hosts: [a]}", "1 hosts are not 2 to 200"),
         ("{provider: ansible, hosts: [a, b, c], workers: 3}", "a master and 2 workers, not 3"),
         ("{provider: ansible, hosts: [a, a]}", "given twice"),

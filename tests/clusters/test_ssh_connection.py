@@ -1,0 +1,52 @@
+"""
+Tests for `harness.clusters.ssh_connection`: servers that are none.
+"""
+
+import socket
+import threading
+
+import pytest
+
+from harness.clusters import ssh_connection
+from harness.clusters.ssh_connection import Access, Connection
+from harness.errors import ClusterError
+
+
+@pytest.fixture
+def server():
+    """
+    A socket that takes connections.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def said(server):
+    """
+    The error of somebody who asks it for a session.
+    """
+    with pytest.raises(ClusterError) as caught:
+        Connection("127.0.0.1", Access("root", server.getsockname()[1])).session()
+    return caught.value.what
+
+
+def test_server_that_closes_at_once(server):
+    """
+    It is not said that anybody has waited.
+    """
+
+    def close():
+        server.accept()[0].close()
+
+    threading.Thread(target=close).start()
+
+    assert said(server) == "no greeting of an SSH server: the connection was closed"
+
+
+def test_server_that_says_nothing(server, monkeypatch):
+    """
+    The time that was waited is told.
+    """
+    monkeypatch.setattr(ssh_connection, "BANNER_S", 0.2)
+
+    assert said(server) == "no greeting of an SSH server within 0.2 s"
