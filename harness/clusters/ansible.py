@@ -5,9 +5,6 @@ Playbooks prepare the hosts and start the daemons; during trials commands go thr
 `harness.clusters.ssh`.  The hosts need sshd and Python 3.9; Hadoop is brought, and Java where there
 is none.  All of it lies in one folder of the user there, but for the nodes' names in /etc/hosts and
 a unit of systemd where root is at hand; `remove` takes all of that away again.
-
-The speed probe and the sampling of a machine's load run where the harness runs, not on the hosts:
-`AnsibleCluster.losses` says so.
 """
 
 from __future__ import annotations
@@ -48,10 +45,6 @@ from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec, SshAccess
 
 _WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
-_NOT_MEASURED = (
-    "the hosts' speed and load are not measured: the probe and the sampling run on the machine of"
-    " the harness, so times at reference speed mean nothing here"
-)
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
 
 
@@ -91,11 +84,6 @@ class AnsibleCluster(Cluster):
             where="cluster.node.gpus",
             fix="write how many each worker has; the start checks it with nvidia-smi",
         )
-
-    @property
-    def losses(self) -> tuple[str, ...]:
-        """What runs beside the harness and not on the hosts."""
-        return (_NOT_MEASURED,)
 
     def is_up(self) -> bool:
         """Whether the hosts were made ready; says nothing of their health."""
@@ -203,12 +191,20 @@ class AnsibleCluster(Cluster):
     @property
     def java(self) -> str:
         """The ``java`` command of the master."""
-        return f"{self._known.java['master']}/bin/java"
+        return self.java_on(self.gateway)
 
     @property
     def python(self) -> str:
         """Python of the master."""
         return self._known.python["master"]
+
+    def python_on(self, host: Host) -> str:
+        """Python of that host."""
+        return self._known.python[host.name]
+
+    def java_on(self, host: Host) -> str:
+        """The ``java`` command of that host."""
+        return f"{self._known.java[host.name]}/bin/java"
 
     @property
     def way_in(self) -> str:

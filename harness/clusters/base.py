@@ -152,6 +152,25 @@ class Cluster(ABC):
         """Python 3.9 or newer, on the gateway and on every node."""
         return "python3"
 
+    def python_on(self, host: Host) -> str:
+        """Python of one of the nodes."""
+        del host
+        return self.python
+
+    def java_on(self, host: Host) -> str:
+        """The ``java`` command of one of the nodes."""
+        del host
+        return self.java
+
+    @property
+    def watched(self) -> Sequence[Host] | None:
+        """
+        The hosts, master first, through which machines are asked for their speed and load.
+
+        `None`: all nodes are on this machine, which is asked itself, outside of their limits.
+        """
+        return None if self.on_this_machine else self.hosts
+
     @property
     def tasks_archive(self) -> str | None:
         """The class-data archive of traced tasks, as nodes see it; `None`: they do without."""

@@ -40,7 +40,7 @@ _GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 
 LOSSES = (
     "its nodes are not ours to look into: models that ask for rates of disks and memory do without",
     "tasks are not traced: their parts come from Hadoop's own logs, single records have no times",
-    "the speed probe ran on this machine, not on the nodes: times at reference speed say nothing",
+    "speed and load of its nodes are not measured: times at reference speed are the raw ones",
     "it counts no slots: a job is held to so many tasks at once, spread as the cluster likes",
     "other users' jobs may have run at the same time",
 )
@@ -220,6 +220,11 @@ class ExistingCluster(Cluster):
             environment["HADOOP_USER_NAME"] = self.user
         data = layout.data(layout.master)
         return (LocalHost("gateway", "127.0.0.1", data, self._enter, environment),)
+
+    @property
+    def watched(self) -> tuple[Host, ...]:
+        """None: what this machine does says nothing of the nodes."""
+        return ()
 
     def _enter(self, argv: Sequence[str]) -> list[str]:
         return list(argv) if self._found else []

@@ -63,7 +63,8 @@ def _asked(cluster: Cluster, host: Host) -> HostFacts:
     empty = HostFacts(host.name, host.address)
     try:
         program = cluster.host_path(host, INSIDE / "facts.py")
-        argv = [cluster.python, "-I", "-S", program, host.folder, cluster.java]
+        java = cluster.java_on(host)
+        argv = [cluster.python_on(host), "-I", "-S", program, host.folder, java]
         return _talk(empty, host, argv)
     except (HarnessError, OSError, ValueError, TypeError, OverflowError) as error:
         return replace(empty, error=printable(str(error)).partition("\n")[0][:200])

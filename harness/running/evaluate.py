@@ -12,11 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
 from harness.errors import DataError
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.observation import Observation
 from harness.records.experiment import Experiment
@@ -30,12 +28,11 @@ from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobInside, ReportData
 from harness.running.containers import ContainerLogs
-from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
 from harness.running.observe import observe
-from harness.running.probe import rate
 from harness.running.questions import place, predict_cell, question
 from harness.running.rates import rate_statistics
+from harness.running.samples import machine_means, trial_rate
 from harness.running.vet import job_vet, vet_book
 from harness.scoring import score
 from harness.scoring.measured import measured
@@ -170,13 +167,7 @@ class Evaluation:
         return [(r, joined(self.jobs(r))) for r in found if r]
 
     def _machine(self, record: TrialRecord) -> dict[str, float]:
-        raw, means = self.run.raw(record.trial.id), {}
-        if MACHINE_LOG in raw.names():
-            with raw.open(MACHINE_LOG) as lines:
-                samples = list(read_machine(lines, MACHINE_LOG))
-            if samples:
-                means["busy"] = fmean(s.busy for s in samples)
-                means["steal"] = fmean(s.steal for s in samples)
+        means = machine_means(self.run.raw(record.trial.id))
         if (now := self.rate(record)) is not None:
             means["rate"] = now
         return means
@@ -194,13 +185,11 @@ class Evaluation:
         return self.rates[record.trial.id]
 
     def _read_rate(self, record: TrialRecord) -> float | None:
-        raw = self.run.raw(record.trial.id)
         traces = self.run.read_trace(record.trial.id)
-        if PROBE_LOG not in raw.names() or not traces:
+        if not traces:
             return None
-        with raw.open(PROBE_LOG) as lines:
-            samples = list(read_speed(lines, PROBE_LOG))
-        return rate(samples, traces[0].submit_s, traces[-1].finish_s)
+        raw = self.run.raw(record.trial.id)
+        return trial_rate(raw, traces[0].submit_s, traces[-1].finish_s)
 
     def observe(self, record: TrialRecord) -> list[Observation]:
         """What a profile is made from, of each job of one trial."""

@@ -10,12 +10,11 @@ where its job is done already, it is finished and counts.  A second Ctrl-C does 
 
 from __future__ import annotations
 
-import shutil
 import time
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -27,25 +26,22 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.interrupts import Postponed
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop.site import block_bytes
-from harness.parsing.machine import read_machine
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
 from harness.running.hardware import DISK_PART, keep_limits
 from harness.running.inputs import Inputs, generator_properties
 from harness.running.jobs import JobRunner, StoppedError
-from harness.running.machine import MachineSampler, disturbed
-from harness.running.probe import SpeedProbe, probe_jar
+from harness.running.probe import probe_jar
 from harness.running.rates import measure_rates
 from harness.running.recordings import write_trace
 from harness.running.talk import Talk
 from harness.running.trial import Outcome, TrialCluster, TrialRunner
 from harness.running.versions import keep_versions
+from harness.running.watching import Watching, watching
 from harness.store import Run, TrialFolder, machine
 
 OnError = Literal["stop", "skip"]
-PROBE_LOG = "speed.txt"
-MACHINE_LOG = "machine.jsonl"
 _CLUSTERS_LOST = 3
 _STARTS = 2  # a busy machine may need a second try
 _STOPPING = (
@@ -87,8 +83,6 @@ class Execution:
     ran_on: Versions = field(init=False)
     kernel: str = field(init=False, default="")
     stop: Postponed = field(init=False)
-    probe: SpeedProbe | None = field(init=False, default=None)
-    probes: ExitStack = field(init=False, default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         self.ran_on = self.versions  # until nodes tell
@@ -99,11 +93,11 @@ class Execution:
         failed, total = 0, len(trials)
         waiting = [t for t in trials if t.id not in done]
         self._report(total - len(waiting), total, len(waiting), "")
-        with machine(self.run.path), self._probe() as probe_log:
+        with machine(self.run.path):
             # Of a copy: what is done leaves the list meanwhile.
             for _, group in groupby(tuple(waiting), key=lambda t: t.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
-                with closing(self._on_cluster(list(group), probe_log)) as records:
+                with closing(self._on_cluster(list(group))) as records:
                     for record in records:
                         failed += record.state != "done"
                         waiting.pop(0)
@@ -119,30 +113,16 @@ class Execution:
                 fix="read its logs, or go on past failures with --on-error skip",
             )
 
-    @contextmanager
-    def _probe(self) -> Iterator[Path]:
-        log = self.run.scratch / PROBE_LOG
-        with ExitStack() as self.probes:
-            self._keep_probing(log)
-            yield log
-
-    def _keep_probing(self, log: Path) -> None:
-        """Start the speed probe, and again where something has ended it: no trial is without."""
-        if self.probe is None or self.probe.pid is None:
-            if self.probe is not None:
-                self.talk.say("the speed probe has ended: starting it again")
-            self.probe = self.probes.enter_context(SpeedProbe(log=log))
-
-    def _on_cluster(self, trials: list[Trial], probe_log: Path) -> Generator[TrialRecord]:
+    def _on_cluster(self, trials: list[Trial]) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
         spec, lost = trials[0].cell.cluster, 0
         while trials:
-            with self._cluster(spec) as cluster:
+            with self._cluster(spec) as cluster, self._watching(cluster) as watched:
                 runner = self._runner(cluster, spec)
-                is_lost = self._warm_up(runner, trials[0], probe_log)
+                is_lost = self._warm_up(runner, trials[0], watched)
                 self._rate_node(cluster)
                 while trials and not is_lost:
-                    attempt = self._attempt(runner, trials[0], probe_log)
+                    attempt = self._attempt(runner, trials[0], watched)
                     is_lost = attempt.cluster_lost
                     lost = 0 if attempt.record.state == "done" else lost
                     if attempt.counts:
@@ -156,10 +136,10 @@ class Execution:
                     fix="read the reasons in the failed trials, then start the command again",
                 )
 
-    def _warm_up(self, runner: TrialRunner, trial: Trial, probe_log: Path) -> bool:
+    def _warm_up(self, runner: TrialRunner, trial: Trial, watched: Watching) -> bool:
         """Run *trial* without counting it; tell whether the cluster was lost by that."""
         return any(
-            self._attempt(runner, trial, probe_log, warmup=True).cluster_lost
+            self._attempt(runner, trial, watched, warmup=True).cluster_lost
             for _ in range(self.warmup)
         )
 
@@ -174,7 +154,7 @@ class Execution:
         try:
             more = {"part": DISK_PART} if worker.name in cluster.disk_bytes() else {}
             jar = cluster.host_path(worker, probe_jar())
-            found = measure_rates(worker, cluster.java, jar, **more)
+            found = measure_rates(worker, cluster.java_on(worker), jar, **more)
         except HarnessError as error:
             self.talk.say(f"warning: {error.what}")
         else:
@@ -188,19 +168,21 @@ class Execution:
             cluster = self._up(spec, stack)
             self.talk.say(f"cluster: healthy after {time.monotonic() - started:.1f} s")
             self.ran_on, self.kernel = keep_versions(self.run, self.versions, cluster.ran_on())
-            self._tell_losses(cluster.losses)
+            for loss in cluster.losses:
+                self._tell_loss(loss)
             for warning in keep_limits(self.run, spec, cluster.limits, self.wall()):
                 self.talk.say(f"warning: {warning}")
             yield cluster
 
-    def _tell_losses(self, losses: Sequence[str]) -> None:
-        """Say, and write down, what measurements on this kind of cluster cannot show."""
+    def _watching(self, cluster: TrialCluster) -> AbstractContextManager[Watching]:
+        return watching(cluster, self.run.scratch, self.talk.say, self._tell_loss)
+
+    def _tell_loss(self, loss: str) -> None:
+        """Say, and write down, what measurements on this cluster cannot show."""
         known = self.run.manifest().get("losses", [])
-        new = [loss for loss in losses if loss not in known]
-        for loss in new:
+        if loss not in known:
             self.talk.say(f"warning: {loss}")
-        if new:
-            self.run.manifest({"losses": [*known, *new]})
+            self.run.manifest({"losses": [*known, loss]})
 
     def _up(self, spec: ClusterSpec, stack: ExitStack) -> TrialCluster:
         """Start a cluster; one that does not come up is tried again, but where failures stop."""
@@ -229,14 +211,15 @@ class Execution:
             raise StoppedError("interrupted by the user")
 
     def _attempt(
-        self, runner: TrialRunner, trial: Trial, probe_log: Path, *, warmup: bool = False
+        self, runner: TrialRunner, trial: Trial, watched: Watching, *, warmup: bool = False
     ) -> Attempt:
         """Run *trial* once, and put what it left where it belongs."""
         self.run.require_space()
-        self._keep_probing(probe_log)
         with self.stop:
             folder, watch = self.run.begin_trial(trial), Watch(self.wall)
-            outcome, mark = self._observe(runner, trial, folder.raw, probe_log)
+            with watched.during(folder.raw):
+                outcome = runner.run(trial, folder.raw)
+            mark = watched.disturbed(folder.raw)
             if outcome.state == "done" and (complaint := watch.complaint()):
                 outcome.state, outcome.reason = "failed", complaint
             if outcome.state != "done":
@@ -248,17 +231,6 @@ class Execution:
             if counts:
                 self.durations.append(watch.elapsed_s)
         return Attempt(record, counts, outcome.cluster_lost)
-
-    def _observe(
-        self, runner: TrialRunner, trial: Trial, raw: Path, probe_log: Path
-    ) -> tuple[Outcome, str]:
-        """Run *trial* while machine and probe are sampled; how it ended, and what disturbed it."""
-        samples, at = raw / MACHINE_LOG, _size(probe_log)
-        with MachineSampler(samples):
-            outcome = runner.run(trial, raw)
-        slice_file(probe_log, at, raw / PROBE_LOG)
-        with samples.open("rb") as lines:
-            return outcome, disturbed(list(read_machine(lines, MACHINE_LOG)))
 
     def _keep(
         self, folder: TrialFolder, record: TrialRecord, outcome: Outcome, *, warmup: bool
@@ -313,19 +285,6 @@ def cluster_name(run: Run) -> str:
     The folder is part of it: a copy of a run has the run's id.
     """
     return f"run-{run.id}-{digest(str(run.path.resolve()))[:8]}"
-
-
-def slice_file(source: Path, start: int, target: Path) -> None:
-    """Copy what was written to *source* since it had *start* bytes, from the next whole line on."""
-    with source.open("rb") as stream, target.open("wb") as out:
-        stream.seek(max(0, start - 1))
-        if start:
-            stream.readline()
-        shutil.copyfileobj(stream, out)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _keep_daemon_logs(cluster: TrialCluster, raw: Path) -> None:

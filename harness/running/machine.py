@@ -12,15 +12,16 @@ import platform
 import re
 import shutil
 import threading
-import time
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, Self
 
+from harness.clusters.inside import watch
+from harness.clusters.inside.watch import Reading
 from harness.errors import MachineError
 from harness.records.trace import MachineSample
 from harness.units import MIB
@@ -56,88 +57,22 @@ def disturbed(samples: Sequence[MachineSample], cores: int | None = None) -> str
     return ""
 
 
-class Reading(NamedTuple):
-    """Counters of the kernel at one moment; CPU in clock ticks over all cores."""
-
-    at_s: float
-    total: int
-    idle: int
-    iowait: int
-    steal: int
-    runnable: int
-    available_bytes: int
-    waited_us: int | None
-
-
 def read_counters(root: Path = Path("/proc")) -> Reading:
-    """
-    Take one reading; raises `MachineError` where the kernel does not tell.
-
-    A file of ``/proc`` is read whole and parsed as bytes: it happens twice a second in a trial.
-    """
-    at_s = time.time()
+    """Take one reading; raises `MachineError` where the kernel does not tell."""
     try:
-        stat = (root / "stat").read_bytes()
-        memory = (root / "meminfo").read_bytes()
+        return watch.read_counters(root)
     except OSError as error:
         raise MachineError(
             f"the machine cannot be sampled: {error.strerror}",
             where=str(error.filename),
             fix="run the harness on Linux, with /proc mounted",
         ) from error
-    # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
-    ticks = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
-    ticks += [0] * (8 - len(ticks))
-    return Reading(
-        at_s=at_s,
-        total=sum(ticks),
-        idle=ticks[3],
-        iowait=ticks[4],
-        steal=ticks[7],
-        runnable=_number(rb"procs_running (\d+)", stat),
-        available_bytes=1024 * _number(rb"MemAvailable: +(\d+) kB", memory),
-        waited_us=_memory_stall(root),
-    )
-
-
-def _number(pattern: bytes, text: bytes) -> int:
-    match = re.search(pattern, text)
-    return int(match[1]) if match else 0
-
-
-def _memory_stall(root: Path) -> int | None:
-    """Microseconds in which some task waited for memory, since the start of the machine."""
-    try:
-        text = (root / "pressure" / "memory").read_bytes()
-    except OSError:  # the kernel was built or started without pressure accounting
-        return None
-    match = re.search(rb"some .*total=(\d+)", text)
-    return int(match[1]) if match else None
 
 
 def between(before: Reading, after: Reading) -> MachineSample | None:
     """Shares of the time between two readings, or `None` where no tick lies between them."""
-    total = after.total - before.total
-    if total <= 0:
-        return None
-    # The kernel's idle and iowait may run backwards by a few ticks.
-    idle, iowait, steal = (
-        min(max(getattr(after, name) - getattr(before, name), 0) / total, 1.0)
-        for name in ("idle", "iowait", "steal")
-    )
-    pressure = None
-    if before.waited_us is not None and after.waited_us is not None:
-        elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
-        pressure = min(max(after.waited_us - before.waited_us, 0) / elapsed_us, 1.0)
-    return MachineSample(
-        at_s=after.at_s,
-        busy=max(1.0 - idle - iowait - steal, 0.0),
-        steal=steal,
-        iowait=iowait,
-        runnable=after.runnable,
-        available_bytes=after.available_bytes,
-        memory_pressure=pressure,
-    )
+    shares = watch.between(before, after)
+    return None if shares is None else MachineSample(**shares)
 
 
 class MachineSampler:

@@ -13,18 +13,19 @@ import subprocess
 import tempfile
 import time
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from harness.clusters.inside.watch import tie_threads
 from harness.clusters.java import find_java
 from harness.errors import MachineError
 from harness.records.trace import SpeedSample
 
 SAMPLE_S = 1.0  # a sample sums over the second that ends at its time
-_FLAGS = (
+FLAGS = (
     # One fast compiler and a tiny heap: the probe must not disturb what it measures.
     "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx16m", "-Xss256k",
     "-XX:-UsePerfData",  # leaves no file in the system's temporary folder
@@ -79,7 +80,7 @@ class SpeedProbe:
     def __enter__(self) -> Self:
         jar = self.jar or probe_jar()
         java = str(self.java or find_java().launcher)
-        argv = [java, *_FLAGS, "-jar", str(jar), str(self.threads or usable_cores())]
+        argv = [java, *FLAGS, "-jar", str(jar), str(self.threads or usable_cores())]
         self._complaints = tempfile.TemporaryFile()
         with self.log.open("ab") as log:
             start = log.tell()
@@ -129,23 +130,13 @@ class SpeedProbe:
 
         A thread gets its name when it first runs, which on a busy machine may be a moment later.
         """
+        assert self._process is not None
         count, tied = self.threads or usable_cores(), set[str]()
         deadline = time.monotonic() + _NAMES_LIMIT_S
         while len(tied) < count and self.pid is not None and time.monotonic() < deadline:
-            tied |= set(self._tie_named())
+            with suppress(FileNotFoundError):  # it has ended
+                tied |= set(tie_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
             time.sleep(_NAMES_POLL_S if len(tied) < count else 0)
-
-    def _tie_named(self) -> Iterator[str]:
-        """Tie the threads that have their names, and say which."""
-        assert self._process is not None
-        cores = sorted(os.sched_getaffinity(0))
-        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
-            with suppress(FileNotFoundError, ProcessLookupError):  # other threads come and go
-                name = (task / "comm").read_text().strip()
-                if name.startswith("probe-"):
-                    core = cores[int(name.removeprefix("probe-")) % len(cores)]
-                    os.sched_setaffinity(int(task.name), {core})
-                    yield name
 
     def _last_words(self) -> str:
         """Last line that the probe wrote to its standard error, or how it ended."""

@@ -50,11 +50,6 @@ class TrialCluster(JobCluster, Protocol):
         ...
 
     @property
-    def java(self) -> str:
-        """The ``java`` command of the nodes."""
-        ...
-
-    @property
     def limits(self) -> Mapping[str, Mapping[str, Limit]]:
         """What each dial of each limited node was asked to be, and what it is."""
         ...
@@ -66,6 +61,19 @@ class TrialCluster(JobCluster, Protocol):
 
     def ran_on(self) -> Mapping[str, RanOn]:
         """Return the versions that tasks run with, by the worker's name."""
+        ...
+
+    @property
+    def watched(self) -> Sequence[Host] | None:
+        """Hosts, master first, whose machines are watched; `None`: they are on this machine."""
+        ...
+
+    def java_on(self, host: Host) -> str:
+        """Return the ``java`` command of *host*."""
+        ...
+
+    def python_on(self, host: Host) -> str:
+        """Return the ``python3`` command of *host*."""
         ...
 
     def host_path(self, host: Host, path: Path) -> str:

@@ -62,7 +62,7 @@ class FakeCluster:
     def remove(cls, name):
         return cls.there.pop(name, None) is not None
 
-    python, java, losses = sys.executable, "/no/java", ()
+    losses = ()
     traces, limitable = LocalCluster.traces, LocalCluster.limitable
 
     @property
@@ -71,6 +71,12 @@ class FakeCluster:
 
     def host_path(self, host, path):
         return str(path)
+
+    def python_on(self, host):
+        return sys.executable
+
+    def java_on(self, host):
+        return "/no/java"
 
     def http_json(self, url_path, service="rm"):
         node = {"id": "worker1:8041", "state": "RUNNING", "numContainers": 2, "version": "3.5.0"}

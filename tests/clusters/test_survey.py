@@ -35,8 +35,8 @@ def cluster(tmp_path):
         return SimpleNamespace(
             hosts=[host(name, enter) for name, enter in hosts.items()],
             host_path=lambda host, path: str(path),
-            python=sys.executable,
-            java=shutil.which("java"),
+            python_on=lambda host: sys.executable,
+            java_on=lambda host: shutil.which("java"),
         )
 
     return make

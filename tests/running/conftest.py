@@ -6,7 +6,7 @@ import pytest
 
 from harness import clusters as clusters_package
 from harness.records.experiment import Experiment, WorkloadAxes
-from harness.running import execute, jobs
+from harness.running import execute, jobs, watching
 from harness.running.execute import Execution
 from harness.store import Store
 from tests.running.fakes import VERSIONS, Clusters, FakeProbe, Heard
@@ -33,7 +33,7 @@ def clusters(monkeypatch):
 
     for user in (execute, clusters_package):
         monkeypatch.setattr(user, "PROVIDERS", {"local": made}, raising=False)
-    monkeypatch.setattr(execute, "SpeedProbe", probe)
+    monkeypatch.setattr(watching, "SpeedProbe", probe)
     return made
 
 

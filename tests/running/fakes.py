@@ -174,9 +174,12 @@ class FakeCluster:
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
-        self.java, self.losses = "java", self.clusters.losses
+        self.losses = self.clusters.losses
         self.limits = self.clusters.limits
-        self.root = "/harness"
+        self.root, self.watched = "/harness", None
+
+    def java_on(self, host):
+        return "java"
 
     def host_path(self, host, path):
         return str(path)

@@ -18,8 +18,8 @@ from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trial import Tracing, TrialRecord
 from harness.reports.data import JobInside
 from harness.running.evaluate import REPORT_FILES, Evaluation
-from harness.running.execute import MACHINE_LOG, PROBE_LOG
 from harness.running.job_inside import job_inside
+from harness.running.samples import MACHINE_LOG, PROBE_LOG
 from harness.running.session import make_trace
 from harness.store import Run, Store
 from tests.running.fakes import DATA, VERSIONS

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from harness.clusters import state
 from harness.errors import ClusterError, JobError, MachineError
 from harness.running import execute as module
-from harness.running.execute import MACHINE_LOG, PROBE_LOG, cluster_name, slice_file
+from harness.running import watching
+from harness.running.execute import cluster_name
+from harness.running.samples import MACHINE_LOG, PROBE_LOG, slice_file
 from harness.store import Run, files
 from tests.running import fakes
 from tests.running.fakes import Mishap, terasort
@@ -477,8 +479,12 @@ class TestFullDisk:
             execution().execute(plan(), set())
         assert (clusters.jobs, clusters.running) == ([], 0)
 
-    @pytest.mark.parametrize("where", ["slice_file", "_keep_daemon_logs"])
-    def test_within_a_trial(self, execution, run, clusters, monkeypatch, where):
+    @pytest.mark.parametrize(
+        ("of", "where"), [(watching, "slice_file"), (module, "_keep_daemon_logs")]
+    )
+    def test_within_a_trial(  # noqa: PLR0917 - four of them are fixtures
+        self, execution, run, clusters, monkeypatch, of, where
+    ):
         """
         Whichever write finds no room: an unfit machine, no failed trial, and the run can go on.
         """
@@ -488,7 +494,7 @@ class TestFullDisk:
 
         clusters.mishaps["terasort"] = [None, DEAD]
         trials = plan()
-        monkeypatch.setattr(module, where, full)
+        monkeypatch.setattr(of, where, full)
         with pytest.raises(MachineError, match=r"no space left on device \(.* free\)") as caught:
             execution().execute(trials, set())
         assert caught.value.exit_status == 3
@@ -515,7 +521,7 @@ class TestFullDisk:
         def lost(*_):
             raise FileNotFoundError(2, "No such file or directory", "/x")
 
-        monkeypatch.setattr(module, "slice_file", lost)
+        monkeypatch.setattr(watching, "slice_file", lost)
 
         with pytest.raises(FileNotFoundError):
             execution().execute(plan(1), set())

@@ -13,8 +13,8 @@ from harness.records.grid import expand, order
 from harness.records.prediction import JobInput
 from harness.records.trial import TrialRecord
 from harness.running.evaluate import Evaluation
-from harness.running.execute import PROBE_LOG
 from harness.running.observe import BYTES_READ, input_read
+from harness.running.samples import PROBE_LOG
 from harness.running.session import make_trace
 from harness.store import Store
 from harness.workloads import WORKLOADS

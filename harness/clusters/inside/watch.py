@@ -1,0 +1,248 @@
+"""
+Speed and load of the machine that this runs on, told line by line until standard input ends.
+
+    python -I -S watch.py SECONDS PROBE_ARGUMENT...
+
+First comes one object of JSON: *machine*, which is the same for all nodes on one machine, and its
+*cores*.  Then a word on standard input says what is wanted: ``load``, or ``speed`` for both.
+
+    load {"at_s": ..., "busy": ..., ...}    each SECONDS, the machine since the sample before
+    speed 1795293000123 0 10 9876543        whatever the speed probe prints
+    failed ...                              why there is no speed probe, or no longer
+
+The probe is a JVM of this node (JAVA_HOME) with these arguments and, as its last one, the number of
+its threads: one per core, each tied to its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 2.0
+_INPUT, _CHUNK, _MOST_LINE, _MOST_WORDS = 0, 2**16, 1024, 300
+
+
+class Reading(NamedTuple):
+    """Counters of the kernel at one moment; CPU in clock ticks over all cores."""
+
+    at_s: float
+    total: int
+    idle: int
+    iowait: int
+    steal: int
+    runnable: int
+    available_bytes: int
+    waited_us: int | None
+
+
+def read_counters(root: Path = Path("/proc")) -> Reading:
+    """
+    Take one reading; `OSError` where the kernel does not tell.
+
+    A file of ``/proc`` is read whole and parsed as bytes: it happens twice a second in a trial.
+    """
+    at_s = time.time()
+    stat = (root / "stat").read_bytes()
+    memory = (root / "meminfo").read_bytes()
+    # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
+    ticks = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
+    ticks += [0] * (8 - len(ticks))
+    return Reading(
+        at_s=at_s,
+        total=sum(ticks),
+        idle=ticks[3],
+        iowait=ticks[4],
+        steal=ticks[7],
+        runnable=_number(rb"procs_running (\d+)", stat),
+        available_bytes=1024 * _number(rb"MemAvailable: +(\d+) kB", memory),
+        waited_us=_memory_stall(root),
+    )
+
+
+def _number(pattern: bytes, text: bytes) -> int:
+    match = re.search(pattern, text)
+    return int(match[1]) if match else 0
+
+
+def _memory_stall(root: Path) -> int | None:
+    """Microseconds in which some task waited for memory, since the start of the machine."""
+    try:
+        text = (root / "pressure" / "memory").read_bytes()
+    except OSError:  # the kernel was built or started without pressure accounting
+        return None
+    match = re.search(rb"some .*total=(\d+)", text)
+    return int(match[1]) if match else None
+
+
+def between(before: Reading, after: Reading) -> dict[str, Any] | None:
+    """
+    Shares of the time between two readings, or `None` where no tick lies between them.
+
+    The names are those of `harness.records.trace.MachineSample`.
+    """
+    total = after.total - before.total
+    if total <= 0:
+        return None
+    # The kernel's idle and iowait may run backwards by a few ticks.
+    idle, iowait, steal = (
+        min(max(getattr(after, name) - getattr(before, name), 0) / total, 1.0)
+        for name in ("idle", "iowait", "steal")
+    )
+    pressure = None
+    if before.waited_us is not None and after.waited_us is not None:
+        elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
+        pressure = min(max(after.waited_us - before.waited_us, 0) / elapsed_us, 1.0)
+    return {
+        "at_s": after.at_s,
+        "busy": max(1.0 - idle - iowait - steal, 0.0),
+        "steal": steal,
+        "iowait": iowait,
+        "runnable": after.runnable,
+        "available_bytes": after.available_bytes,
+        "memory_pressure": pressure,
+    }
+
+
+def tie_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
+    """Give each thread of the probe that has its name a core of its own, and say which have."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # other threads come and go
+            name = (task / "comm").read_text().strip()
+            if name.startswith("probe-"):
+                core = cores[int(name[len("probe-") :]) % len(cores)]
+                os.sched_setaffinity(int(task.name), {core})
+                yield name
+
+
+def machine() -> str:
+    """What tells this machine from others: its kernel was started only once."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return platform.node()
+
+
+class Probe:
+    """The speed probe of this machine."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        """Start it; `OSError` where there is no such JVM."""
+        self._cores = sorted(os.sched_getaffinity(0))
+        self._tied: set[str] = set()
+        self._pending = b""
+        self._until = time.monotonic() + _NAMES_LIMIT_S
+        java = Path(os.environ.get("JAVA_HOME", ""), "bin", "java")
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._jvm = subprocess.Popen(
+            [str(java), *arguments, str(len(self._cores))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
+        )  # fmt: skip
+
+    def fileno(self) -> int:
+        """What to wait for."""
+        assert self._jvm.stdout is not None
+        return self._jvm.stdout.fileno()
+
+    def lines(self) -> list[bytes] | None:
+        """The whole lines that are there to be read; `None` when it has ended."""
+        piece = os.read(self.fileno(), _CHUNK)
+        *whole, self._pending = (self._pending + piece).split(b"\n")
+        return whole if piece and len(self._pending) < _MOST_LINE else None
+
+    def tie(self) -> None:
+        """Tie its threads; one gets its name when it first runs, which may be a moment later."""
+        if len(self._tied) < len(self._cores) and time.monotonic() < self._until:
+            with suppress(OSError):  # it has ended, or this node may not: it measures all the same
+                self._tied |= set(tie_threads(self._jvm.pid, self._cores))
+
+    def last_words(self) -> str:
+        """The first line that it wrote to its standard error, or nothing."""
+        self._complaints.seek(0)
+        said = self._complaints.read(_CHUNK).decode("utf-8", "replace").split("\n")
+        return next((ascii(line.strip())[:_MOST_WORDS] for line in said if line.strip()), "")
+
+    def end(self) -> None:
+        """End it by the end of its input; kill it where that does not help."""
+        for pipe in (self._jvm.stdin, self._jvm.stdout):
+            assert pipe is not None
+            pipe.close()
+        try:
+            self._jvm.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._jvm.kill()
+            self._jvm.wait()
+        self._complaints.close()
+
+
+def main() -> None:
+    """Say what this machine is, and watch it as asked."""
+    interval_s, arguments = float(sys.argv[1]), sys.argv[2:]
+    with suppress(BrokenPipeError):
+        say(json.dumps({"machine": machine(), "cores": os.cpu_count() or 1}))
+        word = os.read(_INPUT, _CHUNK).strip()
+        if word == b"load":
+            watch(interval_s, None)
+        elif word == b"speed":
+            watch_both(interval_s, arguments)
+
+
+def watch_both(interval_s: float, arguments: Sequence[str]) -> None:
+    """Watch speed and load."""
+    try:
+        probe = Probe(arguments)
+    except OSError as error:
+        say(f"failed {error.filename}: {error.strerror}")
+        return
+    try:
+        watch(interval_s, probe)
+    finally:
+        probe.end()
+
+
+def watch(interval_s: float, probe: Probe | None) -> None:
+    """Tell samples until standard input ends, or the probe does."""
+    last, due = read_counters(), time.monotonic() + interval_s
+    sources: list[Any] = [_INPUT, *([probe] if probe else [])]
+    while True:
+        ready = select.select(sources, [], [], max(0.0, due - time.monotonic()))[0]
+        if _INPUT in ready and not os.read(_INPUT, _CHUNK):
+            return
+        if probe is not None and probe in ready:
+            lines = probe.lines()
+            if lines is None:
+                say(f"failed the speed probe has ended {probe.last_words()}")
+                return
+            for line in lines:
+                say(f"speed {line.decode('ascii', 'replace')}")
+            probe.tie()
+        if time.monotonic() >= due:
+            due = time.monotonic() + interval_s
+            now = read_counters()
+            sample = between(last, now)
+            if sample is not None:
+                last = now
+                say(f"load {json.dumps(sample)}")
+
+
+def say(text: str) -> None:
+    """One line, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
