@@ -70,7 +70,7 @@ def test_a_host_without_java_says_so(cluster):
     The rest is known all the same.
     """
     asked = cluster(here=list)
-    asked.java = "/no/java"
+    asked.java_on = lambda host: "/no/java"
     (here,) = survey(asked)
 
     assert (here.error, here.java) == ("", "FileNotFoundError: /no/java")
