@@ -9,6 +9,9 @@ What commands may rely on:
 - SIGTERM arrives as `Terminated`, a kind of ``KeyboardInterrupt``: clean up for both in one place.
 """
 
-from harness.cli.entry import COMMANDS, Terminated, main
+try:
+    from harness.cli.entry import COMMANDS, Terminated, main
+except KeyboardInterrupt:  # nothing is begun in the first tenth of a second
+    raise SystemExit(130) from None
 
 __all__ = ["COMMANDS", "Terminated", "main"]

@@ -209,6 +209,19 @@ class TestInterruption:
         assert cleaned == [True]
         assert f"{word}: what is finished is kept" in capsys.readouterr().err
 
+    def test_while_it_is_loaded_it_is_quiet(self, tmp_path):
+        """
+        Ctrl-C before there is anything to clean up ends with the same status, and no traceback.
+        """
+        (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+
+        done = subprocess.run(
+            [sys.executable, "-c", "import harness.cli"], capture_output=True, check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        )  # fmt: skip
+
+        assert (done.returncode, done.stderr) == (130, b"")
+
     def test_a_hangup_that_is_ignored_stays_so(self, run):
         """
         What `nohup` starts outlives its terminal.
