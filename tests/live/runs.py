@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())")
 SMOKE = PROJECT / "experiments" / "smoke.yaml"
 LIMIT_S = 600
 CLIENT = "smoke/*/incoming/*/raw/client-0.log"
@@ -27,8 +28,7 @@ def command(name, results, *more, experiment=SMOKE):
     """
     One harness command on an experiment, as an argument vector.
     """
-    program = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())"]
-    return [*program, name, str(experiment), "--results-dir", str(results), *more]
+    return [*PROGRAM, name, str(experiment), "--results-dir", str(results), *more]
 
 
 def start(log, environment, *arguments, **more):

@@ -7,41 +7,29 @@ import subprocess
 
 import pytest
 
-from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
-from harness.records.trial import ClusterSpec
 from harness.store import Store
-from tests.live.runs import PROJECT, command, settings
+from tests.live.runs import PROJECT, clusters, command, settings
+from tests.live.theirs import somebody_elses, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
-BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 
 
 @pytest.fixture(params=["on its nodes", "in HDFS"])
 def theirs(request, tmp_path, monkeypatch):
     """
-    A cluster that keeps the logs of its containers here or there; it must be untouched in the end.
+    A cluster that keeps the logs of its containers here or there.
     """
-    monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    gathered = str(request.param == "in HDFS").lower()
-    site = {**BLOCKS, "yarn.log-aggregation-enable": gathered}
-    spec = ClusterSpec(workers=2, site=site)
-    with LocalCluster("theirs", spec, HadoopHome.find()) as cluster:
+    gathered = {"yarn.log-aggregation-enable": str(request.param == "in HDFS").lower()}
+    with somebody_elses(tmp_path / "theirs", monkeypatch, 2, **gathered) as cluster:
         yield cluster
-        assert cluster.dead_daemons() == []
 
 
 def test_an_experiment_from_end_to_end(theirs, tmp_path):
     """
     With one line changed: a report, all logs, what is lost said, and nothing of ours left there.
     """
-    environment = {
-        **settings(tmp_path),
-        "HADOOP_CONF_DIR": theirs.layout.conf(theirs.layout.master),
-        "HADOOP_USER_NAME": "root",
-    }
+    environment = {**settings(tmp_path), **way_to(theirs)}
     more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
     results = tmp_path / "results"
     done = subprocess.run(
@@ -59,5 +47,4 @@ def test_an_experiment_from_end_to_end(theirs, tmp_path):
     losses = json.loads((run.path / "manifest.json").read_text())["losses"]
     assert any("tasks are not traced" in loss for loss in losses)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
-    assert theirs.hdfs.list("/user/root") == []
-    assert not list((tmp_path / "state" / "mapreduce-harness" / "clusters").iterdir())
+    assert clusters(environment) == []

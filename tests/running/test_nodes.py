@@ -200,8 +200,8 @@ def test_a_probe_that_tells_nothing_is_no_trap(greeted, monkeypatch):
     """
     It is waited for a while, and then named.
     """
-    monkeypatch.setattr(module, "START_LIMIT_S", 0.2)
     (machine,), _ = greeted(worker1=host_that())
+    monkeypatch.setattr(module, "START_LIMIT_S", 0.2)
     machine.begin(speed=True)
     machine.await_warm()
 

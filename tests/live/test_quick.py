@@ -1,0 +1,104 @@
+"""
+The ready-made experiment `experiments/quick.yaml` on every provider, one line changed: from nothing
+to a report with scores, and nothing left behind.
+"""
+
+import subprocess
+
+from contextlib import contextmanager
+
+import pytest
+
+from harness.clusters.docker_engine import Engine
+from harness.store import Store
+from tests.live import engine as engines
+from tests.live.bare_hosts import BareHosts, await_listening, lacking
+from tests.live.runs import PROGRAM, PROJECT, clusters, command, output, processes, settings
+from tests.live.theirs import somebody_elses, way_to
+
+pytestmark = [pytest.mark.live, pytest.mark.long]
+QUICK = PROJECT / "experiments" / "quick.yaml"
+WORKERS, TRIALS, LIMIT_S = 3, 54, 3600
+MODELS = {"whatif", "whatif-mr2", "prophet", "ptc-wave", "ptc-closed", "ernest", "nearest"}
+RATED = {"spn-gc", "spn-gc-mr2"}  # they ask for the rates of a node's disk and memory
+
+
+@contextmanager
+def local(folder, monkeypatch):
+    """
+    Nothing is asked for.
+    """
+    del folder, monkeypatch
+    yield {}, []
+
+
+@contextmanager
+def docker(folder, monkeypatch):
+    """
+    An engine, which has nothing of ours in the end.
+    """
+    del folder, monkeypatch
+    with engines.ready() as (address, _):
+        yield {"DOCKER_HOST": address}, []
+        there = Engine.connect({"DOCKER_HOST": address}).client
+        assert there.containers.list(all=True, filters={"label": "mapreduce-harness.cluster"}) == []
+        there.close()
+
+
+@contextmanager
+def ansible(folder, monkeypatch):
+    """
+    Four hosts that are trusted, and as they were in the end.
+    """
+    del monkeypatch
+    if lacking():
+        pytest.skip(lacking())
+    with BareHosts() as place:
+        for _ in range(1 + WORKERS):
+            place.add(wait=False)
+        for host in place.hosts:
+            await_listening(host)
+            pin = "trust", host.address, "--fingerprint", host.fingerprint
+            output(settings(folder), *PROGRAM, *pin)
+        before = [host.written() for host in place.hosts]
+        addresses = ", ".join(host.address for host in place.hosts)
+        yield {}, [f"cluster.hosts=[{addresses}]", f"cluster.ssh.key={place.key}"]
+        assert [host.written() for host in place.hosts] == before
+
+
+@contextmanager
+def existing(folder, monkeypatch):
+    """
+    A cluster that was there before, and is there after it.
+    """
+    with somebody_elses(folder / "theirs", monkeypatch, WORKERS) as cluster:
+        yield way_to(cluster), []
+
+
+@pytest.mark.parametrize("provider", [local, docker, ansible, existing])
+def test_quick(provider, tmp_path, monkeypatch):
+    """
+    All trials are done, every model that can be asked has its scores, the machines' speed is known
+    where the provider has a way to them.
+    """
+    name, results = provider.__name__, tmp_path / "results"
+    with provider(tmp_path, monkeypatch) as (more, overrides):
+        environment = settings(tmp_path) | more
+        said = [w for o in (f"cluster.provider={name}", *overrides) for w in ("--set", o)]
+        argv = command("all", results, *said, experiment=QUICK)
+        done = subprocess.run(
+            argv, env=environment, cwd=PROJECT, timeout=LIMIT_S, text=True, check=False,
+            stdout=subprocess.PIPE,
+        )  # fmt: skip
+        (run,) = Store(results).runs("quick")
+        reasons = [r.reason for r in run.trials().values() if r.state != "done"]
+        assert (done.returncode, reasons) == (0, [])
+        assert clusters(environment) == []
+        assert processes(environment) == []
+
+    there = name != "existing"
+    sampled = [any("speed" in n for n in run.raw(trial).names()) for trial in run.trials()]
+    assert sampled == [there] * TRIALS
+    scored = {row.model for row in run.read_scores().summaries}
+    assert scored == MODELS | (RATED if there else set())
+    assert (run.path / "report.html").read_text().startswith("<!DOCTYPE html>")
