@@ -129,6 +129,16 @@ class Cluster(ABC):
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
         del spec
 
+    @classmethod
+    def look(cls, spec: ClusterSpec) -> str:
+        """
+        What is there already of the cluster that is asked for, in words; else nothing.
+
+        `HarnessError` where it is there, or should be, and cannot be used.
+        """
+        del spec
+        return ""
+
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
         """What each dial of each limited node was asked to be, and what it is."""

@@ -84,6 +84,14 @@ class ExistingCluster(Cluster):
             states.remove_tree(folder)
         return True
 
+    @classmethod
+    def look(cls, spec: ClusterSpec) -> str:
+        """Version, nodes and address of the cluster; an error where it cannot hold *spec*."""
+        finding.user_name()
+        found = finding.find(spec.site, limit_s=0.0)
+        finding.refuse(spec, found.nodes, f"{found}")
+        return f"{found}"
+
     def is_up(self) -> bool:
         """Whether it was found, and not yet left."""
         return bool(self._known) and bool(_load(self.folder))
@@ -97,18 +105,8 @@ class ExistingCluster(Cluster):
 
     def _start(self) -> None:
         """Look whether the cluster can hold what is asked, then make our folders."""
-        files = finding.read_conf()
-        properties = {**site.merged(files), **self.spec.site}
-        asked = given.services(properties)
-        user = finding.user_name()
-        found = {
-            "nn": finding.namenode(asked),
-            "rm": finding.resourcemanager(asked),
-            "jhs": asked.historyserver,
-        }
-        info = finding.inner(served.get_json(found["rm"], "/ws/v1/cluster/info"), "clusterInfo")
-        nodes = finding.nodes(found["rm"])
-        finding.refuse(self.spec, nodes, self.where)
+        user, found = finding.user_name(), finding.find(self.spec.site)
+        finding.refuse(self.spec, found.nodes, self.where)
         with states.exclusive():
             if self.folder.exists():
                 if _load(self.folder):
@@ -121,12 +119,12 @@ class ExistingCluster(Cluster):
             states.make_folder(self.folder, self.provider)
             self._known = {
                 "spec": self.spec.model_dump(mode="json"),
-                "files": files,
-                "services": found,
+                "files": found.files,
+                "services": found.services,
                 "user": user,
                 "token": os.urandom(4).hex(),
-                "nodes": sorted(str(n.get("id")) for n in nodes),
-                "version": str(info.get("hadoopVersion", "unknown"))[:40],
+                "nodes": sorted(str(n.get("id")) for n in found.nodes),
+                "version": found.version,
             }
             (self.folder / "state.json").write_text(json.dumps(self._known, indent=1))
         try:

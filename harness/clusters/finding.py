@@ -12,6 +12,7 @@ import re
 import time
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,46 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _MOST_CONF = 16 * 2**20
 
 
-def look() -> str:
+@dataclass(frozen=True, slots=True)
+class Found:
     """
-    What ``HADOOP_CONF_DIR`` leads to, in words; empty where it is not set.
+    A cluster that answers: its configuration *files*, where its active *services* are, what it is.
 
-    `HarnessError` where it leads to no cluster that answers and that we can speak with.
+    The services are ``nn``, ``rm`` and ``jhs``; *nodes* are those that run, as the ResourceManager
+    lists them.
     """
-    if not os.environ.get("HADOOP_CONF_DIR"):
-        return ""
-    asked = given.services(site.merged(read_conf()))
-    namenode(asked, limit_s=0.0)
-    found = resourcemanager(asked, limit_s=0.0)
-    info = inner(served.get_json(found, "/ws/v1/cluster/info"), "clusterInfo")
-    version = printable(str(info.get("hadoopVersion")))[:40]
-    return f"Hadoop {version}, {len(nodes(found))} nodes, at {found}"
+
+    files: dict[str, dict[str, str]]
+    services: dict[str, str]
+    nodes: list[dict[str, Any]]
+    version: str
+
+    def __str__(self) -> str:
+        return f"Hadoop {self.version}, {len(self.nodes)} nodes, at {self.services['rm']}"
+
+
+def find(more: Mapping[str, str], limit_s: float = ACTIVE_LIMIT_S) -> Found:
+    """
+    The cluster of ``HADOOP_CONF_DIR`` and of the properties *more*, which have the last word.
+
+    `HarnessError` where they lead to none that answers and that we can speak with.  For masters of
+    which none is active it is waited *limit_s* seconds at most.
+    """
+    files = read_conf()
+    asked = given.services({**site.merged(files), **more})
+    active = {
+        "nn": _active(asked.namenodes, _namenode_state, "NameNode", limit_s),
+        "rm": _active(asked.resourcemanagers, _resourcemanager_state, "ResourceManager", limit_s),
+        "jhs": asked.historyserver,
+    }
+    info = inner(served.get_json(active["rm"], "/ws/v1/cluster/info"), "clusterInfo")
+    version = printable(str(info.get("hadoopVersion", "unknown")))[:40]
+    return Found(files, active, nodes(active["rm"]), version)
+
+
+def look() -> str:
+    """What ``HADOOP_CONF_DIR`` leads to, in words; empty where it is not set."""
+    return str(find({}, limit_s=0.0)) if os.environ.get("HADOOP_CONF_DIR") else ""
 
 
 def read_conf() -> dict[str, dict[str, str]]:
@@ -86,17 +113,6 @@ def inner(answer: Any, name: str) -> dict[str, Any]:
     """The object *name* in a REST answer; empty where there is none."""
     found = answer.get(name) if isinstance(answer, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-def namenode(asked: given.Services, limit_s: float = ACTIVE_LIMIT_S) -> str:
-    """Web address of the active NameNode."""
-    return _active(asked.namenodes, _namenode_state, "NameNode", limit_s)
-
-
-def resourcemanager(asked: given.Services, limit_s: float = ACTIVE_LIMIT_S) -> str:
-    """Web address of the active ResourceManager."""
-    found, state = asked.resourcemanagers, _resourcemanager_state
-    return _active(found, state, "ResourceManager", limit_s)
 
 
 def _active(

@@ -17,7 +17,7 @@ from harness.clusters import PROVIDERS
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import job_jar
 from harness.clusters.state import clusters_folder
-from harness.errors import MachineError
+from harness.errors import HarnessError, MachineError
 from harness.hadoop.names import is_known, is_own, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective
@@ -140,6 +140,18 @@ class Fitness:
                 refuse_it()
             except MachineError as error:
                 self.talk.say(f"warning: {error.what}: this machine will not run it")
+
+    def look(self) -> None:
+        """Say in a plan what is seen of clusters that run already, or why they cannot be used."""
+        for spec in {cell.cluster.id: cell.cluster for cell in self.cells}.values():
+            try:
+                seen = PROVIDERS[spec.provider].look(spec)
+            except HarnessError as error:
+                said = f"{error.what} (at: {error.where}; fix: {error.fix})"
+                self.talk.say(f"warning: {said}: nothing would run")
+            else:
+                if seen:
+                    self.talk.say(f"{spec.provider} cluster: {seen}")
 
     def _warn_of_names(self) -> None:
         """Tell of properties that begin as Hadoop's do and that it does not know."""

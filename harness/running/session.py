@@ -110,6 +110,7 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self.fitness.warn()
         self.fitness.warn_of_lacks()
+        self.fitness.look()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 

@@ -190,6 +190,17 @@ class TestLook:
         """
         assert finding.look() == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
 
+    def test_a_plan_is_held_against_it(self, theirs):
+        """
+        It is told as it is where it can hold the plan, and refused as at a start where it cannot.
+        """
+        fits = ExistingCluster.look(ClusterSpec(provider="existing", workers=2))
+
+        assert fits == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
+        with pytest.raises(ClusterError, match="2 nodes run there, and"):
+            ExistingCluster.look(ClusterSpec(provider="existing", workers=3))
+        assert theirs.files == {}
+
     def test_nothing_is_asked_for(self, monkeypatch):
         """
         Most machines have no cluster.

@@ -12,7 +12,8 @@ import pytest
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import JARS
-from harness.errors import DataError, MachineError, SpecError
+from harness.clusters.local import LocalCluster
+from harness.errors import ClusterError, DataError, MachineError, SpecError
 from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
 from harness.running import fitness, known
@@ -144,6 +145,27 @@ class TestMeasure:
 
         assert failed == 0
         assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
+    def test_a_plan_tells_what_is_there_already(self, session, monkeypatch):
+        """
+        Of a cluster that is not ours: what it is, or why nothing would run; and the plan is told.
+        """
+
+        def look(spec):
+            if spec.workers == 5:
+                raise ClusterError("no ResourceManager is active", where="there", fix="look")
+            return f"Hadoop 3.4.3, {spec.workers} nodes"
+
+        monkeypatch.setattr(LocalCluster, "look", look)
+        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        s, lost = session(), session(overrides=["cluster.workers=5"])
+
+        assert len(s.plan().trials) == len(lost.plan().trials)
+        assert "local cluster: Hadoop 3.4.3, 2 nodes" in s.talk.lines
+        assert (
+            "warning: no ResourceManager is active (at: there; fix: look): nothing would run"
+            in lost.talk.lines
+        )
 
     def test_a_size_without_its_unit_is_told(self, session):
         """
