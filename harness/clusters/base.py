@@ -205,6 +205,10 @@ class Cluster(ABC):
         """What stands before a command that is to run in the cluster's network, for people."""
         return ""
 
+    def out_of_memory(self) -> list[str]:
+        """Where the kernel ended processes for want of memory since this was last asked; a text."""
+        return []
+
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon; nothing where they run elsewhere."""
         return {}

@@ -27,6 +27,7 @@ from harness.clusters import threads
 from harness.clusters.base import INSIDE, Cluster
 from harness.clusters.docker_engine import Engine, EngineError, together
 from harness.clusters.docker_host import PYTHON, DockerHost
+from harness.clusters.docker_memory import kills_of, said
 from harness.clusters.docker_watch import Watch
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
@@ -57,6 +58,7 @@ class DockerCluster(Cluster):
         super().__init__(name, spec, home)
         self._state: dict[str, Any] | None = None
         self._watch: Watch | None = None
+        self._kills = dict[str, int]()
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -290,6 +292,18 @@ class DockerCluster(Cluster):
         """Daemons that have ended (``datanode on worker2``): the engine has told of them."""
         names = {d.key: d.name for d in daemons.daemons(self.layout)}
         return [names[key] for key in self._dead_keys()]
+
+    def out_of_memory(self) -> list[str]:
+        """Nodes that ran out of memory since this was last asked, each with its limit."""
+        found = []
+        hosts = self.hosts
+        for host, kills in zip(hosts, together([partial(kills_of, h) for h in hosts]), strict=True):
+            more, self._kills[host.name] = kills - self._kills.get(host.name, 0), kills
+            if more > 0:
+                limited = host.name != self.layout.master.name
+                limit = self.spec.hardware(host.name).memory_bytes if limited else None
+                found.append(said(host.name, more, limit))
+        return found
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """

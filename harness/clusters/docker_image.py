@@ -4,7 +4,7 @@ The image of a node: built on the engine when a cluster first asks for it, or it
     python -m harness.clusters.docker_image                build it unless it is there
     python -m harness.clusters.docker_image import TAG     an image of a whole root, a tar on stdin
 
-Nothing is pulled unsaid: the base is looked for on the engine first (`base_of`).
+Nothing is pulled unsaid: see `harness.clusters.docker_base`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.clusters import docker_base
 from harness.clusters import state as states
 from harness.clusters.archive import CLASS_LIST, TASK_LIST, lambda_file, lambdas_of
 from harness.clusters.checksums import file_digest
-from harness.clusters.docker_engine import LABEL, Engine, EngineError
+from harness.clusters.docker_base import SOURCE, is_there, say
+from harness.clusters.docker_engine import LABEL, Engine
 from harness.clusters.home import JAR_TIME, WOVEN, HadoopHome
 from harness.clusters.host import printable
-from harness.errors import ClusterError, HarnessError, MachineError, SpecError
+from harness.errors import ClusterError, HarnessError, SpecError
 
-SOURCE = Path(__file__).resolve().parents[2] / "docker"
-IMAGE, OWN_BASE = "mapreduce-harness/node", "mapreduce-harness/base:bookworm"
-DEBIAN = "debian:bookworm-slim"
+IMAGE = "mapreduce-harness/node"
 HOME, JAVA = "/opt/hadoop", "/opt/java"
 ARCHIVE, TASKS_ARCHIVE = f"{HOME}/classes.jsa", f"{HOME}/tasks.jsa"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -48,17 +48,11 @@ def ensure(engine: Engine, home: HadoopHome) -> str:
     entries = context(home)
     digest = digest_of(entries, home)
     name = f"{IMAGE}:{digest[:12]}"
-    if not _is_there(engine, name):
+    if not is_there(engine, name):
         with _one_at_a_time():
-            if not _is_there(engine, name):
+            if not is_there(engine, name):
                 _build(engine, name, digest, entries)
     return name
-
-
-def say(text: str) -> None:
-    """A line for people who wait."""
-    sys.stderr.write(f"docker: {printable(text)}\n")
-    sys.stderr.flush()
 
 
 # what goes in
@@ -137,45 +131,10 @@ def write_context(entries: Entries, file: Any) -> None:
 # what comes out
 
 
-def _is_there(engine: Engine, name: str) -> bool:
-    try:
-        with engine.asked(f"image {name}"):
-            engine.client.images.get(name)
-    except EngineError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True
-
-
-def base_of(engine: Engine, environment: Mapping[str, str] = os.environ) -> str:
-    """
-    The base to build on: that of ``HARNESS_DOCKER_BASE``, Debian's, or the one of ``docker/base``.
-
-    What is on the engine comes first; Debian's is pulled, with a word, where none of them is.
-    """
-    asked = environment.get("HARNESS_DOCKER_BASE")
-    names = [asked] if asked else [DEBIAN, OWN_BASE]
-    for name in names:
-        if _is_there(engine, name):
-            return name
-    say(f"the engine lacks {names[0]}: pulling it (30 MB)")
-    try:
-        with engine.asked(f"pulling {names[0]}"):
-            engine.client.images.pull(names[0])
-    except EngineError as error:
-        raise MachineError(
-            f"the base image {names[0]} cannot be had: {error.what}",
-            where=error.where,
-            fix="sudo docker/base  (makes one by debootstrap), or name one that the engine has: "
-            "HARNESS_DOCKER_BASE",
-        ) from error
-    return names[0]
-
-
 def _build(engine: Engine, name: str, digest: str, entries: Entries) -> None:
-    base = base_of(engine)
-    say(f"building the image of a node, {name}, on {base} (once, a minute or two)")
+    base, origin = docker_base.find(engine)
+    say(f"building the image of a node, {name} (once, a minute or two)")
+    say(f"its base is {base}, {origin}")
     proxies = {n: os.environ[n] for n in _PROXIES if os.environ.get(n)}
     with tempfile.TemporaryFile(prefix="harness-image-") as file:
         write_context(entries, file)
@@ -184,10 +143,10 @@ def _build(engine: Engine, name: str, digest: str, entries: Entries) -> None:
             events = engine.client.api.build(
                 fileobj=file, custom_context=True, tag=name, decode=True, rm=True, forcerm=True,
                 network_mode="host", timeout=_LIMIT_S, buildargs={"BASE": base, **proxies},
-                labels={LABEL: "image", f"{LABEL}.inputs": digest},
+                labels={LABEL: "image", f"{LABEL}.inputs": digest, f"{LABEL}.base": base},
             )  # fmt: skip
             follow(events, name)
-    if not _is_there(engine, name):
+    if not is_there(engine, name):
         raise ClusterError(
             f"the engine has built no image {name}",
             where=f"Docker engine at {engine.address}",

@@ -111,6 +111,10 @@ class JobRunner:
             )
 
 
+# What the client says of a job whose application has failed, with the reason behind it.
+_ENDED = " failed with state "
+
+
 def job_ids(log: Path) -> tuple[str, ...]:
     """Ids of the jobs that a client's log says were submitted, each once, in their order."""
     found = _JOB.findall(log.read_bytes())
@@ -123,11 +127,12 @@ def _told(jobs: Sequence[str]) -> str:
 
 
 def last_line(log: Path, width: int = 300) -> str:
-    """Last line of *log* that says something, without a stack trace's frames."""
+    """The last error in *log*, or why its job failed, or what it said last; no stack frames."""
     lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
     telling = [s for s in lines if s.strip() and not s.lstrip().startswith(("at ", "..."))]
     errors = [s for s in telling if "Exception" in s or "rror" in s]
-    return (errors or telling or ["it said nothing"])[-1].strip()[:width]
+    ends = [s.rpartition("Job: ")[2] for s in telling if _ENDED in s]
+    return (errors or ends or telling or ["it said nothing"])[-1].strip()[:width]
 
 
 def _end(client: Running) -> None:

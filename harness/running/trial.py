@@ -96,6 +96,10 @@ class TrialCluster(JobCluster, Protocol):
         """Copy the logs of all containers of an application below *into*."""
         ...
 
+    def out_of_memory(self) -> Sequence[str]:
+        """Where the kernel ended processes for want of memory since this was last asked; a text."""
+        ...
+
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """Return the last lines of each daemon's log, by its name."""
         ...
@@ -304,11 +308,17 @@ class TrialRunner:
             self.cluster.thread_dumps(into)
 
     def _blame_the_dead(self, outcome: Outcome) -> None:
-        """Name daemons that have died: whatever failed first, no other trial may run here."""
+        """
+        Name daemons that have died, and nodes that ran out of memory.
+
+        Whatever failed first, no other trial may run where a daemon has died.
+        """
         dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.cluster_lost = True
+        if told := self.cluster.out_of_memory():
+            outcome.reason += f" ({'; '.join(told)})"
 
 
 def _passed(before: DiskBytes, after: DiskBytes) -> DiskBytes:

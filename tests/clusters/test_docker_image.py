@@ -8,21 +8,22 @@ import tarfile
 import pytest
 
 from harness.clusters import docker_image as images
+from harness.clusters.docker_base import DEBIAN
 from harness.clusters.docker_engine import EngineError
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
-from harness.errors import ClusterError, MachineError, SpecError
+from harness.errors import ClusterError, SpecError
 
 
 class FakeEngine:
     """
-    An engine that has the images *there*, and of which the registry has those in *registry*.
+    An engine that has the images *there*.
     """
 
     address = "unix:///fake"
 
-    def __init__(self, there=(), registry=(), events=({"stream": "Step 1/1 : FROM x\n"},)):
-        self.there, self.registry, self.events = set(there), set(registry), events
+    def __init__(self, there=(), events=({"stream": "Step 1/1 : FROM x\n"},)):
+        self.there, self.events = set(there), events
         self.client = self.images = self.api = self
         self.builds, self.contexts = [], []
 
@@ -32,11 +33,6 @@ class FakeEngine:
     def get(self, name):
         if name not in self.there:
             raise EngineError(f"no such image: {name}", status=404)
-
-    def pull(self, name):
-        if name not in self.registry:
-            raise EngineError("no route to host")
-        self.there.add(name)
 
     def build(self, *, fileobj, tag, **how):
         self.builds.append((tag, how))
@@ -82,7 +78,7 @@ class TestEnsure:
         """
         What is there is not built again.
         """
-        engine, one = FakeEngine(there=[images.DEBIAN]), home(tmp_path / "home")
+        engine, one = FakeEngine(there=[DEBIAN]), home(tmp_path / "home")
 
         names = [images.ensure(engine, one) for _ in range(2)]
 
@@ -93,7 +89,7 @@ class TestEnsure:
         """
         The name tells what is inside, and not where it was made.
         """
-        engine = FakeEngine(there=[images.DEBIAN])
+        engine = FakeEngine(there=[DEBIAN])
 
         one, same, other = (
             images.ensure(engine, home(tmp_path / f"home{n}", jars))
@@ -106,7 +102,7 @@ class TestEnsure:
         """
         Jars, the Dockerfile and lists, with equal owners and times: equal inputs, equal bytes.
         """
-        engine = FakeEngine(there=[images.DEBIAN])
+        engine = FakeEngine(there=[DEBIAN])
         images.ensure(engine, home(tmp_path / "home"))
 
         with tarfile.open(fileobj=io.BytesIO(engine.contexts[0])) as tar:
@@ -115,32 +111,16 @@ class TestEnsure:
         assert {"Dockerfile", "home/lib/a.jar", "home/path.jar", "lists/classes.lst"} <= set(found)
         assert set(found.values()) == {(0, images.JAR_TIME)}
 
-    @pytest.mark.parametrize(
-        ("there", "used"),
-        [
-            ([images.DEBIAN, images.OWN_BASE], images.DEBIAN),
-            ([images.OWN_BASE], images.OWN_BASE),
-            ([], images.DEBIAN),
-        ],
-        ids=["both", "own", "none"],
-    )
-    def test_base_is_looked_for_before_it_is_pulled(self, tmp_path, capsys, there, used):
+    def test_the_base_is_said(self, tmp_path, capsys):
         """
-        Debian's where it is, else our own; only where none is there one is pulled, and it is said.
+        Which one, and where it is from.
         """
-        engine = FakeEngine(there=there, registry=[images.DEBIAN])
-
+        engine = FakeEngine(there=[DEBIAN])
         images.ensure(engine, home(tmp_path / "home"))
 
-        assert engine.builds[0][1]["buildargs"]["BASE"] == used
-        assert ("pulling" in capsys.readouterr().err) == (not there)
-
-    def test_without_registry_the_fix_is_a_command(self, tmp_path):
-        """
-        A base that cannot be had is an error that says how to make one.
-        """
-        with pytest.raises(MachineError, match=r"debian:bookworm-slim(.|\n)*sudo docker/base"):
-            images.ensure(FakeEngine(), home(tmp_path / "home"))
+        assert engine.builds[0][1]["buildargs"]["BASE"] == DEBIAN
+        assert engine.builds[0][1]["labels"]["mapreduce-harness.base"] == DEBIAN
+        assert f"its base is {DEBIAN}, which the engine has\n" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("said", "fix"),
@@ -152,7 +132,7 @@ class TestEnsure:
         """
         lines = [{"stream": f"line {n}\n"} for n in range(100)]
         engine = FakeEngine(
-            there=[images.DEBIAN], events=[*lines, {"stream": f"\x1b[2J{said}\n"}, {"error": "1"}]
+            there=[DEBIAN], events=[*lines, {"stream": f"\x1b[2J{said}\n"}, {"error": "1"}]
         )
 
         with pytest.raises(ClusterError) as caught:

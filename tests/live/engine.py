@@ -10,7 +10,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -21,12 +20,12 @@ import pytest
 from harness.clusters import docker_image
 from harness.clusters.docker_engine import DEFAULT, LABEL, Engine, owner
 from harness.clusters.home import HadoopHome
-from harness.errors import HarnessError, MachineError
+from harness.errors import HarnessError
 
 PROJECT = Path(__file__).parents[2]
 DATA = PROJECT / ".cache" / "docker"
 LIMIT_S = 60.0
-TOOLS = ("dockerd", "unshare", "ip")
+TOOLS = ("dockerd", "setpriv", "unshare", "ip")
 
 
 def missing():
@@ -87,6 +86,7 @@ class PrivateEngine:
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(
             [
+                "setpriv", "--pdeathsig", "KILL",  # it does not outlive tests that are killed
                 "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
                 "--mount-proc", "dockerd",
                 "--host", self.address, "--data-root", str(self.data),
@@ -169,16 +169,11 @@ def forget(address):
 
 def with_image(address):
     """
-    Have the image of a node on the engine at *address*; on a base of our own where none is pulled.
+    Have the image of a node on the engine at *address*.
     """
-    environment = {**os.environ, "DOCKER_HOST": address}
-    build = [sys.executable, "-m", "harness.clusters.docker_image"]
     engine = Engine.connect({"DOCKER_HOST": address})
     try:
         docker_image.ensure(engine, HadoopHome.find())
-    except MachineError:
-        subprocess.run([PROJECT / "docker" / "base"], env=environment, check=True)
-        subprocess.run(build, env=environment, check=True)
     finally:
         engine.client.close()
 

@@ -28,6 +28,7 @@ from harness.clusters.base import INSIDE
 from harness.clusters.docker import DockerCluster
 from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
 from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker_memory import kills_of
 from harness.clusters.docker_watch import Watch
 from harness.clusters.home import HadoopHome
 from harness.errors import ClusterError, MachineError
@@ -39,6 +40,7 @@ from tests.live.runs import CLIENT, LIMIT_S, command, mapping, settings, start, 
 pytestmark = pytest.mark.live
 long = pytest.mark.long
 PATIENCE_S = 120.0
+SMALL = 2176 * 2**20  # holds two tasks and the daemons of a node, and no more
 
 
 @pytest.fixture(scope="module")
@@ -273,9 +275,11 @@ class TestNode:
         first = until(watch.deaths)
 
         assert {k: (d.status, d.oom) for k, d in first.items()} == {"eater": (-9, True)}
+        assert kills_of(host) == 1
         alone.client.api.kill(host.container)
         assert until(watch.ended) == {"bare"}
         assert "OOMKilled" in state_of(alone, host.container)
+        assert kills_of(host) == 1
         watch.close()
 
     def test_jvms_tell_their_threads(self, node, tmp_path):
@@ -409,6 +413,24 @@ def test_nodes_are_what_was_asked(alone, hardware):
     assert engines.left("limited") == []
 
 
+@long
+def test_a_job_that_outgrows_its_node(environment, results, log, alone):
+    """
+    The trial fails, and its reason names the node, its limit and what the kernel did.
+    """
+    greedy = "configuration={yarn.app.mapreduce.am.command-opts: -Xms3g -Xmx3g -XX:+AlwaysPreTouch}"
+    memory = f"cluster.node.memory={SMALL >> 20} MiB"
+    argv = docker_run("run", results, memory, greedy)
+    process = start(log, environment, *argv)
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    told = {r.reason for r in held(results)}
+    assert all("exitCode: 137" in reason for reason in told), told
+    assert all("which may use 2.12 GiB of memory (cluster.node.memory)" in r for r in told), told
+    assert "which may use 2.12 GiB" in log.read_text()
+    assert everything(alone) == []
+
+
 @pytest.fixture
 def results(tmp_path):
     """
@@ -425,12 +447,12 @@ def log(tmp_path):
     return tmp_path / "log"
 
 
-def docker_run(name, results):
+def docker_run(name, results, *more):
     """
-    A command on the smoke experiment, one line changed.
+    A command on the smoke experiment, one line changed, and *more* where told.
     """
-    set_ = ["--set", "cluster.provider=docker", "--set", "trial_limit=10 min"]
-    return command(name, results, *set_)
+    changes = ["cluster.provider=docker", "trial_limit=10 min", *more]
+    return command(name, results, *(word for each in changes for word in ("--set", each)))
 
 
 @long

@@ -132,7 +132,7 @@ class Clusters:
         self.probe = None
         self.refusals, self.attempts = 0, 0
         self.losses = ()
-        self.ran_on = {}
+        self.ran_on, self.starved = {}, []
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
@@ -186,6 +186,9 @@ class FakeCluster:
 
     def ran_on(self):
         return self.clusters.ran_on
+
+    def out_of_memory(self):
+        return [self.clusters.starved.pop()] if self.clusters.starved else []
 
     def forget(self):
         self.clusters.forgotten.append(len(self.clusters.jobs))

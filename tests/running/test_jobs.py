@@ -197,6 +197,10 @@ def test_job_ids(log, said, found):
             "E1 Exception\nCaused by: E2 Exception: why\nJob failed\n",
             "Caused by: E2 Exception: why",
         ),
+        (
+            "12:00:00 INFO mapreduce.Job: Job job_1_1 failed with state FAILED due to: why\nbye\n",
+            "Job job_1_1 failed with state FAILED due to: why",
+        ),
         ("\tat x.Y\n", "it said nothing"),
         ("", "it said nothing"),
         ("x" * 1000, "x" * 300),
@@ -204,7 +208,7 @@ def test_job_ids(log, said, found):
 )
 def test_last_line(log, said, telling):
     """
-    The last error, else the last line; neither frames nor a flood.
+    The last error, else why the job failed, else the last line; neither frames nor a flood.
     """
     log.write_text(said)
 

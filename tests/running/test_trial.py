@@ -346,6 +346,18 @@ class TestLostCluster:
         assert outcome.reason.endswith("(datanode on worker2 died)")
         assert outcome.cluster_lost
 
+    def test_by_a_node_that_ran_out_of_memory(self, bench):
+        """
+        Which node and which limit stand behind what failed by it; that is said once.
+        """
+        b = bench(terasort=[Mishap(swaps=True), Mishap(swaps=True)])
+        b.cluster.clusters.starved = ["the kernel ended a process of worker1"]
+        reasons = [b.run().reason for _ in range(2)]
+
+        assert [r.endswith(" (the kernel ended a process of worker1)") for r in reasons] == [
+            True, False,
+        ]  # fmt: skip
+
 
 def test_a_history_that_moves_away_is_followed(bench, monkeypatch):
     """
