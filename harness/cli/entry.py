@@ -161,6 +161,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         return _refused(error)
     except Exception as error:  # noqa: BLE001 - the last resort
+        if isinstance(error.__cause__, KeyboardInterrupt):  # some libraries' modules make it theirs
+            return _interrupted(error.__cause__)
         return _bug(error)
 
 

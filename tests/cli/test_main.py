@@ -209,6 +209,17 @@ class TestInterruption:
         assert cleaned == [True]
         assert f"{word}: what is finished is kept" in capsys.readouterr().err
 
+    def test_that_a_library_has_made_its_own_is_one_still(self, run, capsys):
+        """
+        A module in C that is being imported turns Ctrl-C into an error of the import.
+        """
+
+        def body():
+            raise ImportError("initialization failed") from KeyboardInterrupt()
+
+        assert run(body) == 130
+        assert "interrupted: what is finished is kept" in capsys.readouterr().err
+
     def test_while_it_is_loaded_it_is_quiet(self, tmp_path):
         """
         Ctrl-C before there is anything to clean up ends with the same status, and no traceback.
