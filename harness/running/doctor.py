@@ -18,6 +18,7 @@ import sys
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -52,9 +53,13 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "local": (
         "system", "memory", "disk", "commands", "namespaces", "java", "hadoop home", "speed probe",
     ),
+    "docker": ("system", "disk", "java", "hadoop home", "speed probe", "docker"),
+    "ansible": ("system", "disk", "java", "hadoop home", "speed probe", "ssh"),
     "existing": ("system", "java", "hadoop home", "speed probe", "existing cluster"),
     "set-up": ("system", "disk", "python", "java", "maven"),
 }  # fmt: skip
+# Nobody must have them, so without them there is only a note; a provider cannot do without its own.
+_PARTNERS = frozenset({"docker", "ssh", "existing cluster"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,18 @@ def examine(results: Path) -> list[Finding]:
     checks: Sequence[Callable[[], Finding]] = (
         system, cores, load, memory, lambda: disk(results), python, java, maven, commands,
         namespaces, cgroups, node_disks, traffic_control, hadoop_home, tracer, speed_probe, docker,
-        existing_cluster, gpu, cuda, compiler, kernels, clusters,
+        ssh, existing_cluster, gpu, cuda, compiler, kernels, clusters,
     )  # fmt: skip
     return [check() for check in checks]
 
 
 def lacks(findings: Sequence[Finding]) -> dict[str, list[str]]:
     """Provider or purpose -> names of the findings that it needs and that are lacking."""
-    lacking = {f.name for f in findings if f.state == "lacking"}
+    lacking = {
+        f.name
+        for f in findings
+        if f.state == "lacking" or (f.name in _PARTNERS and f.state == "note")
+    }
     return {name: [n for n in needed if n in lacking] for name, needed in NEEDED_BY.items()}
 
 
@@ -301,6 +310,15 @@ def docker() -> Finding:
             fix = "apt-get install -y docker.io"
         return Finding("docker", "note", f"no engine answers at {address}: {_reason(error)}", fix)
     return Finding("docker", "ok", f"{version} at {address}")
+
+
+def ssh() -> Finding:
+    """What Ansible needs on this machine; hosts are asked when a cluster is started."""
+    if find_spec("ansible_runner") is None:
+        return Finding("ssh", "note", "no ansible-runner among Python's packages", "make setup")
+    if shutil.which("ssh") is None:
+        return Finding("ssh", "note", "no ssh", "apt-get install -y openssh-client")
+    return Finding("ssh", "ok", "ansible-runner and ssh, for bare hosts")
 
 
 def existing_cluster() -> Finding:

@@ -93,6 +93,18 @@ class TestExamine:
 
         assert lacks(findings) == {who: ["java"] for who in NEEDED_BY}
 
+    @pytest.mark.parametrize(
+        ("name", "who"),
+        [("docker", "docker"), ("ssh", "ansible"), ("existing cluster", "existing")],
+    )
+    def test_a_provider_is_not_ready_without_its_own(self, name, who):
+        """
+        An engine that nobody has asked for is no lack of the machine, but the provider waits for it.
+        """
+        found = lacks([Finding(name, "note", "none")])
+
+        assert {each for each, missing in found.items() if missing} == {who}
+
 
 class TestMachine:
     """What the machine itself has."""
@@ -313,6 +325,16 @@ class TestBesides:
         assert address in found.what
         assert reason in found.what
         assert found.fix.startswith("unset DOCKER_HOST")
+
+    def test_no_ssh(self, monkeypatch):
+        """
+        What Ansible works through, and the package that has it.
+        """
+        monkeypatch.setenv("PATH", "/nonexistent")
+
+        found = doctor.ssh()
+
+        assert (found.state, found.fix) == ("note", "apt-get install -y openssh-client")
 
     def test_no_engine_where_none_was_named(self, monkeypatch):
         """
