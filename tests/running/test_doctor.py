@@ -99,7 +99,7 @@ class TestExamine:
     )
     def test_a_provider_is_not_ready_without_its_own(self, name, who):
         """
-        An engine that nobody has asked for is no lack of the machine, but the provider waits for it.
+        An engine that nobody asks for is no lack of the machine; its provider waits for it.
         """
         found = lacks([Finding(name, "note", "none")])
 
