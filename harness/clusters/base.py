@@ -126,7 +126,7 @@ class Cluster(ABC):
 
     @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
-        """`MachineError` that names what of *spec* cannot be limited here, for this user."""
+        """`MachineError` that names what of *spec* cannot be had here, by this user."""
         del spec
 
     @classmethod

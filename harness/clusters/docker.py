@@ -97,14 +97,15 @@ class DockerCluster(Cluster):
 
     @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
-        """`MachineError` that names what of *spec* the engine cannot limit."""
+        """`MachineError` that names what of *spec* the engine cannot give, if one answers."""
+        containers.require_memory(spec)
         asked = {dial for dials in asked_of(spec).values() for dial in dials}
-        if asked:
-            engine = Engine.connect()
-            try:
-                limits.require(engine, asked)
-            finally:
-                engine.client.close()
+        engine = Engine.connect()
+        try:
+            containers.require(engine, spec)
+            limits.require(engine, asked)
+        finally:
+            engine.client.close()
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
@@ -129,9 +130,8 @@ class DockerCluster(Cluster):
             self._state = self._watch = None
 
     def _start(self) -> None:
-        engine = self._engine = Engine.connect()
-        containers.require(engine, self.spec)
         self.require_limits(self.spec)
+        engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
         with states.exclusive():
             left = type(self).attach(self.name)

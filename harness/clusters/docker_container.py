@@ -158,7 +158,12 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
             where=engine.address,
             fix="switch it to Linux containers, or set DOCKER_HOST to another engine",
         )
-    _require_memory(spec)
+    if _memory_of(spec) and not engine.facts.get("MemoryLimit", True):
+        raise MachineError(
+            "the Docker engine cannot limit the memory of nodes: it has no control group for it",
+            where=f"cluster.node.memory, cluster.nodes, {engine.address}",
+            fix="leave out cluster.node.memory, or use an engine of root's",
+        )
     if spec.node.gpus and not offers_gpus(engine):
         raise MachineError(
             "the Docker engine cannot give GPUs to containers: it has no NVIDIA runtime",
@@ -168,18 +173,24 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
         )
 
 
-def _require_memory(spec: ClusterSpec) -> None:
+def require_memory(spec: ClusterSpec) -> None:
     """`SpecError` for a worker that cannot hold what it offers to tasks, and its daemons."""
     least = site.node_memory_mb(spec.node) * MIB + _DAEMONS_BYTES
-    for number in range(1, spec.workers + 1):
-        size = spec.hardware(f"worker{number}").memory_bytes
-        if size is not None and size < least:
+    for worker, size in _memory_of(spec).items():
+        if size < least:
             raise SpecError(
-                f"worker{number} has {format_bytes(size)} of memory, and its tasks and daemons"
+                f"{worker} has {format_bytes(size)} of memory, and its tasks and daemons"
                 f" need {format_bytes(least)}",
                 where="cluster.node.memory, cluster.nodes",
                 fix=f"write {format_bytes(least)} or more, or fewer slots, or less task_memory",
             )
+
+
+def _memory_of(spec: ClusterSpec) -> dict[str, int]:
+    """Bytes of memory of each worker that has a limit."""
+    workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
+    sizes = {worker: spec.hardware(worker).memory_bytes for worker in workers}
+    return {worker: size for worker, size in sizes.items() if size is not None}
 
 
 def offers_gpus(engine: Engine) -> bool:

@@ -5,7 +5,7 @@ Tests for `harness.clusters.docker_container`: what an engine is asked for, and 
 import pytest
 
 from harness.clusters import docker_plan as plans
-from harness.clusters.docker_container import Place, require
+from harness.clusters.docker_container import Place, require, require_memory
 from harness.errors import MachineError, SpecError
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from harness.units import MIB
@@ -90,8 +90,18 @@ class TestRequire:
         spec = ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2048 * MIB))
 
         with pytest.raises(SpecError, match="worker1 has 2 GiB of memory"):
-            require(FakeEngine(), spec)
-        require(FakeEngine(), ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2176 * MIB)))
+            require_memory(spec)
+        require_memory(ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2176 * MIB)))
+
+    def test_memory_takes_a_control_group(self):
+        """
+        Only who asks for a limit is refused.
+        """
+        engine, limited = FakeEngine(MemoryLimit=False), {"worker1": Hardware(memory_bytes=2**32)}
+
+        require(engine, ClusterSpec(workers=1))
+        with pytest.raises(MachineError, match="cannot limit the memory of nodes"):
+            require(engine, ClusterSpec(workers=1, nodes=limited))
 
     def test_gpus_take_a_runtime(self):
         """

@@ -7,6 +7,7 @@ What every provider keeps to is in `tests.contracts.test_providers`.
 import contextlib
 import gc
 import json
+import os
 import signal
 import socket
 import ssl
@@ -381,13 +382,27 @@ class TestRefusals:
         assert DockerCluster.gpus_per_node(1) == 0
 
 
+def start_or_skip(cluster):
+    """
+    Start its nodes; where others leave none of what was asked, it is to say so.
+    """
+    try:
+        return cluster._start()
+    except ClusterError as error:
+        said = str(error)
+    assert "nodes cannot be made what was asked: worker1" in said
+    assert engines.left(cluster.name) == []
+    assert os.getloadavg()[0] > len(os.sched_getaffinity(0)), said
+    return pytest.skip(f"others keep this machine busy: {said}")
+
+
 @long
 @pytest.mark.parametrize(
     "hardware",
     [
         pytest.param({"network_bytes_per_s": 12_500_000}, id="network"),
-        pytest.param({"disk_bytes_per_s": 20 * 2**20}, id="disk", marks=long),
-        pytest.param({"cores": 0.3}, id="cores", marks=long),
+        pytest.param({"disk_bytes_per_s": 20 * 2**20}, id="disk"),
+        pytest.param({"cores": 0.2}, id="cores"),
         pytest.param({"memory_bytes": 3 * 2**30}, id="memory"),
     ],
 )
@@ -399,7 +414,7 @@ def test_nodes_are_what_was_asked(alone, hardware):
     spec = ClusterSpec(provider="docker", workers=1, node=NodeSpec(**hardware))
     one = DockerCluster("limited", spec, HadoopHome.find())
     try:
-        one._start()
+        start_or_skip(one)
         found = [limit.met for dials in one.limits.values() for limit in dials.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
         nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
