@@ -99,6 +99,7 @@ def node(alone):
         files["plan.json"] = json.dumps(whole).encode()
         container = api.create_container(
             images.ensure(alone, HadoopHome.find()), name=name,
+            healthcheck={"interval": 10**9},  # the rest of it is the image's
             host_config=api.create_host_config(network_mode="none", **limits),
         )["Id"]  # fmt: skip
         made.append(container)
@@ -282,6 +283,26 @@ class TestNode:
         assert "OOMKilled" in state_of(alone, host.container)
         assert kills_of(host) == 1
         watch.close()
+
+    def test_health_is_shown(self, alone, node):
+        """
+        Well while its daemons run; ill, with the name of who has ended, from the next look on.
+        """
+        sleeper = {
+            "key": "sleeper", "argv": ["/bin/sleep", "600"], "env": {}, "cwd": "/cluster",
+            "log": "/cluster/log", "at_once": True,
+        }  # fmt: skip
+        host = node({"daemons": [sleeper]})
+
+        def health():
+            return alone.client.api.inspect_container(host.container)["State"]["Health"]
+
+        well = until(lambda: health()["Status"] == "healthy")
+        host.run(["sh", "-c", "kill -9 $(cat /cluster/daemons/sleeper)"])
+        ill = until(lambda: health()["Status"] == "unhealthy")
+
+        assert (well, ill) == (True, True), health()
+        assert health()["Log"][-1]["Output"] == "sleeper has ended\n"
 
     def test_jvms_tell_their_threads(self, node, tmp_path):
         """
