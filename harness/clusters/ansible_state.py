@@ -72,7 +72,8 @@ def claim(name: str, folder: Path, provider: str) -> HostsState:
 
     `ClusterError` where the cluster is up, or another process makes or removes it.
     """
-    old = HostsState.load(folder)
+    with states.claiming(name, provider):
+        old = HostsState.load(folder)
     if old is not None and old.up:
         raise ClusterError(
             f"cluster {name!r} is up already",
@@ -80,7 +81,7 @@ def claim(name: str, folder: Path, provider: str) -> HostsState:
             fix=f"harness cluster down --name {name}, or choose another name",
         )
     remove(name, folder)
-    with states.exclusive():
+    with states.claiming(name, provider):
         if folder.exists():
             raise _busy(name, folder, "another process")
         states.make_folder(folder, provider)

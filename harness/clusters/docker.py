@@ -133,7 +133,7 @@ class DockerCluster(Cluster):
         self.require_limits(self.spec)
         engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
-        with states.exclusive():
+        with states.claiming(self.name, self.provider):
             left = type(self).attach(self.name)
             if left.is_up():
                 raise ClusterError(

@@ -107,7 +107,7 @@ class ExistingCluster(Cluster):
         """Look whether the cluster can hold what is asked, then make our folders."""
         user, found = finding.user_name(), finding.find(self.spec.site)
         finding.refuse(self.spec, found.nodes, self.where)
-        with states.exclusive():
+        with states.claiming(self.name, self.provider):
             if self.folder.exists():
                 if _load(self.folder):
                     raise ClusterError(

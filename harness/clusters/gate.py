@@ -7,6 +7,8 @@ gets there is the provider's.
 
 from __future__ import annotations
 
+import time
+
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +26,17 @@ def await_healthy(
     *ask* puts the question to the waiter; *log* gives the last lines of a daemon (``datanode on
     worker2``).  `ClusterError` names who died or is silent, with those lines.
     """
+    begun = time.monotonic()
     answer = ask({"until": "healthy", **question})
     if answer.get("ok"):
         return float(answer["seconds"])
+    waited = time.monotonic() - begun
+    if not answer and waited < question["limit_s"]:
+        raise ClusterError(
+            f"the cluster was gone after {waited:.0f} s, before it was healthy",
+            where=where,
+            fix="start it again; another command may have taken it down",
+        )
     died = [key.replace("-", " on ", 1) for key in answer.get("died", ())]
     silent = list(answer.get("silent", ()))
     if died:

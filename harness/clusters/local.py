@@ -167,7 +167,7 @@ class LocalCluster(Cluster):
 
     def _claim(self) -> None:
         """Take the name, write the files, start the first process: all or nothing."""
-        with states.exclusive():
+        with states.claiming(self.name, self.provider):
             state = ClusterState.load(self.folder)
             if state is not None and state.alive():
                 raise ClusterError(

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.clusters.host import printable
 from harness.errors import ClusterError, SpecError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -158,6 +159,20 @@ def exclusive() -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def claiming(name: str, provider: str) -> Iterator[None]:
+    """`exclusive`, to take *name*; `ClusterError` where a cluster of another provider has it."""
+    with exclusive():
+        other = provider_of(name)
+        if other not in ("", provider):
+            raise ClusterError(
+                f"the name {name!r} is taken by a cluster of {printable(other)[:80]}",
+                where=str(cluster_folder(name)),
+                fix=f"harness cluster down --name {name}, or choose another name",
+            )
+        yield
 
 
 @dataclass(frozen=True, slots=True)

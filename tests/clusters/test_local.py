@@ -208,7 +208,7 @@ class TestFailures:
         [
             ({"ok": False, "silent": ["datanode on worker1"]}, "no datanode on worker1 after"),
             ({"ok": False, "died": ["namenode-master"]}, "namenode on master died at start"),
-            ({}, "no answer after"),
+            ({}, "the cluster was gone after"),
         ],
         ids=["silent", "died", "gone"],
     )

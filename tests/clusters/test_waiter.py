@@ -220,8 +220,17 @@ class TestGate:
 
     def test_a_cluster_that_is_gone_gives_no_answer(self):
         """
-        The waiter died with the cluster.
+        The waiter died with the cluster; nobody has waited for it to the end.
         """
+        assert gated({}).startswith("the cluster was gone after 0 s")
+
+    def test_a_waiter_that_is_stuck(self, monkeypatch):
+        """
+        The time is over, and nothing came back.
+        """
+        times = iter((0.0, 240.0))
+        monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
         assert gated({}).startswith("no answer after 180 s")
 
     def test_not_idle(self):

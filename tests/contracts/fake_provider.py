@@ -98,7 +98,7 @@ class FakeCluster(Cluster):
         return {"deaths": str(self.folder / "deaths")}
 
     def _start(self):
-        with state.exclusive():
+        with state.claiming(self.name, self.provider):
             if self.is_up():
                 raise ClusterError(
                     f"cluster {self.name!r} is up already", where=self.where, fix="take it down"

@@ -317,6 +317,24 @@ class TestLife:
         assert cluster.dead_daemons() == []
         assert type(cluster).attach("shared").is_up()
 
+    def test_a_name_of_another_provider_is_taken(self, maker):
+        """
+        Its cluster would lose its state, and run for ever.
+        """
+        folder = state.cluster_folder("theirs")
+        state.make_folder(folder, "another")
+        (folder / "state.json").write_text("{}")
+        try:
+            with pytest.raises(ClusterError, match="'theirs' is taken by a cluster of another"):
+                maker("theirs").up()
+
+            assert (state.provider_of("theirs"), (folder / "state.json").read_text()) == (
+                "another",
+                "{}",
+            )
+        finally:
+            state.remove_tree(folder)
+
 
 class TestHosts:
     def test_master_first_then_the_workers(self, cluster, ours):
