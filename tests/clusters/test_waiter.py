@@ -4,6 +4,8 @@ Tests for `harness.clusters.inside.waiter` and the gate that puts its questions.
 
 import json
 
+from types import SimpleNamespace
+
 import pytest
 
 from harness.clusters import gate
