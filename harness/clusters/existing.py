@@ -88,8 +88,8 @@ class ExistingCluster(Cluster):
     def look(cls, spec: ClusterSpec) -> str:
         """Version, nodes and address of the cluster; an error where it cannot hold *spec*."""
         finding.user_name()
-        found = finding.find(spec.site, limit_s=0.0)
-        finding.refuse(spec, found.nodes, f"{found}")
+        found = finding.find(spec.site)
+        finding.refuse(spec, found.nodes, f"existing cluster: {found}")
         return f"{found}"
 
     def is_up(self) -> bool:

@@ -85,7 +85,8 @@ def read_conf() -> dict[str, dict[str, str]]:
             raise _unreadable(path, error.strerror) from error
         found[name] = read_properties(text, str(path))
     if chosen and not found:
-        raise _unreadable(Path(chosen), "it has no core-site.xml, nor any other of Hadoop's files")
+        lacking = "no core-site.xml, nor any other of Hadoop's files, is in it"
+        raise _unreadable(Path(chosen), lacking if Path(chosen).is_dir() else "no such folder")
     return found
 
 

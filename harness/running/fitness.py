@@ -142,16 +142,18 @@ class Fitness:
                 self.talk.say(f"warning: {error.what}: this machine will not run it")
 
     def look(self) -> None:
-        """Say in a plan what is seen of clusters that run already, or why they cannot be used."""
+        """Say what is seen of clusters that run already; `HarnessError`: they cannot be used."""
         for spec in {cell.cluster.id: cell.cluster for cell in self.cells}.values():
-            try:
-                seen = PROVIDERS[spec.provider].look(spec)
-            except HarnessError as error:
-                said = f"{error.what} (at: {error.where}; fix: {error.fix})"
-                self.talk.say(f"warning: {said}: nothing would run")
-            else:
-                if seen:
-                    self.talk.say(f"{spec.provider} cluster: {seen}")
+            if seen := PROVIDERS[spec.provider].look(spec):
+                self.talk.say(f"{spec.provider} cluster: {seen}")
+
+    def look_in_vain(self) -> None:
+        """The same in a plan, which is made whatever is seen."""
+        try:
+            self.look()
+        except HarnessError as error:
+            said = f"{error.what} (at: {error.where}; fix: {error.fix})"
+            self.talk.say(f"warning: {said}: nothing would run")
 
     def _warn_of_names(self) -> None:
         """Tell of properties that begin as Hadoop's do and that it does not know."""

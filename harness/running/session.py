@@ -110,7 +110,7 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self.fitness.warn()
         self.fitness.warn_of_lacks()
-        self.fitness.look()
+        self.fitness.look_in_vain()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -120,6 +120,7 @@ class Session:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
         self.fitness.refuse()
+        self.fitness.look()
         self.fitness.warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
