@@ -244,7 +244,7 @@ class TestRefusals:
 
     def test_a_configuration_that_is_none(self, cluster, theirs):
         """
-        An empty folder is not taken for a cluster; entities are refused.
+        An empty folder is not taken for a cluster, and none for an empty one; entities are refused.
         """
         (theirs.conf / "core-site.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>')
         with pytest.raises(ParseError, match="document type"):
@@ -252,6 +252,9 @@ class TestRefusals:
         for file in theirs.conf.iterdir():
             file.unlink()
         with pytest.raises(SpecError, match=r"no core-site\.xml"):
+            cluster().up()
+        theirs.conf.rmdir()
+        with pytest.raises(SpecError, match="no such folder"):
             cluster().up()
 
     def test_addresses_in_the_experiment(self, cluster, theirs, monkeypatch):

@@ -167,6 +167,22 @@ class TestMeasure:
             in lost.talk.lines
         )
 
+    def test_what_a_running_cluster_cannot_hold_is_refused(self, session, clusters, monkeypatch):
+        """
+        Before a run is opened for it.
+        """
+
+        def look(spec):
+            raise ClusterError(f"5 nodes run there, and cluster.workers is {spec.workers}")
+
+        monkeypatch.setattr(LocalCluster, "look", look)
+        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        s = session()
+        with pytest.raises(ClusterError, match="5 nodes run there"):
+            s.measure()
+
+        assert (clusters.attempts, s.store.runs(s.experiment.name)) == (0, ())
+
     def test_a_size_without_its_unit_is_told(self, session):
         """
         5000 are bytes, and hardly anybody means them.
