@@ -2,6 +2,8 @@
 Tests for `harness.clusters.limits.nodes` without a cluster: what it asks of the machine, and plans.
 """
 
+import os
+
 from types import SimpleNamespace
 
 import pytest
@@ -92,6 +94,25 @@ class TestRequire:
         """
         with pytest.raises(MachineError, match="no namespaces: the kernel says no"):
             nodes.require(spec(NETWORK), tmp_path, flat="the kernel says no")
+
+    @pytest.mark.parametrize(
+        ("user", "flat", "fix"),
+        [
+            (0, "HARNESS_LOCAL_NETWORK=ports", "network, or unset HARNESS_LOCAL_NETWORK"),
+            (0, "no", "network; harness doctor looks at what is in the way"),
+            (1000, "no", "network, or be root"),
+        ],
+    )
+    def test_the_fix_is_one_for_this_user(self, tmp_path, monkeypatch, user, flat, fix):
+        """
+        Root is not told to be root, and who has asked for ports is told so.
+        """
+        monkeypatch.setattr(os, "geteuid", lambda: user)
+
+        with pytest.raises(MachineError) as caught:
+            nodes.require(spec(NETWORK), tmp_path, flat=flat)
+
+        assert caught.value.fix == f"leave out cluster.node.{fix}"
 
     def test_names_commands_and_their_packages(self, machine, tmp_path, monkeypatch):
         """
