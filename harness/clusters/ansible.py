@@ -45,6 +45,10 @@ from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec, SshAccess
 
 _WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
+_NOT_SHARED = (
+    "daemons and tasks start about a second slower than on other clusters: class-data archives are"
+    " only made on hosts that keep Hadoop (cluster.ssh.keep)"
+)
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
 
 
@@ -84,6 +88,12 @@ class AnsibleCluster(Cluster):
             where="cluster.node.gpus",
             fix="write how many each worker has; the start checks it with nvidia-smi",
         )
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What hosts do without that keep nothing."""
+        shared = self._state is not None and self._state.shared
+        return () if shared else (_NOT_SHARED,)
 
     def is_up(self) -> bool:
         """Whether the hosts were made ready; says nothing of their health."""
@@ -132,7 +142,7 @@ class AnsibleCluster(Cluster):
         hadoop = archives.home_archive(self.home)
         java = archives.java_archive(self.home.java) if lack_java(facts) else None
         copied = hadoop.stat().st_size + (java.stat().st_size if java else 0)
-        room = dict.fromkeys(facts, bare.ROOM_BYTES + 2 * copied)
+        room = dict.fromkeys(facts, bare.ROOM_BYTES + 2 * copied + bare.ARCHIVES_BYTES)
         bare.refuse(facts, self.spec.ssh, self._owner, room)
         nodes = Nodes(self.name, self.spec, self.home, self._state, self._owner)
         nodes.decide(facts)
@@ -192,6 +202,13 @@ class AnsibleCluster(Cluster):
     def java(self) -> str:
         """The ``java`` command of the master."""
         return self.java_on(self.gateway)
+
+    @property
+    def tasks_archive(self) -> str | None:
+        """The class-data archive of traced tasks on the hosts."""
+        known = self._known
+        shared = known.shared and self.home.trace_path_jar is not None
+        return f"{known.home}/tasks.jsa" if shared else None
 
     @property
     def python(self) -> str:

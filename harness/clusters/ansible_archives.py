@@ -8,6 +8,7 @@ bytes: owners, times and order are ours.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -17,29 +18,45 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from harness.clusters.archive import CLASS_LIST, TASK_LIST
 from harness.clusters.base import INSIDE
-from harness.clusters.checksums import sums_digest
+from harness.clusters.checksums import file_digest, sums_digest
 from harness.clusters.home import JAR_TIME, HadoopHome, woven_digest
 from harness.clusters.java import Java
 from harness.clusters.state import clusters_folder
 from harness.errors import MachineError
 
 PROGRAMS = ("keeper.py", "supervisor.py", "starter.py", "packer.py")
+ARCHIVER = "archiver.py"
 _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 
 def home_digest(home: HadoopHome) -> str:
     """What names a Hadoop home on hosts."""
-    facts = [sums_digest(home.sums), woven_digest(home), _FORMAT]
+    lists = [(inside, file_digest(Path(path))) for path, inside in _lists()]
+    facts = [sums_digest(home.sums), woven_digest(home), lists, _FORMAT]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
 def home_archive(home: HadoopHome) -> Path:
-    """The Hadoop home as one archive: jars, the folders of web applications, traced classes."""
+    """The Hadoop home as one archive: jars, the folders of web applications, lists of classes."""
     names = [*sorted(home.sums), "path.jar", "etc"]
     if home.trace_path_jar is not None:
         names += ["lib-trace", "path-trace.jar"]
-    return _made(f"hadoop-{home_digest(home)}.tar", lambda: _tree(home.path, names, ""))
+    return _made(f"hadoop-{home_digest(home)}.tar", lambda: _home_members(home, names))
+
+
+def _home_members(home: HadoopHome, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    yield from _lists()
+    yield from _tree(home.path, names, "")
+
+
+def _lists() -> list[tuple[str, str]]:
+    """Path and name inside of what class-data archives are made with."""
+    listed = {"classes.lst": CLASS_LIST, "tasks.lst": TASK_LIST}
+    listed |= {file.name: file for file in sorted(CLASS_LIST.parent.glob("lambdas-*.lst"))}
+    found = [(str(file), f"lists/{name}") for name, file in listed.items() if file.is_file()]
+    return [(str(INSIDE / ARCHIVER), ARCHIVER), *found]
 
 
 def java_digest(java: Java) -> str:
@@ -59,7 +76,9 @@ def node_archive(
     target: Path, files: Mapping[str, bytes], folders: Iterable[str], name_space: Path | None
 ) -> str:
     """
-    Write what a node needs to *target*; its digest, which names the last member: ``made-DIGEST``.
+    Write what a node needs to *target*, as base64; its digest.
+
+    The last member is named after it: ``made-DIGEST``.
 
     *files* and *folders* are relative to the cluster's folder; *name_space* is an empty formatted
     one, for the master.
@@ -75,13 +94,15 @@ def node_archive(
     listed = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in content.items())
     digest = hashlib.sha256(json.dumps([listed, sorted(folders)]).encode()).hexdigest()[:12]
     content[f"made-{digest}"] = b""
-    with tarfile.open(target, "w") as archive:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
         for folder in sorted(folders):
             archive.addfile(_plain(tarfile.TarInfo(folder), folder=True))
         for name, data in content.items():
             member = _plain(tarfile.TarInfo(name))
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
+    target.write_bytes(base64.encodebytes(packed.getvalue()))
     return digest
 
 

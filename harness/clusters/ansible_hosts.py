@@ -30,6 +30,7 @@ from harness.records.trial import Record, SshAccess
 
 MOST_CLOCK_S = 1.0  # phases of a job on two hosts are compared by their clocks
 ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for any block
+ARCHIVES_BYTES = 2**28
 MASTER_PORTS = (8020, 9870, 8030, 8031, 8032, 8033, 8088, 10020, 10033, 19888)
 WORKER_PORTS = (9864, 9866, 9867, 8040, 8041, 8042, 13562)
 HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
@@ -40,10 +41,11 @@ _R = TypeVar("_R")
 
 
 class JavaThere(Record):
-    """A Java of a host."""
+    """A Java of a host; *build* is another one when it is."""
 
     home: str
     version: str
+    build: str
 
     @property
     def fits(self) -> bool:
@@ -53,7 +55,11 @@ class JavaThere(Record):
 
 
 class Facts(Record):
-    """What a host says of itself; *clock_s* is how far its clock is ahead of ours."""
+    """
+    What a host says of itself; *clock_s* is how far its clock is ahead of ours.
+
+    *marks* say what was put there before, and wholly.
+    """
 
     python: str
     user: str
@@ -65,6 +71,7 @@ class Facts(Record):
     cores: int
     memory_bytes: int
     java: tuple[JavaThere, ...]
+    marks: tuple[str, ...]
     free_bytes: int
     writable: bool
     taken: tuple[int, ...]
@@ -80,6 +87,11 @@ class Facts(Record):
     def fit_java(self) -> str:
         """Folder of a Java that fits, empty where there is none."""
         return next((java.home for java in self.java if java.fits), "")
+
+    @property
+    def build(self) -> str:
+        """Which build that Java is, empty where there is none."""
+        return next((java.build for java in self.java if java.fits), "")
 
 
 def at_once(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:

@@ -65,6 +65,25 @@ class Nodes:
             state.units[name] = unit if found.systemd and able else ""
             if found.unnamed or found.hostname:
                 state.named[name] = found.hostname
+        archived = all(self._archives(found) <= {*found.marks} for found in facts.values())
+        state.shared = archived or (self.spec.ssh or SshAccess()).keep
+
+    def _archives(self, found: Facts) -> set[str]:
+        """Marks of the class-data archives of a host's Java."""
+        names = ("classes", "tasks") if self.home.trace_path_jar is not None else ("classes",)
+        return {f"{Path(self.state.home).name}/{name}-{self._key(found)}" for name in names}
+
+    def _key(self, found: Facts) -> str:
+        return found.build or archives.java_digest(self.home.java)
+
+    def _lacks(self, found: Facts) -> bool:
+        """Whether anything has to be brought to a host but its configuration."""
+        wanted = {f"{Path(self.state.home).name}/complete"}
+        if not found.fit_java:
+            wanted.add(f"java-{archives.java_digest(self.home.java)}/complete")
+        if self.state.shared:
+            wanted |= self._archives(found)
+        return not wanted <= {*found.marks}
 
     def inventory(
         self, facts: Mapping[str, Facts], folder: Path, hadoop: Path, java: Path | None
@@ -73,15 +92,19 @@ class Nodes:
         folder.mkdir(exist_ok=True)
         inventory = inventory_of(self.name, self.state)
         for member in layout_of(self.name, self.state).members:
-            file = folder / f"{member.name}.tar"
+            file = folder / f"{member.name}.tar.base64"
+            found = facts[member.name]
             inventory["all"]["hosts"][member.name] |= {
                 "harness_home_archive": str(hadoop),
-                "harness_java_archive": "" if facts[member.name].fit_java else str(java),
+                "harness_java_archive": "" if found.fit_java else str(java),
                 "harness_node_archive": str(file),
                 "harness_node_digest": self._write_node(file, member),
+                "harness_archive_key": self._key(found) if self.state.shared else "",
                 "harness_traced": self.home.trace_path_jar is not None,
                 "harness_gpus": self.spec.node.gpus if member.name != "master" else 0,
             }
+        fresh: dict[str, Any] = {name: {} for name, found in facts.items() if self._lacks(found)}
+        inventory["all"]["children"] = {"harness_fresh": {"hosts": fresh}}
         return inventory
 
     def _write_node(self, file: Path, member: Member) -> str:
@@ -99,7 +122,7 @@ class Nodes:
         return archives.node_archive(file, files, folders, self.home.formatted if master else None)
 
     def _plan(self, layout: Layout, member: Member) -> dict[str, Any]:
-        java, base = f"{self.state.java[member.name]}/bin/java", layout.base
+        base = layout.base
         return {
             "member": member.name,
             "folder": base,
@@ -110,7 +133,7 @@ class Nodes:
             "daemons": [
                 {
                     "key": daemon.key,
-                    "argv": daemons.daemon_argv(java, layout, daemon),
+                    "argv": self._argv(layout, daemon),
                     "env": environment_of(self.name, self.state, member),
                     "cwd": layout.data(member),
                     "log": f"{base}/logs/{daemon.key}.log",
@@ -120,3 +143,17 @@ class Nodes:
                 if daemon.member == member
             ],
         }
+
+    def _argv(self, layout: Layout, daemon: daemons.Daemon) -> list[str]:
+        """The daemon's command; the history server's begins when HDFS answers."""
+        node, base = daemon.member.name, layout.base
+        argv = daemons.daemon_argv(f"{self.state.java[node]}/bin/java", layout, daemon)
+        if daemon.kind != "historyserver":
+            return argv
+        # started before HDFS answers, it sleeps 10 s between its tries
+        url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
+        starter = [f"{base}/starter.py", f"{base}/plan.json", "await", url, "Operational"]
+        return [self.state.python[node], "-I", "-S", *starter, *argv]
+
+
+_NAME_SPACE = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"

@@ -33,8 +33,8 @@ class HostsState:
 
     *java*, *python* and *units* are by node; *touched* says that something was put on the hosts,
     *up* that they were made ready.  *named*: the nodes whose file of names is written to, each with
-    its own further name, where that is to be written, too.  *maker* is the process that is making
-    them ready.
+    its own further name, where that is to be written, too.  *shared*: JVMs use class-data archives.
+    *maker* is the process that is making them ready.
     """
 
     spec: dict[str, Any]
@@ -46,6 +46,7 @@ class HostsState:
     python: dict[str, str] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
+    shared: bool = False
     touched: bool = False
     up: bool = False
 
@@ -111,7 +112,8 @@ def cluster_base(name: str, state: HostsState) -> str:
 
 def layout_of(name: str, state: HostsState) -> Layout:
     """Where the nodes find Hadoop, their configuration and their data."""
-    return Layout(site_members(state), cluster_base(name, state), state.home)
+    archive = f"{state.home}/classes.jsa" if state.shared else None
+    return Layout(site_members(state), cluster_base(name, state), state.home, archive)
 
 
 def environment_of(name: str, state: HostsState, member: Member) -> dict[str, str]:

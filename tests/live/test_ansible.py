@@ -176,6 +176,33 @@ class TestLife:
 
 
 @pytest.mark.long
+def test_hosts_that_keep_hadoop_have_class_data_archives(place):
+    """
+    Made once and used by every daemon; made anew for a Java that has changed, and for it alone.
+    """
+    hosts = [place.add(size="6g"), place.add(size="6g")]
+    made, seen = cluster(place, hosts, "kept", keep=True), []
+    for change in ("true", "true", "touch $(dirname $(readlink -f /usr/bin/java))/../lib/modules"):
+        hosts[1].inside("sh", "-c", change)
+        made.up(LIMIT_S)
+        users = [host.inside("sh", "-c", USERS).split() for host in hosts]
+        archives = [host.inside("sh", "-c", ARCHIVES) for host in hosts]
+        made.down()
+        seen.append((users, archives))
+    first, second, third = seen
+
+    assert [users for users, _ in seen] == [[["3"], ["2"]]] * 3
+    assert (first[1], first[1][0]) == (second[1], third[1][0])
+    assert first[1][1] != third[1][1]
+
+
+USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
+ARCHIVES = (
+    "cd /root/.mapreduce-harness/hadoop-*; stat -c %i classes.jsa tasks.jsa; ls *-????????????"
+)
+
+
+@pytest.mark.long
 def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
     """
     The smoke experiment, from bare hosts to its report; nothing is left on them.

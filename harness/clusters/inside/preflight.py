@@ -6,17 +6,19 @@ What a host is, before anything is put there.
     {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}}
 
     answer: {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
-             "memory_bytes", "java": [{"home", "version"}, ...], "free_bytes", "writable",
-             "taken": [ports], "unnamed": [names], "hostname", "sudo": "" or what is in the way,
-             "systemd", "owner"}
+             "memory_bytes", "java": [{"home", "version", "build"}, ...], "marks": [paths],
+             "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
+             "sudo": "" or what is in the way, "systemd", "owner"}
 
 *unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
-own name, empty where that stands for an address, as it should.  *owner* is whose cluster
-lies there, empty where there is none.  Nothing is written.
+own name, empty where that stands for an address, as it should.  *build* is another one when the
+Java is; *marks* are the files below the base that say what was put there before.  *owner* is whose
+cluster lies there, empty where there is none.  Nothing is written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pwd
@@ -29,6 +31,8 @@ import time
 
 from pathlib import Path
 from typing import Any
+
+MOST_MARKS = 1000
 
 
 def main() -> None:
@@ -48,6 +52,7 @@ def main() -> None:
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "java": javas(),
+        "marks": marks(base),
         "free_bytes": shutil.disk_usage(existing(base)).free,
         "writable": os.access(existing(base), os.W_OK),
         "taken": [port for port in question["ports"] if taken(port)],
@@ -81,8 +86,27 @@ def javas() -> list[dict[str, str]]:
             except OSError:
                 continue
             if match:
-                found[home] = {"home": home, "version": match[1]}
+                found[home] = {"home": home, "version": match[1], "build": build(home)}
     return list(found.values())
+
+
+def build(home: str) -> str:
+    """A hash that changes with the Java: its classes and its machine."""
+    facts = []
+    for name in ("release", "lib/modules", "lib/server/libjvm.so"):
+        try:
+            file = Path(home, name).stat()
+        except OSError:
+            continue
+        facts.append([name, file.st_size, file.st_mtime_ns])
+    return hashlib.sha256(json.dumps([home, facts]).encode()).hexdigest()[:12]
+
+
+def marks(base: str) -> list[str]:
+    """What was put there, and wholly: Java, Hadoop, class-data archives."""
+    patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
+    found = [str(p.relative_to(base)) for pattern in patterns for p in Path(base).glob(pattern)]
+    return sorted(found)[:MOST_MARKS]
 
 
 def taken(port: int) -> bool:

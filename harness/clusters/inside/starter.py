@@ -2,7 +2,8 @@
 Start and end the daemons of a node through its keeper; what runs already is left alone.
 
     python -I -S starter.py PLAN start KIND...     prints ``started KEY`` for each that did not run
-    python -I -S starter.py PLAN await URL WORD    returns when what URL answers has WORD in it
+    python -I -S starter.py PLAN await URL WORD COMMAND...
+                                                   becomes COMMAND when URL's answer has WORD in it
     python -I -S starter.py PLAN stop              prints ``stopped N`` when N processes had to end
 
 The plan is the keeper's (``keeper.py``), with three more facts: ``member``, the node's name;
@@ -35,8 +36,8 @@ def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text())
     verb, *rest = sys.argv[2:]
     if verb == "await":
-        await_word(plan, *rest)
-        return
+        await_word(plan, *rest[:2])
+        os.execv(rest[2], rest[2:])  # noqa: S606 - it is ours, from the plan
     with (Path(plan["folder"]) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if verb == "start":
@@ -119,21 +120,17 @@ def await_started(plan: dict[str, Any], key: str, before: int) -> None:
 
 def await_word(plan: dict[str, Any], url: str, word: str) -> None:
     """
-    Return when what *url* answers has *word* in it; whoever calls limits the time.
+    Return when what *url* answers has *word* in it; the end of our keeper is ours, too.
 
-    A daemon of this node that has died ends the wait, with the end of its log.
+    A NameNode of this node that has died ends the wait.
     """
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while True:
         with suppress(OSError, ValueError), opener.open(url, timeout=5) as reply:
             if word.encode() in reply.read(2**20):
                 return
-        died = Path(plan["deaths"]).read_text().splitlines()
-        if died:
-            key = json.loads(died[0])["key"]
-            log = Path(plan["folder"]) / "logs" / f"{key}.log"
-            tail = log.read_text(errors="replace").splitlines()[-8:]
-            raise SystemExit(f"{key.replace('-', ' on ', 1)} died at start\n" + "\n".join(tail))
+        if deaths(plan, f"namenode-{plan['member']}"):
+            raise SystemExit("the NameNode has died")
         time.sleep(0.2)
 
 
