@@ -300,10 +300,10 @@ def docker() -> Finding:
     try:
         version = docker_version(address)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if os.environ.get("DOCKER_HOST"):
-            fix = "unset DOCKER_HOST, or set it to unix://PATH or tcp://HOST:PORT of an engine"
-        elif isinstance(error, PermissionError):
+        if isinstance(error, PermissionError):
             fix = "add this user to the group docker, and log in again"
+        elif os.environ.get("DOCKER_HOST"):
+            fix = "unset DOCKER_HOST, or set it to unix://PATH or tcp://HOST:PORT of an engine"
         elif shutil.which("dockerd"):
             fix = "start the engine: sudo systemctl start docker"
         else:

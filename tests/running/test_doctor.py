@@ -326,6 +326,19 @@ class TestBesides:
         assert reason in found.what
         assert found.fix.startswith("unset DOCKER_HOST")
 
+    def test_engine_of_others(self, monkeypatch):
+        """
+        Wherever it listens: the cure is its group.
+        """
+
+        def closed(address):
+            raise PermissionError(13, "Permission denied", address)
+
+        monkeypatch.setattr(doctor, "docker_version", closed)
+        monkeypatch.setenv("DOCKER_HOST", "unix:///run/other.sock")
+
+        assert doctor.docker().fix == "add this user to the group docker, and log in again"
+
     def test_no_ssh(self, monkeypatch):
         """
         What Ansible works through, and the package that has it.
