@@ -25,6 +25,8 @@ _NAME = click.option(
     shell_complete=completion.clusters,
 )
 
+_MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager tells
+
 
 @click.group("cluster")
 def command() -> None:
@@ -100,7 +102,7 @@ def status(name: str | None, as_json: bool) -> None:
         pid = pid if daemon["running"] else "not running"
         click.echo(f"  {daemon['name']:<28} {pid}")
     for service, address in facts["endpoints"].items():
-        click.echo(f"  {service:<28} {address}")
+        click.echo(clean(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
     _show_nodes(facts["nodes"])
     for line in _limits(cluster):
@@ -294,13 +296,23 @@ def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "id": str(n.get("id")), "state": str(n.get("state")),
-            "containers": n.get("numContainers"), "used_mb": n.get("usedMemoryMB"),
-            "memory_mb": (n.get("usedMemoryMB") or 0) + (n.get("availMemoryMB") or 0),
-            "version": str(n.get("version")),
+            "id": _short(n.get("id")), "state": _short(n.get("state")),
+            "containers": _count(n.get("numContainers")), "used_mb": _count(n.get("usedMemoryMB")),
+            "memory_mb": _count(n.get("usedMemoryMB")) + _count(n.get("availMemoryMB")),
+            "version": _short(n.get("version")),
         }
-        for n in elements(answer, "nodes", "node")
+        for n in elements(answer, "nodes", "node")[:_MOST_NODES]
     ]  # fmt: skip
+
+
+def _short(value: object) -> str:
+    """Text of somebody else's, as much of it as a table holds."""
+    return clean(str(value))[:_MOST_TEXT]
+
+
+def _count(value: object) -> int:
+    """Somebody else's number, 0 where it is none."""
+    return value if type(value) is int and 0 <= value < _MOST_COUNT else 0
 
 
 def _facts(cluster: Cluster) -> dict[str, Any]:

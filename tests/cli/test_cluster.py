@@ -178,6 +178,33 @@ def test_status_for_people(harness):
     assert "  datanode on worker1          not running\n" in harness("status").out
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        {
+            "id": "\x1b]0;owned\x07w1",
+            "version": "[link=file:///x]3\x1b[2J",
+            "usedMemoryMB": "9" * 99,
+        },
+        {"id": {}, "state": ["x" * 10**6], "numContainers": True, "availMemoryMB": 10**400},
+        {"id": None, "usedMemoryMB": -5, "availMemoryMB": float("nan"), "version": "\u202e"},
+    ],
+)
+def test_status_of_a_hostile_resourcemanager(harness, monkeypatch, node):
+    """
+    What it tells steers no terminal, fills none, and is no bug of ours.
+    """
+    harness("up", "--name", "a")
+    monkeypatch.setattr(FakeCluster, "http_json", lambda *_: {"nodes": {"node": [node, 7]}})
+
+    shown, told = harness("status"), harness("status", "--json")
+
+    assert (shown.status, told.status) == (0, 0)
+    assert not set(shown.out) & {"\x1b", "\x07", "\u202e"}
+    assert len(shown.out) < 20_000
+    assert all(type(n["memory_mb"]) is int for n in json.loads(told.out)["nodes"])
+
+
 def test_status_has_what_limited_nodes_are(harness):
     """
     What was asked and what was measured.
