@@ -3,13 +3,16 @@ A whole experiment on a cluster that runs already: one of our own plays somebody
 """
 
 import json
+import os
+import re
+import signal
 import subprocess
 
 import pytest
 
 from harness.store import Store
-from tests.live.runs import PROJECT, clusters, command, settings
-from tests.live.theirs import somebody_elses, way_to
+from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
+from tests.live.theirs import somebody_elses, untouched, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
@@ -23,6 +26,7 @@ def theirs(request, tmp_path, monkeypatch):
     gathered = {"yarn.log-aggregation-enable": str(request.param == "in HDFS").lower()}
     with somebody_elses(tmp_path / "theirs", monkeypatch, 2, **gathered) as cluster:
         yield cluster
+        assert untouched(cluster)
 
 
 def test_an_experiment_from_end_to_end(theirs, tmp_path):
@@ -48,3 +52,32 @@ def test_an_experiment_from_end_to_end(theirs, tmp_path):
     assert any("tasks are not traced" in loss for loss in losses)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
+
+
+@pytest.mark.parametrize(
+    ("daemon", "died", "end", "left"),
+    [
+        ("nodemanager on worker1", r"nodemanager on localhost:\d+ died", "1 nodes run there", 0),
+        ("resourcemanager on master", "resourcemanager on localhost died", "no answer of", 1),
+    ],
+)
+def test_what_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fixtures
+    tmp_path, monkeypatch, daemon, died, end, left
+):
+    """
+    The trial fails with its name; as it is not ours to start again, the run ends, with what lacks.
+    What cannot be cleaned up, because nobody answers, is kept in mind for the next command.
+    """
+    results, log = tmp_path / "results", tmp_path / "log"
+    with somebody_elses(tmp_path / "theirs", monkeypatch, 2) as theirs:
+        environment = {**settings(tmp_path), **way_to(theirs)}
+        more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
+        process = start(log, environment, *command("run", results, *more))
+        wait_for(lambda: mapping(results), process, log)
+        os.kill(theirs.daemon_pids()[daemon], signal.SIGKILL)
+
+        assert process.wait(timeout=LIMIT_S) == 4, log.read_text()
+        (record,) = Store(results).latest("smoke").trials().values()
+        assert re.match(died, record.reason)
+        assert end in log.read_text()
+        assert len(clusters(environment)) == left

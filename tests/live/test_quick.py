@@ -14,7 +14,7 @@ from harness.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import BareHosts, await_listening, lacking
 from tests.live.runs import PROGRAM, PROJECT, clusters, command, output, processes, settings
-from tests.live.theirs import somebody_elses, way_to
+from tests.live.theirs import somebody_elses, untouched, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
@@ -73,6 +73,7 @@ def existing(folder, monkeypatch):
     """
     with somebody_elses(folder / "theirs", monkeypatch, WORKERS) as cluster:
         yield way_to(cluster), []
+        assert untouched(cluster)
 
 
 @pytest.mark.parametrize("provider", [local, docker, ansible, existing])

@@ -14,15 +14,20 @@ BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 @contextlib.contextmanager
 def somebody_elses(folder, monkeypatch, workers, **site):
     """
-    Such a cluster, its state in *folder*; it must be untouched in the end.
+    Such a cluster, its state in *folder*.
     """
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     with LocalCluster("theirs", spec, HadoopHome.find()) as cluster:
         yield cluster
-        assert cluster.dead_daemons() == []
-        assert cluster.hdfs.list("/user/root") == []
+
+
+def untouched(cluster):
+    """
+    Whether a cluster is as it was before somebody used it.
+    """
+    return cluster.dead_daemons() == [] and cluster.hdfs.list("/user/root") == []
 
 
 def way_to(cluster):
