@@ -47,16 +47,22 @@ def fetch_history(
 
 
 def _copied(cluster: HistoryCluster, job: str, history: Path, configuration: Path) -> bool:
-    # Of several attempts of an application master the last has the whole history.
-    found = [p for f in cluster.history_folders(job) for p in find(cluster.hdfs, f, job)][::-1]
-    for target, ending in ((history, ".jhist"), (configuration, "_conf.xml")):
-        source = next((path for path in found if path.endswith(ending)), None)
-        if source is None:
-            return False
-        try:
-            write_chunks(target, cluster.hdfs.open(source))
-        except ClusterError:  # the history server moved it between the look and the copy
-            return False
+    wanted = {".jhist": history, "_conf.xml": configuration}
+    for folder in cluster.history_folders(job):
+        # Of several attempts of an application master the last has the whole history.
+        found = list(find(cluster.hdfs, folder, job))[::-1]
+        lying = (next((p for p in found if p.endswith(ending)), "") for ending in wanted)
+        if all(sources := tuple(lying)):
+            return _fetched(cluster.hdfs, sources, tuple(wanted.values()))
+    return False
+
+
+def _fetched(hdfs: Hdfs, sources: Sequence[str], targets: Sequence[Path]) -> bool:
+    try:
+        for target, (_, pieces) in zip(targets, hdfs.open_many(sources), strict=True):
+            write_chunks(target, pieces)
+    except ClusterError:  # the history server moved them between the look and the copy
+        return False
     return True
 
 

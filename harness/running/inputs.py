@@ -96,8 +96,8 @@ class Inputs:
             )
 
     def _files(self, folder: str, plan: InputPlan) -> Iterator[File]:
-        for f in plan.files:
-            yield f.name, self.hdfs.open(f"{folder}/{f.name}")
+        for path, pieces in self.hdfs.open_many([f"{folder}/{f.name}" for f in plan.files]):
+            yield path.removeprefix(f"{folder}/"), pieces
 
 
 def generator_properties(properties: Mapping[str, str]) -> dict[str, str]:

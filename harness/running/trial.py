@@ -246,9 +246,9 @@ class TrialRunner:
 
     def _parts(self, folder: str) -> Iterator[File]:
         entries = sorted(self.cluster.hdfs.list(folder))
-        for name, _, is_folder in entries:
-            if name.startswith("part-") and not is_folder:
-                yield name, self.cluster.hdfs.open(f"{folder}/{name}")
+        names = [n for n, _, is_folder in entries if n.startswith("part-") and not is_folder]
+        for path, pieces in self.cluster.hdfs.open_many([f"{folder}/{n}" for n in names]):
+            yield path.removeprefix(f"{folder}/"), pieces
 
     def _collect_history(self, raw: Path, outcome: Outcome) -> None:
         for number, job in enumerate(outcome.job_ids):

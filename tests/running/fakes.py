@@ -83,6 +83,9 @@ class FakeHdfs:
             raise ClusterError(f"{path} does not exist", where="HDFS")
         yield self.files[path]
 
+    def open_many(self, paths):
+        return ((path, self.open(path)) for path in paths)
+
     def put(self, path, chunks):
         self.files[path] = b"".join(chunks)
 

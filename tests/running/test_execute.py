@@ -279,7 +279,7 @@ class TestLostCluster:
         """
         clusters.mishaps["terasort"] = [SLOW]
         trials = plan(2)
-        execution(limit_s=0.3).execute(trials, set())
+        execution(limit_s=2.0).execute(trials, set())
 
         assert states(run, trials) == ["timed_out", "done"]
         assert (len(clusters.started), clusters.running) == (2, 0)

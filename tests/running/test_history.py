@@ -2,8 +2,10 @@
 Tests for `harness.running.history`, on a file system in memory.
 """
 
-from harness.running.history import find
-from tests.running.fakes import FakeHdfs
+from types import SimpleNamespace
+
+from harness.running.history import fetch_history, find
+from tests.running.fakes import CONF, FakeHdfs, recorded_history
 
 
 def test_find_looks_into_folders():
@@ -19,3 +21,19 @@ def test_find_looks_into_folders():
         "/h/b/2026/11/21/job_1_conf.xml",
     ]
     assert list(find(hdfs, "/nowhere", "job_1")) == []
+
+
+def test_a_folder_that_has_both_is_enough(tmp_path):
+    """
+    A look costs a command on the cluster's host: folders behind that one are not looked into.
+    """
+    hdfs, (history, job) = FakeHdfs(), recorded_history(7)
+    hdfs.put(f"/near/root/{job}-1-root.jhist", [history])
+    hdfs.put(f"/near/root/{job}_conf.xml", [CONF])
+    looked, plain = [], hdfs.list
+    hdfs.list = lambda path: looked.append(path) or plain(path)
+    cluster = SimpleNamespace(hdfs=hdfs, history_folders=lambda job: ["/near", "/far"])
+    trace = fetch_history(cluster, job, tmp_path, 0, wait_s=0)
+
+    assert (trace.job_id, looked) == (job, ["/near", "/near/root"])
+    assert (tmp_path / "job-0-conf.xml").read_bytes() == CONF
