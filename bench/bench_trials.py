@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def spread(evaluation: Evaluation) -> None:
-    jobs = [evaluation.observe(record) for record in evaluation.done.values()]
+    jobs = [job for record in evaluation.done.values() for job in evaluation.observe(record)]
     raw = [job.trace.job_s for job in jobs]
     corrected = []
     for number, job in enumerate(jobs):
