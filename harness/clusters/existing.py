@@ -80,7 +80,16 @@ class ExistingCluster(Cluster):
         if not folder.exists():
             return False
         with Postponed(), states.exclusive():
-            ExistingCluster.attach(name).leave()
+            cluster = ExistingCluster.attach(name)
+            try:
+                cluster.leave()
+            except ClusterError as error:
+                raise ClusterError(
+                    f"our folder {cluster.root} and our jobs are still there: {error.what}",
+                    where=error.where,
+                    fix=f"harness cluster down --name {name}, when the cluster answers again;"
+                    f" if it is gone for good: rm -r {folder}",
+                ) from error
             states.remove_tree(folder)
         return True
 
