@@ -19,8 +19,8 @@ from tests.live.theirs import somebody_elses, untouched, way_to
 pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
 WORKERS, TRIALS, LIMIT_S = 3, 54, 3600
+# SPN-GC asks for a job that computes on a device, and there is none in this experiment.
 MODELS = {"whatif", "whatif-mr2", "prophet", "ptc-wave", "ptc-closed", "ernest", "nearest"}
-RATED = {"spn-gc", "spn-gc-mr2"}  # they ask for the rates of a node's disk and memory
 
 
 @contextmanager
@@ -97,9 +97,7 @@ def test_quick(provider, tmp_path, monkeypatch):
         assert clusters(environment) == []
         assert processes(environment) == []
 
-    there = name != "existing"
     sampled = [any("speed" in n for n in run.raw(trial).names()) for trial in run.trials()]
-    assert sampled == [there] * TRIALS
-    scored = {row.model for row in run.read_scores().summaries}
-    assert scored == MODELS | (RATED if there else set())
+    assert sampled == [name != "existing"] * TRIALS
+    assert {row.model for row in run.read_scores().summaries} == MODELS
     assert (run.path / "report.html").read_text().startswith("<!DOCTYPE html>")
