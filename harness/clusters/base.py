@@ -18,14 +18,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from harness.clusters import gate
 from harness.clusters import state as states
 from harness.clusters.checksums import file_digest
 from harness.clusters.hdfs import Hdfs
 from harness.clusters.home import HadoopHome
-from harness.clusters.host import Host, HostTimeoutError, Running, ended, put_down
+from harness.clusters.host import Host, HostTimeoutError, Running, ended, from_json, put_down
 from harness.clusters.ids import application_name
 from harness.clusters.limits.correct import unlimitable
 from harness.clusters.versions import RanOn, ask
@@ -346,12 +346,12 @@ class Cluster(ABC):
         body, limit_s = json.dumps(question).encode(), question["limit_s"] + 60
         try:
             if self.waiter_sees_all:
-                answer = json.loads(self.gateway.run(self.program("waiter.py"), limit_s, body).out)
+                answer = from_json(self.gateway.run(self.program("waiter.py"), limit_s, body).out)
             else:
                 answer = self._ask_and_watch(body, time.monotonic() + limit_s)
         except (HostTimeoutError, BrokenPipeError, ValueError):
             return {}
-        return cast("dict[str, Any]", answer)
+        return answer if isinstance(answer, dict) else {}
 
     def _ask_and_watch(self, question: bytes, deadline: float) -> Any:
         """As `_ask`; deaths that the waiter cannot see end the wait from here."""
@@ -366,7 +366,7 @@ class Cluster(ABC):
                     return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
                 if time.monotonic() > deadline:
                     return {}
-            return json.loads(waiter.stdout.read())
+            return from_json(waiter.stdout.read())
         finally:
             put_down(waiter)
 
@@ -386,7 +386,14 @@ class Cluster(ABC):
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:
         """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
-        return json.loads(self.hdfs.call("get", service, url_path))
+        try:
+            return from_json(self.hdfs.call("get", service, url_path))
+        except ValueError as error:
+            raise ClusterError(
+                "it answers no JSON",
+                where=f"web service: {service} {url_path}",
+                fix="harness cluster logs",
+            ) from error
 
     def kill_application(self, application_id: str) -> None:
         """Ask the ResourceManager to end an application."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from harness.clusters.host import Host, Running, printable
+from harness.clusters.host import Host, Running, from_json, printable
 from harness.errors import ClusterError, DataError
 
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
@@ -186,7 +186,7 @@ class _Fetch:
 
     def _begin(self, content: bytes) -> None:
         try:
-            said: dict[str, Any] = json.loads(content)
+            said: dict[str, Any] = from_json(content)
             name, start = said["name"], said["from"]
         except (ValueError, KeyError, TypeError):
             raise self._lie("a file without a name") from None

@@ -8,7 +8,6 @@ containers for it, and the engine has nothing to do while nobody dies.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.clusters.docker_engine import Engine, EngineError
+from harness.clusters.host import from_json
 
 _JOIN_S = 5.0
 _AGAIN_S = 1.0
@@ -111,7 +111,7 @@ class Watch:
 def _death(line: bytes) -> Death | None:
     """A line of the keeper; `None` for any other text."""
     try:
-        told: Any = json.loads(line)
-        return Death(str(told["key"]), int(told["status"]), bool(told.get("oom")))
+        said: Any = from_json(line)
+        return Death(str(said["key"]), int(said["status"]), bool(said.get("oom")))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.clusters.host import printable
 from harness.errors import ClusterError
+
+_MOST_NAMES, _MOST_SECONDS = 2000, 86400.0
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -28,17 +31,17 @@ def await_healthy(
     """
     begun = time.monotonic()
     answer = ask({"until": "healthy", **question})
-    if answer.get("ok"):
-        return float(answer["seconds"])
     waited = time.monotonic() - begun
+    if answer.get("ok") is True:
+        return _seconds(answer, waited)
     if not answer and waited < question["limit_s"]:
         raise ClusterError(
             f"the cluster was gone after {waited:.0f} s, before it was healthy",
             where=where,
             fix="start it again; another command may have taken it down",
         )
-    died = [key.replace("-", " on ", 1) for key in answer.get("died", ())]
-    silent = list(answer.get("silent", ()))
+    died = [key.replace("-", " on ", 1) for key in _told(answer, "died")]
+    silent = _told(answer, "silent")
     if died:
         what = f"{_list(died)} died at start"
     else:
@@ -54,16 +57,30 @@ def await_healthy(
 
 def await_idle(ask: Ask, question: dict[str, Any], *, where: str) -> float:
     """Return when nothing runs and no application holds a container; seconds that it took."""
+    begun = time.monotonic()
     answer = ask({"until": "idle", **question})
-    if answer.get("ok"):
-        return float(answer["seconds"])
-    left = [key.replace("-", " on ", 1) + " died" for key in answer.get("died", ())]
-    left += answer.get("silent", ())
+    if answer.get("ok") is True:
+        return _seconds(answer, time.monotonic() - begun)
+    left = [key.replace("-", " on ", 1) + " died" for key in _told(answer, "died")]
+    left += _told(answer, "silent")
     raise ClusterError(
         f"the cluster is not idle after {question['limit_s']:g} s: {_list(left) or 'no answer'}",
         where=where,
         fix="harness cluster down; harness cluster up",
     )
+
+
+def _seconds(answer: dict[str, Any], waited: float) -> float:
+    """How long the waiter says that it took; how long we have, where it tells no time."""
+    told = answer.get("seconds")
+    return float(told) if isinstance(told, int | float) and 0 <= told < _MOST_SECONDS else waited
+
+
+def _told(answer: dict[str, Any], key: str) -> list[str]:
+    """Names in an answer, which comes from a host: as many and as long as a message holds."""
+    names = answer.get(key)
+    found = names[:_MOST_NAMES] if isinstance(names, list) else []
+    return [printable(str(name))[:80] for name in found]
 
 
 def _list(names: list[str]) -> str:

@@ -6,13 +6,11 @@ The program at the other end is `harness.clusters.inside.door`.
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from harness.clusters.host import Host, HostTimeoutError, Running, printable
+from harness.clusters.host import Host, HostTimeoutError, Running, from_json, printable
 from harness.errors import ClusterError
 
 CHUNK = 2**20
@@ -34,7 +32,11 @@ class Hdfs:
     def list(self, path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         lines = self.call("list", path).splitlines()
-        return sorted((e["name"], e["bytes"], e["folder"]) for e in map(json.loads, lines))
+        try:
+            found = [(e["name"], e["bytes"], e["folder"]) for e in map(from_json, lines)]
+            return sorted((str(name), int(size), bool(folder)) for name, size, folder in found)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise _nonsense(f"list {path}") from error
 
     def open(self, path: str) -> Iterator[bytes]:
         """Content of a file in pieces of at most 1 MiB; stop early and the process is gone."""
@@ -51,7 +53,11 @@ class Hdfs:
                 header = process.stdout.readline()
                 if not header:
                     self._finish(process, f"read {path}")
-                pieces = _exactly(process.stdout, json.loads(header)["bytes"], path)
+                try:
+                    size = int(from_json(header)["bytes"])
+                except (ValueError, TypeError, KeyError, OverflowError) as error:
+                    raise _nonsense(f"read {path}") from error
+                pieces = _exactly(process.stdout, size, path)
                 yield path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass
@@ -129,10 +135,18 @@ def _close(pipe: Any) -> None:
         pipe.close()
 
 
+def _nonsense(what: str) -> ClusterError:
+    return ClusterError(
+        "what came back is no answer of ours",
+        where=f"HDFS: {printable(what)}",
+        fix="see what the host's Python is: it does not do what it should",
+    )
+
+
 def _refused(what: str, said: str) -> ClusterError:
     lines = printable(said).splitlines() or ["no message"]
     try:
-        answer = json.loads(lines[-1])
+        answer = from_json(lines[-1])
         reason, status = str(answer["error"]), int(answer["status"])
     except (ValueError, KeyError, TypeError):
         reason, status = lines[-1], 0

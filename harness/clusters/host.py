@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from harness.errors import ClusterError
 
@@ -217,6 +218,14 @@ def put_down(command: Running) -> None:
     for pipe in (command.stdin, command.stdout, command.stderr):
         if pipe is not None:
             pipe.close()
+
+
+def from_json(text: str | bytes) -> Any:
+    """What somebody else's JSON says; `ValueError` for what is none, or is nested without end."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def last_lines(file: Path, lines: int = 20) -> str:

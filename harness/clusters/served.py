@@ -9,7 +9,6 @@ of paths only where they look like what they should be.
 from __future__ import annotations
 
 import http.client
-import json
 import re
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters.host import printable
+from harness.clusters.host import from_json, printable
 from harness.clusters.ids import CONTAINER, LOG
 from harness.clusters.versions import RanOn, short
 from harness.errors import ClusterError
@@ -52,7 +51,7 @@ def get_json(address: str, path: str) -> Any:
     with _Reply(address, path, "application/json") as reply:
         content = reply.read(MOST_JSON)
     try:
-        return json.loads(content)
+        return from_json(content)
     except ValueError as error:
         raise _silent(address, path, "it answers no JSON") from error
 

@@ -7,7 +7,6 @@ counts, and half of what it took is how far the offset may be off.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -19,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from harness.clusters.base import INSIDE, Cluster
-from harness.clusters.host import Host, printable
+from harness.clusters.host import Host, from_json, printable
 from harness.errors import HarnessError
 
 LIMIT_S = 30.0
@@ -81,7 +80,7 @@ def _talk(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
         offset, within = min(
             (_clock(process.stdin, process.stdout) for _ in range(_ROUNDS)), key=lambda one: one[1]
         )
-        told = json.loads(_answer(process.stdin, process.stdout, b"facts"))
+        facts = from_json(_answer(process.stdin, process.stdout, b"facts"))
     finally:
         watch.cancel()
         process.kill()
@@ -90,7 +89,7 @@ def _talk(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
                 with suppress(BrokenPipeError):  # what was still to be said has no hearer any more
                     pipe.close()
         process.wait()
-    return replace(empty, clock_s=offset, clock_within_s=within, **_checked(told))
+    return replace(empty, clock_s=offset, clock_within_s=within, **_checked(facts))
 
 
 def _clock(question: IO[bytes], answer: IO[bytes]) -> tuple[float, float]:
@@ -111,13 +110,13 @@ def _answer(question: IO[bytes], answer: IO[bytes], word: bytes) -> bytes:
     return line
 
 
-def _checked(told: Any) -> dict[str, Any]:
+def _checked(facts: Any) -> dict[str, Any]:
     """Facts of their types, texts short and printable; `ValueError` for anything else."""
-    if not isinstance(told, dict):
+    if not isinstance(facts, dict):
         raise TypeError("its answer is no object")
-    numbers = {name: int(told[name]) for name in _WHOLE if name in told}
-    texts = {name: printable(str(told.get(name, "")))[:60] for name in ("kernel", "python", "java")}
-    load = float(told.get("load", 0.0))
+    numbers = {name: int(facts[name]) for name in _WHOLE if name in facts}
+    texts = {n: printable(str(facts.get(n, "")))[:60] for n in ("kernel", "python", "java")}
+    load = float(facts.get("load", 0.0))
     return {**numbers, **texts, "load": load if math.isfinite(load) else 0.0}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from harness.clusters.host import Host, printable
+from harness.clusters.host import Host, from_json, printable
 from harness.errors import ClusterError
 
 _MOST_HOSTS = 32
@@ -39,10 +37,10 @@ def ask(hosts: Sequence[Host], program: Callable[[Host], list[str]], hadoop: str
 
 def _answer(host: Host, program: Callable[[Host], list[str]], hadoop: str) -> RanOn:
     try:
-        told: Any = json.loads(host.run(program(host)).out)
+        answer: Any = from_json(host.run(program(host)).out)
     except (ClusterError, OSError, ValueError):
-        told = None
-    known = told if isinstance(told, dict) else {}
+        answer = None
+    known = answer if isinstance(answer, dict) else {}
     return RanOn(hadoop, short(known.get("java")), short(known.get("kernel")))
 
 

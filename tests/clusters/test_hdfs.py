@@ -186,6 +186,22 @@ class TestRefusals:
         assert isinstance(caught.value, RefusedError) == bool(full)
 
 
+@pytest.mark.parametrize(
+    "answer", ["", "7", "[" * 50_000, '{"bytes": "x"}', '{"bytes": 1e999}', '{"name": []}']
+)
+def test_a_host_that_makes_answers_up(tmp_path, answer):
+    """
+    Listings and headers that are none of ours are an error of the cluster, and no bug.
+    """
+    (tmp_path / "answer").write_text(f"{answer}\n")
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: here, lambda arguments: ["cat", str(tmp_path / "answer")])
+
+    for ask in (liar.list, lambda path: list(liar.open(path))):
+        with pytest.raises(ClusterError, match="no answer of ours"):
+            ask("/f")
+
+
 def children():
     """
     Processes that this one has started and that have not been collected.

@@ -83,6 +83,10 @@ def test_a_host_without_java_says_so(cluster):
         ("while read x; do echo yes; done", "could not convert"),
         ("while read x; do echo nan; done", "tells no time"),
         ("while read x; do echo 1; done", "no object"),
+        (
+            f"for n in 1 2 3 4 5; do read x; echo 1; done; read x; echo {'[' * 60_000}; cat",
+            "nested",
+        ),
         ("yes | tr -d '\\n'", "no answer"),
         ("printf '\\033[2J\\n'; cat", "could not convert"),
     ],

@@ -226,6 +226,38 @@ class TestGate:
         """
         assert gated({}).startswith("the cluster was gone after 0 s")
 
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ({"silent": "datanode"}, "no answer after 180 s"),
+            ({"silent": ["\x1b[2Jx", 7, {}]}, "no \ufffd[2Jx, 7, {} after 180 s"),
+            ({"died": [["a-b"]], "ok": "yes"}, "['a on b'] died at start"),
+            ({"silent": ["x" * 10**6] * 5000}, f"no {'x' * 80}, {'x' * 80}"),
+        ],
+    )
+    def test_a_host_that_makes_answers_up(self, answer, told):
+        """
+        What it names is shown short and safe; its log is asked for by our own names.
+        """
+        with pytest.raises(ClusterError) as raised:
+            gate.await_healthy(
+                lambda question: answer, {"limit_s": 180.0}, where="c", log=lambda name: ""
+            )
+
+        assert raised.value.what.startswith(told)
+        assert len(raised.value.what) < 1000
+
+    @pytest.mark.parametrize("seconds", ["4", None, float("nan"), -1, 10**400])
+    def test_a_time_that_is_none(self, seconds):
+        """
+        Our own clock says how long it took.
+        """
+        answer = {"ok": True, "seconds": seconds}
+
+        took = gate.await_healthy(lambda question: answer, {"limit_s": 1}, where="", log=str)
+
+        assert 0 <= took < 60
+
     def test_a_waiter_that_is_stuck(self, monkeypatch):
         """
         The time is over, and nothing came back.

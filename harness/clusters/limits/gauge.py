@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from harness.clusters.host import Host, printable
+from harness.clusters.host import Host, from_json, printable
 from harness.clusters.limits.correct import Dials
 from harness.errors import ClusterError
 from harness.records.hardware import CORES, DISK_WRITE
@@ -92,7 +92,7 @@ def _answer(host: Host, argv: Sequence[str]) -> Dials:
     """What one load achieved."""
     done = host.run(argv, LIMIT_S)
     try:
-        rates = {str(name): float(rate) for name, rate in json.loads(done.out).items()}
+        rates = {str(name): float(rate) for name, rate in from_json(done.out).items()}
     except (ValueError, TypeError, AttributeError):
         raise _failed(host, done.err) from None
     if not all(0 < rate < math.inf for rate in rates.values()):
