@@ -34,6 +34,7 @@ ARCHIVES_BYTES = 2**28
 MASTER_PORTS = (8020, 9870, 8030, 8031, 8032, 8033, 8088, 10020, 10033, 19888)
 WORKER_PORTS = (9864, 9866, 9867, 8040, 8041, 8042, 13562)
 HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
+_MOST_ANSWER = 2**16
 _PLAIN = r"/[A-Za-z0-9._/+@=,-]{1,300}"
 
 _T = TypeVar("_T")
@@ -50,7 +51,7 @@ class JavaThere(Record):
     @property
     def fits(self) -> bool:
         """Whether Hadoop runs on it, and its path can stand in a script."""
-        major = re.match(r"(?:1\.)?(\d+)", self.version)
+        major = re.match(r"(?:1\.)?(\d{1,4})", self.version)
         return bool(major and int(major[1]) >= OLDEST and re.fullmatch(_PLAIN, self.home))
 
 
@@ -149,7 +150,8 @@ def ask(member: Member, connection: Connection, cluster: str, names: Mapping[str
             fix="on the host: apt-get install -y python3  (3.9 or newer, not python3-minimal)",
         )
     try:
-        facts = Facts.model_validate_json(done.out)
+        # cut off, what is too long is no answer: parts of it are told in messages
+        facts = Facts.model_validate_json(done.out[:_MOST_ANSWER])
     except ValidationError as error:
         last = printable(done.err.strip().splitlines()[-1])[:200] if done.err.strip() else ""
         raise ClusterError(
