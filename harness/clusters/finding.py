@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.clusters import served
 from harness.clusters.host import printable
-from harness.errors import ClusterError, SpecError
+from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site
 from harness.hadoop.slots import effective
 from harness.parsing.jobconf import read_properties
@@ -83,14 +83,17 @@ def read_conf() -> dict[str, dict[str, str]]:
             continue
         except OSError as error:
             raise _unreadable(path, error.strerror) from error
-        found[name] = read_properties(text, str(path))
+        try:
+            found[name] = read_properties(text, str(path))
+        except ParseError as error:
+            raise _unreadable(error.where, error.what) from error
     if chosen and not found:
         lacking = "no core-site.xml, nor any other of Hadoop's files, is in it"
         raise _unreadable(Path(chosen), lacking if Path(chosen).is_dir() else "no such folder")
     return found
 
 
-def _unreadable(path: Path, why: str | None) -> SpecError:
+def _unreadable(path: Path | str, why: str | None) -> SpecError:
     return SpecError(
         f"the cluster's configuration cannot be read: {why}",
         where=f"{path} (HADOOP_CONF_DIR)",

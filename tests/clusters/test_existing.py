@@ -285,6 +285,27 @@ class TestRefusals:
             cluster().up()
         assert "HADOOP_CONF_DIR" in caught.value.fix
 
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("<configuration>", "not XML: no element found"),
+            ("<!DOCTYPE x []><configuration/>", "a document type declaration"),
+            ("<html/>", "the root element is 'html'"),
+        ],
+    )
+    def test_a_file_that_is_no_configuration(self, cluster, tmp_path, monkeypatch, text, said):
+        """
+        File, line, and which variable has led there.
+        """
+        (tmp_path / "core-site.xml").write_text(text)
+        monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+
+        with pytest.raises(SpecError, match=said) as caught:
+            cluster().up()
+
+        assert caught.value.where == f"{tmp_path}/core-site.xml:1 (HADOOP_CONF_DIR)"
+        assert caught.value.fix.startswith("set HADOOP_CONF_DIR")
+
     def test_a_user_that_is_none(self, cluster, monkeypatch):
         """
         The name becomes part of paths.
