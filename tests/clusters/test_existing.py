@@ -15,7 +15,7 @@ from harness.clusters import existing, finding, home
 from harness.clusters.existing import ExistingCluster
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
-from harness.errors import ClusterError, ParseError, SpecError
+from harness.errors import ClusterError, SpecError
 from harness.hadoop import site
 from harness.records.trial import ClusterSpec, NodeSpec
 from tests.fake_webhdfs import FakeWebHdfs
@@ -247,7 +247,7 @@ class TestRefusals:
         An empty folder is not taken for a cluster, and none for an empty one; entities are refused.
         """
         (theirs.conf / "core-site.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>')
-        with pytest.raises(ParseError, match="document type"):
+        with pytest.raises(SpecError, match="document type"):
             cluster().up()
         for file in theirs.conf.iterdir():
             file.unlink()
