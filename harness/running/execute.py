@@ -118,6 +118,8 @@ class Execution:
         spec, lost = trials[0].cell.cluster, 0
         while trials:
             with self._cluster(spec) as cluster, self._watching(cluster) as watched:
+                if watched.told:
+                    self.run.manifest({"machines": watched.told})
                 runner = self._runner(cluster, spec)
                 is_lost = self._warm_up(runner, trials[0], watched)
                 self._rate_node(cluster)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.clusters.host import Host
 from harness.parsing.machine import read_machine
@@ -25,6 +25,11 @@ Say = Callable[[str], None]
 
 class Watching(Protocol):
     """Machines that are sampled."""
+
+    @property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """Nodes and cores of each machine, by the name that its samples bear; this one has none."""
+        ...
 
     def during(self, raw: Path) -> AbstractContextManager[None]:
         """Sample them while a block runs; its samples are files in the folder *raw* then."""
@@ -71,6 +76,11 @@ class Here:
         self._log, self._say, self._stack = log, say, stack
         self._probe = stack.enter_context(SpeedProbe(log=log))
 
+    @property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """Nothing: the manifest describes this machine."""
+        return {}
+
     @contextmanager
     def during(self, raw: Path) -> Iterator[None]:
         """Sample while a block runs."""
@@ -93,6 +103,11 @@ class Nodes:
     def __init__(self, machines: Sequence[Machine], say: Say) -> None:
         """Of *machines* that are watched."""
         self.machines, self._say = machines, say
+
+    @property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """Of each machine its nodes, and its cores."""
+        return {m.door.name: {"nodes": m.nodes, "cores": m.cores} for m in self.machines}
 
     @contextmanager
     def during(self, raw: Path) -> Iterator[None]:

@@ -99,6 +99,19 @@ def test_a_file_for_each_machine(cluster, folders):
     assert (said, lacking) == ([], [])
 
 
+def test_machines_are_described(cluster, folders):
+    """
+    By the names that their samples bear: which nodes are on each, and its cores.
+    """
+    with watching(cluster("a", "b", "a"), folders[0], print, print) as watch:
+        told = watch.told
+
+    assert told == {
+        "master": {"nodes": ["master", "worker2"], "cores": 2},
+        "worker1": {"nodes": ["worker1"], "cores": 2},
+    }
+
+
 def test_a_trial_has_what_came_during_it(cluster, folders):
     """
     Not what was told before it began.
