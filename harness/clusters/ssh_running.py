@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BEGIN = b"-- harness: begins as "
 _MOST_NOISE = 2**16
 _PIECE = 2**17
+_WINDOW = 2**21  # all that a channel holds: taking a part of it moves the rest
 
 # $1 is the mark.  The watcher holds no stream open: the command's end is the channel's end.
 WATCHED = """
@@ -204,16 +205,15 @@ class _Output(io.RawIOBase):
     """What a command writes, as a stream."""
 
     def __init__(self, receive: Callable[[int], bytes], first: bytes) -> None:
-        self._receive, self._first = receive, first
+        self._receive, self._left = receive, memoryview(first)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        if self._first:
-            piece, self._first = self._first[: len(buffer)], self._first[len(buffer) :]
-        else:
-            piece = self._receive(len(buffer))
+        if not self._left:
+            self._left = memoryview(self._receive(_WINDOW))
+        piece, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
         buffer[: len(piece)] = piece
         return len(piece)
 

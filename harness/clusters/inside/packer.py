@@ -1,5 +1,5 @@
 """
-Send the plain files of a folder to standard output: compressed, hashed, and resumed.
+Send the plain files of a folder to standard output: checked, resumed, compressed where that pays.
 
     python -I -S packer.py < REQUEST      (one JSON object)
 
@@ -9,22 +9,23 @@ Answered in frames, a letter, four bytes of length (big-endian), and so many byt
 
     F   {"name", "from"}: a file begins, at the offset *from* (what is *begun* is not sent again)
     R   a piece of it;  C: a piece of it, compressed by zlib
-    E   its end: the SHA-256 of all of it, in hexadecimal digits
+    E   its end: the CRC-32 of all of it, in eight hexadecimal digits
     H   nothing: we live, and read what is not sent again
     Z   the end: {"files": N}
 
 A file is sent up to the size that it had when it was opened: a log may grow.  Links, pipes and
-devices are left out.  What cannot be read ends the file early: its hash is that of what was sent.
+devices are left out.  What cannot be read ends the file early: its checksum is that of what was
+sent.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import stat
 import sys
+import time
 import zlib
 
 from collections import deque
@@ -34,20 +35,86 @@ from typing import Any
 
 CHUNK = 2**19
 LEVEL = 1  # a link of 1 Gbit/s is slower than this level, a higher level is not
+WINDOW = 2**22  # bytes after which the manner of sending is judged first
+MOST, LONG_S = 2**24, 1.0  # the same of pieces that are not compressed
+WORTH = 0.5  # below that part of its rate compressing is taken up again
 AHEAD = 4
 
 
 def main() -> None:
     """Answer the request on standard input."""
     request = json.load(sys.stdin)
-    out, files = sys.stdout.buffer, 0
-    done, begun, wanted = set(request["done"]), request["begun"], re.compile(request["wanted"])
+    files, done, begun = 0, set(request["done"]), request["begun"]
+    wanted = re.compile(request["wanted"])
     with ThreadPoolExecutor(AHEAD) as pool:
+        way = Way(sys.stdout.fileno(), pool)
         for name, path in walk(request["folder"], "", request["depth"]):
             if name not in done and wanted.fullmatch(name):
-                files += send(out, pool, name, path, begun.get(name, 0))
-    frame(out, b"Z", json.dumps({"files": files}).encode())
-    out.flush()
+                files += send(way, name, path, begun.get(name, 0))
+    way.frame(b"Z", json.dumps({"files": files}).encode())
+
+
+class Way:
+    """
+    Where the frames go; it knows whether compressing pays.
+
+    Compressed pieces come first.  When more time goes by in compressing than in writing, the way is
+    faster than that: pieces go as they are, as long as this brings more bytes in a second.
+    """
+
+    def __init__(self, out: int, pool: ThreadPoolExecutor) -> None:
+        self.out, self.pool = out, pool
+        self.squeezing, self.squeezed_rate, self.patience = True, 0.0, WINDOW
+        self.waiting: deque[Future[tuple[bytes, bytes]]] = deque()
+        self.restart()
+
+    def restart(self) -> None:
+        """Measure from now on."""
+        self.sent, self.blocked_s, self.began = 0, 0.0, time.monotonic()
+
+    def piece(self, piece: bytes) -> None:
+        """Send a piece of a file, now or soon."""
+        if self.squeezing:
+            self.waiting.append(self.pool.submit(squeezed, piece))
+            if len(self.waiting) > AHEAD:
+                self.frame(*self.waiting.popleft().result())
+        else:
+            self.frame(b"R", piece)
+        self.sent += len(piece)
+        seconds = time.monotonic() - self.began
+        enough = self.sent >= (self.patience if self.squeezing else MOST)
+        if enough or (seconds > LONG_S and not self.squeezing):
+            self.judge(seconds)
+
+    def judge(self, seconds: float) -> None:
+        """Go on as before, or in the other manner."""
+        rate = self.sent / max(seconds, 1e-6)
+        if self.squeezing:
+            self.squeezed_rate = rate
+            if self.blocked_s < seconds / 2:
+                self.flush()
+                self.squeezing = False
+        elif rate < WORTH * self.squeezed_rate:
+            self.squeezing = True
+            self.patience *= 4
+        self.restart()
+
+    def flush(self) -> None:
+        """Send what waits."""
+        while self.waiting:
+            self.frame(*self.waiting.popleft().result())
+
+    def frame(self, kind: bytes, content: bytes) -> None:
+        """Write a frame, in as few steps as the way takes."""
+        begin = time.monotonic()
+        head = kind + len(content).to_bytes(4, "big")
+        written, whole = os.writev(self.out, [head, content]), len(head) + len(content)
+        while written < whole:
+            if written < len(head):
+                written += os.write(self.out, head[written:])
+            else:
+                written += os.write(self.out, memoryview(content)[written - len(head) :])
+        self.blocked_s += time.monotonic() - begin
 
 
 def walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -65,7 +132,7 @@ def walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
             yield from walk(entry.path, f"{name}/", depth - 1)
 
 
-def send(out: Any, pool: ThreadPoolExecutor, name: str, path: str, begun: int) -> int:
+def send(way: Way, name: str, path: str, begun: int) -> int:
     """Send one file; 0 where there is none to send."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -75,21 +142,19 @@ def send(out: Any, pool: ThreadPoolExecutor, name: str, path: str, begun: int) -
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
             return 0
-        digest, left = hashlib.sha256(), facts.st_size
+        checksum, left = 0, facts.st_size
         start = min(begun, left)
-        frame(out, b"F", json.dumps({"name": name, "from": start}).encode())
-        for piece in pieces(file, start):
-            digest.update(piece)
-            frame(out, b"H", b"")
-        waiting: deque[Future[tuple[bytes, bytes]]] = deque()
+        way.frame(b"F", json.dumps({"name": name, "from": start}).encode())
+        if start > 0:
+            for piece in pieces(file, start):
+                checksum = zlib.crc32(piece, checksum)
+                way.frame(b"H", b"")
+            way.restart()
         for piece in pieces(file, left - start):
-            waiting.append(pool.submit(squeezed, piece))
-            digest.update(piece)
-            if len(waiting) > AHEAD:
-                frame(out, *waiting.popleft().result())
-        for future in waiting:
-            frame(out, *future.result())
-        frame(out, b"E", digest.hexdigest().encode())
+            way.piece(piece)
+            checksum = zlib.crc32(piece, checksum)
+        way.flush()
+        way.frame(b"E", f"{checksum:08x}".encode())
     return 1
 
 
@@ -110,12 +175,6 @@ def squeezed(piece: bytes) -> tuple[bytes, bytes]:
     """The frame of a piece: compressed, where that is worth it."""
     small = zlib.compress(piece, LEVEL)
     return (b"C", small) if len(small) < 0.9 * len(piece) else (b"R", piece)
-
-
-def frame(out: Any, kind: bytes, content: bytes) -> None:
-    """Write a frame."""
-    out.write(kind + len(content).to_bytes(4, "big"))
-    out.write(content)
 
 
 if __name__ == "__main__":
