@@ -34,6 +34,39 @@ def test_links_lead_somewhere(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def headings(page):
+    """
+    The anchors of a page, as GitHub makes them of its headings.
+    """
+    lines = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_headings(page):
+    """
+    What stands behind the # of a link is a heading of the page that it names.
+    """
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)", text)
+
+    lost = [(to, at) for to, at in links if at not in headings(page.parent / to if to else page)]
+
+    assert lost == []
+
+
+def test_reference_has_every_variable():
+    """
+    A variable that the code reads is one that a user can find; our scripts set the last one.
+    """
+    reference = (PROJECT / "docs" / "reference.md").read_text(encoding="utf-8")
+    code = "".join(p.read_text(encoding="utf-8") for p in PROJECT.glob("harness/**/*.py"))
+
+    read = set(re.findall(r"(?<![A-Z_])HARNESS_[A-Z_]*[A-Z]", code)) - {"HARNESS_PYTHON"}
+
+    assert {name for name in read if name not in reference} == set()
+
+
 def test_experiment_of_the_guide_is_read():
     """
     Who types it in gets what the text beside it says: twelve cells.
