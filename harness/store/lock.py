@@ -63,5 +63,6 @@ def _in_use(file: IO[str], path: Path, what: str) -> MachineError:
     return MachineError(
         f"{what} is in use by process {pid} since {since!r:.40}",
         where=str(path),
-        fix=f"wait for it to end, or interrupt it: kill -INT {pid}",
+        # SIGINT would do nothing to one that a shell script has put in the background
+        fix=f"wait for it to end, or end it: kill {pid}  (what is finished is kept)",
     )

@@ -350,8 +350,13 @@ class TestLock:
         """
         The error names the process and the time, and how to end it.
         """
-        with run.lock(), pytest.raises(MachineError, match=f"in use by process {os.getpid()}"):
+        with (
+            run.lock(),
+            pytest.raises(MachineError, match=f"in use by process {os.getpid()}") as caught,
+        ):
             Run(run.path).lock().__enter__()
+
+        assert f"end it: kill {os.getpid()} " in caught.value.fix
 
     def test_ends_with_its_process(self, run, make):
         """
