@@ -135,7 +135,9 @@ class Engine:
     def containers(self, cluster: str) -> list[Any]:
         """Containers of a cluster, running or not, in the order of their names."""
         with self.asked(f"containers of cluster {cluster!r}"):
-            found = self.client.containers.list(all=True, filters=self._filter(cluster))
+            found = self.client.containers.list(
+                all=True, filters=self._filter(cluster), ignore_removed=True
+            )
         return sorted(found, key=lambda c: str(c.name))
 
     def reap(self, cluster: str) -> bool:

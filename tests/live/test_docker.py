@@ -511,7 +511,7 @@ def ours(engine):
     All containers of this test's clusters.
     """
     label = {"label": f"{LABEL}.owner={owner()}"}
-    return engine.client.containers.list(all=True, filters=label)
+    return engine.client.containers.list(all=True, filters=label, ignore_removed=True)
 
 
 def everything(engine):
@@ -652,7 +652,7 @@ def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, a
     took_s, said = time.monotonic() - killed_s, log.read_text()
     failed = [r.reason for r in held(results) if r.state == "failed"]
     private.start()
-    left = {c.id for c in alone.client.containers.list(all=True)}
+    left = {c.id for c in alone.client.containers.list(all=True, ignore_removed=True)}
     again = start(log, environment, *docker_run("run", results))
     wait_for(lambda: not left & {c.id for c in ours(alone)} and ours(alone), again, log)
     again.send_signal(signal.SIGINT)
