@@ -401,6 +401,16 @@ class Cluster(ABC):
         path = f"/ws/v1/cluster/apps/{application}/state?user.name={self.user}"
         self.hdfs.call("put", "rm", path, body=b'{"state": "KILLED"}')
 
+    def silent_daemons(self) -> list[str]:
+        """
+        Daemons that the masters hear no more, whatever their processes do.
+
+        A node whose network is lost is given up after some 10 s.
+        """
+        question = {**self._question(0.0), "workers": self._expected()}
+        question.pop("control", None)  # nothing is to be started
+        return gate.silent_daemons(self._ask, question)
+
     def await_idle(self, timeout_s: float = 60.0) -> None:
         """Return when no application runs or holds a container; `ClusterError` at the time-out."""
         gate.await_idle(self._ask, self._question(timeout_s), where=self.where)

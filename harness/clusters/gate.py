@@ -15,6 +15,9 @@ from typing import Any
 from harness.clusters.host import printable
 from harness.errors import ClusterError
 
+_KNOWN_BY = {
+    "datanode": "namenode", "historyserver": "namenode", "nodemanager": "resourcemanager",
+}  # fmt: skip
 _MOST_NAMES, _MOST_SECONDS = 2000, 86400.0
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -53,6 +56,19 @@ def await_healthy(
         where=where,
         fix="the last lines of its log are above; a busy machine may need a second try",
     )
+
+
+def silent_daemons(ask: Ask, question: dict[str, Any]) -> list[str]:
+    """
+    Daemons (``datanode on worker2``) that do not answer, or that masters have given up, now.
+
+    Of those that are known by a master alone nothing is known where that one is silent.
+    """
+    answer = ask({"until": "healthy", **question, "limit_s": 0.0})
+    silent = [] if answer.get("ok") is True else _told(answer, "silent")
+    kinds = {name.partition(" ")[0] for name in silent}
+    unknown = {kind for kind, master in _KNOWN_BY.items() if master in kinds}
+    return [name for name in silent if name.partition(" ")[0] not in unknown]
 
 
 def await_idle(ask: Ask, question: dict[str, Any], *, where: str) -> float:

@@ -88,6 +88,10 @@ class TrialCluster(JobCluster, Protocol):
         """Bytes ``read`` and ``written`` by each limited disk so far, by the node's name."""
         ...
 
+    def silent_daemons(self) -> Sequence[str]:
+        """Return the daemons that the masters hear no more."""
+        ...
+
     def await_idle(self, timeout_s: float) -> None:
         """Return when no application holds a container."""
         ...
@@ -219,6 +223,12 @@ class TrialRunner:
         clock.lap("am_exit_s")
         self._collect_containers(raw, outcome.job_ids)
         jobs.check_alive()
+        if silent := self.cluster.silent_daemons():
+            raise ClusterError(
+                f"{', '.join(silent)} was lost during the trial",
+                where="cluster",
+                fix="look at its node's network; the next trial gets a new cluster",
+            )
         clock.lap("logs_s")
 
     def _verify(
@@ -309,13 +319,16 @@ class TrialRunner:
 
     def _blame_the_dead(self, outcome: Outcome) -> None:
         """
-        Name daemons that have died, and nodes that ran out of memory.
+        Name daemons that have died or were lost, and nodes that ran out of memory.
 
-        Whatever failed first, no other trial may run where a daemon has died.
+        Whatever failed first, no other trial may run where a daemon lacks.
         """
         dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
+            outcome.cluster_lost = True
+        elif not outcome.cluster_lost and (silent := self.cluster.silent_daemons()):
+            outcome.reason += f" ({', '.join(silent)} was lost)"
             outcome.cluster_lost = True
         if told := self.cluster.out_of_memory():
             outcome.reason += f" ({'; '.join(told)})"

@@ -509,6 +509,12 @@ class TestServices:
         """
         cluster.await_idle(timeout_s=PATIENCE_S)
 
+    def test_nobody_is_lost(self, cluster):
+        """
+        The masters hear all of their daemons.
+        """
+        assert cluster.silent_daemons() == []
+
     def test_site(self, cluster):
         """
         What a client sees.

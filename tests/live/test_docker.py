@@ -565,7 +565,7 @@ LOST = {
     "datanode on worker2": ("datanode on worker2 died", 15.0),
     "nodemanager on worker1": ("nodemanager on worker1 died", 15.0),
     "resourcemanager on master": ("resourcemanager on master died", 15.0),
-    "network on worker1": ("worker1", 120.0),
+    "network on worker1": ("nodemanager on worker1 was lost", 240.0),
 }
 
 

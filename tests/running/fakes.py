@@ -135,7 +135,7 @@ class Clusters:
         self.probe = None
         self.refusals, self.attempts = 0, 0
         self.losses = ()
-        self.ran_on, self.starved = {}, []
+        self.ran_on, self.starved, self.cut_off = {}, [], []
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
@@ -192,6 +192,9 @@ class FakeCluster:
 
     def out_of_memory(self):
         return [self.clusters.starved.pop()] if self.clusters.starved else []
+
+    def silent_daemons(self):
+        return self.clusters.cut_off
 
     def forget(self):
         self.clusters.forgotten.append(len(self.clusters.jobs))

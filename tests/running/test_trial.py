@@ -346,6 +346,25 @@ class TestLostCluster:
         assert outcome.reason.endswith("(datanode on worker2 died)")
         assert outcome.cluster_lost
 
+    @pytest.mark.parametrize(
+        ("mishaps", "reason"),
+        [
+            ([], "nodemanager on worker1 was lost during the trial"),
+            ([Mishap(swaps=True)], " (nodemanager on worker1 was lost)"),
+        ],
+        ids=["done", "failed"],
+    )
+    def test_by_a_node_that_was_cut_off(self, bench, mishaps, reason):
+        """
+        All processes live, and the masters hear one of them no more: its job's time is none.
+        """
+        b = bench(terasort=mishaps)
+        b.cluster.clusters.cut_off = ["nodemanager on worker1"]
+        outcome = b.run()
+
+        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert outcome.reason.endswith(reason)
+
     def test_by_a_node_that_ran_out_of_memory(self, bench):
         """
         Which node and which limit stand behind what failed by it; that is said once.
