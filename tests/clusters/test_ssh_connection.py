@@ -3,6 +3,7 @@ Tests for `harness.clusters.ssh_connection`: servers that are none.
 """
 
 import socket
+import struct
 import threading
 
 import pytest
@@ -30,13 +31,17 @@ def said(server):
     return caught.value.what
 
 
-def test_server_that_closes_at_once(server):
+@pytest.mark.parametrize("reset", [False, True])
+def test_server_that_closes_at_once(server, reset):
     """
-    It is not said that anybody has waited.
+    It is not said that anybody has waited, however the connection ends.
     """
 
     def close():
-        server.accept()[0].close()
+        door, _ = server.accept()
+        if reset:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        door.close()
 
     threading.Thread(target=close).start()
 

@@ -19,7 +19,7 @@ def commands(page):
     """
     What a reader of *page* would type: lines of shell blocks, and words in backticks.
     """
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")  # a command may go on below
     blocks = re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL)
     lines = [
         line
