@@ -110,6 +110,7 @@ class AnsibleCluster(Cluster):
                 connection.close()
             self._state = None
             self._connections.clear()
+            self._brought.clear()
             self._mourners.clear()
 
     def _start(self) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BEGIN = b"-- harness: begins as "
 _MOST_NOISE = 2**16
 _PIECE = 2**17
+_MOMENT_S = 0.005
 _WINDOW = 2**21  # all that a channel holds: taking a part of it moves the rest
 
 # $1 is the mark.  The watcher holds no stream open: the command's end is the channel's end.
@@ -76,11 +77,15 @@ class SshRunning:
     def into(self, log: Path, most_bytes: int) -> SshRunning:
         """This, with all that it writes copied to *log*; killed when that is too much."""
         stream = log.open("ab")
-        stream.write(self.read + self.read_errors)
+        first = self.read + self.read_errors
+        stream.write(first)
         self._channel.set_combine_stderr(True)
         self._channel.shutdown_write()
         self._copying = threading.Thread(
-            target=self._copy, args=(stream, most_bytes), daemon=True, name=f"log of {self._where}"
+            target=self._copy,
+            args=(stream, most_bytes - len(first)),
+            daemon=True,
+            name=f"log of {self._where}",
         )
         self._copying.start()
         return self
@@ -147,9 +152,9 @@ class SshRunning:
     def _begin(self) -> tuple[int, bytes, bytes]:
         """The process group, and what was read behind the marks."""
         kept, end = [bytearray(), bytearray()], time.monotonic() + CHANNEL_S
-        while not all(_marked(stream) for stream in kept):
+        while noisy := [stream for stream in kept if not _marked(stream)]:
             late = time.monotonic() > end
-            if late or self._ended() or max(map(len, kept)) > _MOST_NOISE:
+            if late or self._ended() or max(map(len, noisy)) > _MOST_NOISE:
                 said = printable(b"".join(kept)[-400:].decode(errors="replace")).strip()
                 self._channel.close()
                 raise ClusterError(
@@ -157,9 +162,19 @@ class SshRunning:
                     where=self._where,
                     fix="see the account's shell: ssh to the host and type sh -c true",
                 )
-            self._receive(kept, 0.5)
+            if _marked(kept[0]) and self._channel.recv_ready():
+                self._receive_errors(kept)  # a command may write faster than we read
+            else:
+                self._receive(kept, 0.5)
         parts = [bytes(stream).partition(BEGIN)[2].partition(b"\n") for stream in kept]
         return int(parts[0][0]), parts[0][2], parts[1][2]
+
+    def _receive_errors(self, kept: list[bytearray]) -> None:
+        """Read what there is of errors alone, or wait a moment."""
+        if self._channel.recv_stderr_ready():
+            kept[1] += self._channel.recv_stderr(_PIECE)
+        else:
+            time.sleep(_MOMENT_S)
 
     def _receive(self, kept: list[bytearray], timeout: float) -> None:
         """Read what there is, or wait for it."""
@@ -189,7 +204,7 @@ class SshRunning:
         left = most_bytes
         with stream:
             while piece := self._channel.recv(_PIECE):
-                stream.write(piece[:left])
+                stream.write(piece[: max(0, left)])
                 stream.flush()
                 left -= len(piece)
                 if left < 0:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-SSHD = "/usr/sbin/sshd"
+SSHD, SYSTEMD = "/usr/sbin/sshd", "/usr/lib/systemd/systemd"
 TOOLS = {
     SSHD: "openssh-server", "/usr/bin/ssh-keygen": "openssh-client", "ip": "iproute2",
     "nsenter": "util-linux", "unshare": "util-linux",
@@ -48,17 +48,35 @@ chmod 755 /mnt/root/run/sshd /mnt/root/run/given
 chmod 600 /mnt/root/run/given/host_key
 printf 'worker:x:1234:1234::/home/worker:/bin/bash\n' >> /mnt/root/etc/passwd
 printf 'worker:x:1234:\n' >> /mnt/root/etc/group
+printf 'worker:*:19000:0:99999:7:::\n' >> /mnt/root/etc/shadow
 chown 1234:1234 /mnt/root/home/worker
 printf '127.0.0.1 localhost\n' > /mnt/root/etc/hosts
 rm -rf /mnt/root/etc/environment
 cd /mnt/root
 eval "$PREPARE"
+[ -z "$SYSTEMD" ] || eval "$BOOT_SYSTEMD"
 echo ready
 read -r go
 ip link set lo up
 ip addr add "$ADDRESS/24" dev eth0
 ip link set eth0 up
+[ -z "$SYSTEMD" ] || exec env -i container=bare PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    chroot /mnt/root "$SYSTEMD" --unit=bare.target --log-target=console --show-status=0
 chroot /mnt/root /bin/sh -c '/usr/sbin/sshd -D -e -f /run/given/sshd_config & wait'
+"""
+
+# Only sshd of all that a machine starts: the rest would look for devices that are not its own.
+BOOT_SYSTEMD = r"""
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+for place in usr/lib etc; do
+    for wants in sysinit basic multi-user sockets timers; do
+        folder=$place/systemd/system/$wants.target.wants
+        [ ! -d $folder ] || mount -t tmpfs tmpfs $folder
+    done
+done
+printf '[Unit]\nWants=bare-sshd.service\n' > etc/systemd/system/bare.target
+printf '[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/usr/sbin/sshd -D -e -f %s\n' \
+    /run/given/sshd_config > etc/systemd/system/bare-sshd.service
 """
 
 SSHD_CONFIG = """\
@@ -215,10 +233,11 @@ class BareHosts:
     def _here(self, *argv):
         run("nsenter", "-t", str(self.first), "-n", *argv)
 
-    def add(self, *, size="4g", sshd="", prepare="", authorized=True, wait=True):
+    def add(self, *, size="4g", sshd="", prepare="", authorized=True, wait=True, systemd=False):
         """
         A further host: *sshd* are lines of its sshd's settings, read before the usual ones;
-        *prepare* a shell script run in its root folder before it starts.
+        *prepare* a shell script run in its root folder before it starts.  With *systemd* that is
+        its first process.
         """
         number = len(self.hosts) + 1
         name, given = f"host{number}", self.folder / f"host{number}"
@@ -236,11 +255,12 @@ class BareHosts:
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "NAME": name, "SIZE": size, "PREPARE": prepare,
             "FOLDER": str(given), "ADDRESS": host.address, "PROJECT": str(PROJECT),
+            "SYSTEMD": SYSTEMD if systemd else "", "BOOT_SYSTEMD": BOOT_SYSTEMD,
         }  # fmt: skip
         enter = ["nsenter", "-t", str(self.first), "-n", "-m", "-p", "--"]
         with host.log.open("wb") as log:
             host.process = subprocess.Popen(
-                [*enter, *unshared("-nmu"), "sh", "-c", BOOT], env=environment, cwd="/",
+                [*enter, *unshared("-nmuC"), "sh", "-c", BOOT], env=environment, cwd="/",
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, process_group=0,
             )  # fmt: skip
         self.hosts.append(host)

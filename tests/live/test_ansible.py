@@ -7,6 +7,7 @@ what is left of it, is seen by comparing all their files.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.ssh_pins import trust
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
-from tests.live.bare_hosts import BareHosts, await_listening, lacking
+from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
 
@@ -196,6 +197,60 @@ def test_hosts_that_keep_hadoop_have_class_data_archives(place):
     assert first[1][1] != third[1][1]
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not Path(SYSTEMD).exists(), reason="apt-get install -y systemd")
+class TestSystemd:
+    def test_daemons_are_a_service(self, place, tmp_path):
+        """
+        Started, seen to die, not started twice; its unit goes with the cluster.
+        """
+        hosts = [place.add(systemd=True), place.add(systemd=True)]
+        made, before = cluster(place, hosts, "unit"), files(hosts)
+        unit, seen = "mapreduce-harness-unit.service", {}
+        try:
+            made.up(LIMIT_S)
+            told = made.folder / "ansible" / "inventory" / "hosts.json"
+            seen["changed"] = play("site.yml", json.loads(told.read_text()), tmp_path / "a").changed
+            seen["state"] = [h.inside("systemctl", "is-active", unit) for h in hosts]
+            hosts[1].inside("pkill", "-9", "-f", "proc_nodemanager")
+            seen["died"] = awaited(made.dead_daemons)
+        finally:
+            made.down()
+
+        known = [h.inside("systemctl", "list-units", "--all", "mapreduce*") for h in hosts]
+        assert seen == {
+            "changed": {}, "state": ["active\n"] * 2, "died": ["nodemanager on worker1"],
+        }  # fmt: skip
+        assert ([unit in text for text in known], files(hosts)) == ([False, False], before)
+
+    @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
+    def test_ordinary_user_with_sudo(self, place):
+        """
+        Names and unit are root's work, the daemons the user's own.
+        """
+        hosts = [place.add(systemd=True, prepare=SUDO % "NOPASSWD:") for _ in "ab"]
+        made, before = cluster(place, hosts, "lent", user="worker", become=True), files(hosts)
+        try:
+            made.up(LIMIT_S)
+            theirs = [h.inside("pgrep", "-u", "worker", "-fc", "--", "-Dproc_") for h in hosts]
+        finally:
+            made.down()
+
+        assert (theirs, files(hosts)) == (["3\n", "2\n"], before)
+
+    @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
+    def test_sudo_that_asks_for_a_password(self, place):
+        """
+        Nobody is there to type it.
+        """
+        hosts = [place.add(prepare=SUDO % "") for _ in "ab"]
+
+        said = refused(cluster(place, hosts, "asked", user="worker", become=True))
+
+        assert re.search(r"worker1: does not know master, .*and sudo: a password is required", said)
+
+
+SUDO = "echo 'worker ALL=(ALL) %s ALL' > etc/sudoers.d/worker; chmod 440 etc/sudoers.d/worker"
 USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
 ARCHIVES = (
     "cd /root/.mapreduce-harness/hadoop-*; stat -c %i classes.jsa tasks.jsa; ls *-????????????"

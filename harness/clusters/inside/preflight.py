@@ -138,7 +138,8 @@ def sudo() -> str:
         ["sudo", "-n", "true"], check=False, stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=20,
     )  # fmt: skip
-    return "" if done.returncode == 0 else (done.stderr.strip() or "sudo refuses")[:200]
+    said = done.stderr.strip().splitlines() or ["sudo refuses"]
+    return "" if done.returncode == 0 else said[-1][:200]  # what stands before is a warning
 
 
 def first_line(path: str) -> str:
