@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 from harness.running.jobs import JobRunner
 from harness.workloads.base import JobCommand

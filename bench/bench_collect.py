@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.clusters.collect import Source, collect
-from harness.clusters.ssh import SshHost
-from harness.clusters.ssh_connection import Access, Connection
-from harness.clusters.ssh_pins import pins_file, trust
+from harness.clusters.ssh.collect import Source, collect
+from harness.clusters.ssh.connection import Access, Connection
+from harness.clusters.ssh.host import SshHost
+from harness.clusters.ssh.pins import pins_file, trust
 from tests.live.bare_hosts import BareHosts, lacking
 
 CIPHER = "aes128-gcm@openssh.com"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.cli.console import table
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.running.history import fetch_history
 from harness.running.inputs import generator_properties

@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.cli.console import table
-from harness.clusters.ssh_pins import trust
+from harness.clusters.ssh.pins import trust
 from harness.running.session import Session
 from harness.running.talk import Silence
 from harness.stats.spread import coefficient_of_variation

@@ -20,7 +20,7 @@ import bench_ltrace
 
 from harness.cli.console import Progress, table
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.running.selftest_effects import (
     ALL_MODES,
     HEAD,

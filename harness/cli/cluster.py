@@ -287,7 +287,7 @@ def _show_nodes(nodes: list[dict[str, Any]]) -> None:
 
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
     """What the ResourceManager says of its nodes; nothing where it does not answer."""
-    from harness.clusters.served import elements
+    from harness.clusters.existing.served import elements
     from harness.errors import ClusterError
 
     try:

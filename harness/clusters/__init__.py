@@ -22,10 +22,10 @@ def __getattr__(name: str) -> Any:
     """`PROVIDERS`, imported when asked for: ``python -m harness.clusters.home`` needs none."""
     if name != "PROVIDERS":
         raise AttributeError(name)
-    from harness.clusters.ansible import AnsibleCluster
-    from harness.clusters.docker import DockerCluster
-    from harness.clusters.existing import ExistingCluster
-    from harness.clusters.local import LocalCluster
+    from harness.clusters.ansible.cluster import AnsibleCluster
+    from harness.clusters.docker.cluster import DockerCluster
+    from harness.clusters.existing.cluster import ExistingCluster
+    from harness.clusters.local.cluster import LocalCluster
 
     return {
         "local": LocalCluster,

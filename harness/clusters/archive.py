@@ -25,7 +25,7 @@ from harness.hadoop.layout import Layout, make_members
 from harness.records.trial import ClusterSpec
 
 if TYPE_CHECKING:
-    from harness.clusters.local import LocalCluster
+    from harness.clusters.local.cluster import LocalCluster
 
 CLASS_LIST = SOURCE / "classes.lst"
 TASK_LIST = SOURCE / "tasks.lst"
@@ -142,7 +142,7 @@ def record_classes(home: HadoopHome) -> None:
 
     ``python -m harness.clusters.home classes`` calls it after the versions in the pom have changed.
     """
-    from harness.clusters.local import LocalCluster
+    from harness.clusters.local.cluster import LocalCluster
 
     with LocalCluster("class-list", ClusterSpec(workers=1), home, recording=True) as cluster:
         cluster.hdfs.put("/text/words", [b"to be or not to be\n" * 1000])

@@ -24,13 +24,15 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 
-from harness.clusters import finding, namespace, woven
 from harness.clusters import state as states
+from harness.clusters import woven
+from harness.clusters.existing import finding
 from harness.clusters.gpus import LIBRARY, driver_file
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import job_jar
 from harness.clusters.java import find_java
 from harness.clusters.limits import disks
+from harness.clusters.local import namespace
 from harness.errors import HarnessError, MachineError
 from harness.hadoop.slots import effective
 from harness.records.trial import ClusterSpec

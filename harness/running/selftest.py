@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.clusters.home import SOURCE, HadoopHome
 from harness.clusters.host import Running
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import MachineError
 from harness.hadoop.site import block_bytes
 from harness.hadoop.tracing import SPANS_FILE

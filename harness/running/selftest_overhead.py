@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.clusters.home import HadoopHome, woven_digest
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.clusters.state import clusters_folder
 from harness.errors import JobError
 from harness.hadoop import site

@@ -17,7 +17,7 @@ from harness import clusters
 from harness.cli.cluster import command
 from harness.clusters import home
 from harness.clusters.host import LocalHost
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import ClusterError, SpecError
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec

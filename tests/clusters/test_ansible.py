@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters import ansible_run
-from harness.clusters.ansible_archives import node_archive
-from harness.clusters.ansible_hosts import Facts, JavaThere, at_once, refuse
-from harness.clusters.ansible_run import Played
-from harness.clusters.ansible_state import (
+from harness.clusters.ansible import run as ansible_run
+from harness.clusters.ansible.archives import node_archive
+from harness.clusters.ansible.hosts import Facts, JavaThere, at_once, refuse
+from harness.clusters.ansible.run import Played
+from harness.clusters.ansible.state import (
     HostsState,
     claim,
     cluster_base,

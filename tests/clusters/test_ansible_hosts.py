@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.ansible_hosts`: what hosts say of themselves.
+Tests for `harness.clusters.ansibles`: what hosts say of themselves.
 """
 
 import json
@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from harness.clusters import ansible_hosts
-from harness.clusters.ansible_hosts import JavaThere, ask
+from harness.clusters.ansible import hosts as ansible_hosts
+from harness.clusters.ansible.hosts import JavaThere, ask
 from harness.clusters.host import Completed
-from harness.clusters.ssh_connection import Access, Connection
+from harness.clusters.ssh.connection import Access, Connection
 from harness.errors import ClusterError
 from harness.hadoop.layout import Member
 

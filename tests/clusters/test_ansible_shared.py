@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.ansible_archives import home_digest
-from harness.clusters.ansible_nodes import Nodes
-from harness.clusters.ansible_state import HostsState, layout_of
+from harness.clusters.ansible.archives import home_digest
+from harness.clusters.ansible.nodes import Nodes
+from harness.clusters.ansible.state import HostsState, layout_of
 from harness.clusters.base import INSIDE
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java

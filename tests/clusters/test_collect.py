@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.clusters import collect as module
 from harness.clusters.base import INSIDE
-from harness.clusters.collect import Limits, Source, collect
 from harness.clusters.host import LocalHost
+from harness.clusters.ssh import collect as module
+from harness.clusters.ssh.collect import Limits, Source, collect
 from harness.errors import ClusterError, DataError
 
 PACKER = str(INSIDE / "packer.py")

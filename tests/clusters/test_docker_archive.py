@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_archive`: what comes out of a container is read with suspicion.
+Tests for `harness.clusters.docker.archive`: what comes out of a container is read with suspicion.
 """
 
 import io
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters import docker_archive as archives
+from harness.clusters.docker import archive as archives
 from harness.errors import ClusterError
 
 APPLICATION = "application_1700000000000_0001"

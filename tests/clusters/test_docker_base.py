@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_base`: which base an image is built on, and what is said of it.
+Tests for `harness.clusters.docker.base`: which base an image is built on, and what is said of it.
 """
 
 import os
@@ -11,9 +11,9 @@ from contextlib import nullcontext
 
 import pytest
 
-from harness.clusters import docker_base as bases
-from harness.clusters.docker_base import DEBIAN, OWN
-from harness.clusters.docker_engine import EngineError
+from harness.clusters.docker import base as bases
+from harness.clusters.docker.base import DEBIAN, OWN
+from harness.clusters.docker.engine import EngineError
 from harness.errors import MachineError
 
 ANOTHER = "registry.example:5000/debian"

@@ -1,11 +1,11 @@
 """
-Tests for `harness.clusters.docker_container`: what an engine is asked for, and what is refused.
+Tests for `harness.clusters.docker.container`: what an engine is asked for, and what is refused.
 """
 
 import pytest
 
-from harness.clusters import docker_plan as plans
-from harness.clusters.docker_container import Place, require, require_memory
+from harness.clusters.docker import plan as plans
+from harness.clusters.docker.container import Place, require, require_memory
 from harness.errors import MachineError, SpecError
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from harness.units import MIB

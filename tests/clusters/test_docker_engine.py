@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_engine`: engines that cannot be used, told apart.
+Tests for `harness.clusters.docker.engine`: engines that cannot be used, told apart.
 """
 
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import docker_engine as engines
-from harness.clusters.docker_engine import Engine, EngineError, together
+from harness.clusters.docker import engine as engines
+from harness.clusters.docker.engine import Engine, EngineError, together
 from harness.errors import HarnessError, MachineError, SpecError
 
 PROJECT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ class TestConnect:
             program = (
                 "import os\n"
                 "from docker.client import DockerClient\n"
-                "from harness.clusters.docker_engine import Engine\n"
+                "from harness.clusters.docker.engine import Engine\n"
                 "from harness.errors import MachineError\n"
                 "import requests, urllib3\n"
                 "os.setuid(65534)\n"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_image`: what an image is built from, and when.
+Tests for `harness.clusters.docker.image`: what an image is built from, and when.
 """
 
 import io
@@ -7,9 +7,9 @@ import tarfile
 
 import pytest
 
-from harness.clusters import docker_image as images
-from harness.clusters.docker_base import DEBIAN
-from harness.clusters.docker_engine import EngineError
+from harness.clusters.docker import image as images
+from harness.clusters.docker.base import DEBIAN
+from harness.clusters.docker.engine import EngineError
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
 from harness.errors import ClusterError, SpecError

@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_limits`, on an engine that notes what it is asked.
+Tests for `harness.clusters.docker.limits`, on an engine that notes what it is asked.
 """
 
 from contextlib import nullcontext
@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.clusters import docker_limits as limits
-from harness.clusters.docker_limits import DockerLimiter, Helpers, at_making
+from harness.clusters.docker import limits
+from harness.clusters.docker.limits import DockerLimiter, Helpers, at_making
 from harness.clusters.inside.device import device
 from harness.errors import ClusterError, MachineError
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT

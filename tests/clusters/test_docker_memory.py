@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_memory`: what the kernel counts, in both of its versions.
+Tests for `harness.clusters.docker.memory`: what the kernel counts, in both of its versions.
 """
 
 from contextlib import nullcontext
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.clusters.docker_memory import kills_of
+from harness.clusters.docker.memory import kills_of
 from harness.clusters.host import Completed
 from harness.errors import ClusterError
 

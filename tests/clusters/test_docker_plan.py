@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_plan`: what nodes in containers are given.
+Tests for `harness.clusters.docker.plan`: what nodes in containers are given.
 """
 
 import ipaddress
@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters import docker_plan as plans
+from harness.clusters.docker import plan as plans
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SUBNET = "198.18.70.0/24"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.docker_stream`: three streams over one socket.
+Tests for `harness.clusters.docker.stream`: three streams over one socket.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters.docker_stream import STDERR, STDOUT, FileSink, MemorySink, Pump
+from harness.clusters.docker.stream import STDERR, STDOUT, FileSink, MemorySink, Pump
 
 LIMIT = 2**22
 

@@ -11,8 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.clusters import existing, finding, home
-from harness.clusters.existing import ExistingCluster
+from harness.clusters import home
+from harness.clusters.existing import cluster as existing
+from harness.clusters.existing import finding
+from harness.clusters.existing.cluster import ExistingCluster
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
 from harness.errors import ClusterError, SpecError

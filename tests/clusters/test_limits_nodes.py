@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.limits.nodes` without a cluster: what it asks of the machine, and plans.
+Tests for `harness.clusters.local.limits` without a cluster: what it asks of the machine, and plans.
 """
 
 import os
@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.clusters.host import Completed
-from harness.clusters.limits import cgroups, disks, nodes
+from harness.clusters.limits import cgroups, disks
+from harness.clusters.local import limits as nodes
 from harness.errors import ClusterError, MachineError
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
@@ -35,7 +36,7 @@ def machine(tmp_path, monkeypatch):
         disks, "make", lambda image, size: made.append((image, size)) or _disk(image)
     )
     monkeypatch.setattr(disks, "find", lambda folder: [_disk(image) for image, _ in made])
-    monkeypatch.setattr("harness.clusters.namespace.find_tool", lambda tool: f"/sbin/{tool}")
+    monkeypatch.setattr("harness.clusters.local.namespace.find_tool", lambda tool: f"/sbin/{tool}")
     return SimpleNamespace(root=root, made=made)
 
 
@@ -118,7 +119,7 @@ class TestRequire:
         """
         The fix is the command that brings them.
         """
-        monkeypatch.setattr("harness.clusters.namespace.find_tool", lambda tool: None)
+        monkeypatch.setattr("harness.clusters.local.namespace.find_tool", lambda tool: None)
 
         with pytest.raises(MachineError) as caught:
             nodes.require(spec(DISK), tmp_path)

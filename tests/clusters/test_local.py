@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import gate, holders, local, loopback, namespace, state
+from harness.clusters import gate, state
 from harness.clusters import home as homes
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
-from harness.clusters.local import LocalCluster
+from harness.clusters.local import cluster as local
+from harness.clusters.local import holders, loopback, namespace
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, NodeSpec

@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.loopback`, and for the holder of a cluster without namespaces.
+Tests for `harness.clusters.local.loopback`, and for the holder of a cluster without namespaces.
 
 Its daemons are shells whose children run away from them, as containers do.
 """
@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import loopback, namespace, state
+from harness.clusters import state
 from harness.clusters.base import INSIDE
+from harness.clusters.local import loopback, namespace
 from harness.errors import MachineError
 from harness.hadoop.layout import BLOCK_PORTS
 

@@ -1,12 +1,12 @@
 """
-Tests for `harness.clusters.namespace`.
+Tests for `harness.clusters.local.namespace`.
 """
 
 import os
 
 import pytest
 
-from harness.clusters import namespace
+from harness.clusters.local import namespace
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError, MachineError
 

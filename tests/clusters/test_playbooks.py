@@ -11,7 +11,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.clusters.ansible_run import PLAYBOOKS
+from harness.clusters.ansible.run import PLAYBOOKS
 
 # What a task may have beside its module.
 KEYWORDS = {

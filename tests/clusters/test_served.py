@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.served` on small web services.
+Tests for `harness.clusters.existing.served` on small web services.
 """
 
 import http.server
@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.clusters import served
-from harness.clusters.served import Container, Server, copy_logs, get_json
+from harness.clusters.existing import served
+from harness.clusters.existing.served import Container, Server, copy_logs, get_json
 from harness.errors import ClusterError
 
 # Threads of a server end when they like, and leave their sockets to the collector.

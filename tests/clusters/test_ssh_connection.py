@@ -1,5 +1,5 @@
 """
-Tests for `harness.clusters.ssh_connection`: servers that are none.
+Tests for `harness.clusters.ssh.connection`: servers that are none.
 """
 
 import socket
@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from harness.clusters import ssh_connection
-from harness.clusters.ssh_connection import Access, Connection
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh.connection import Access, Connection
 from harness.errors import ClusterError
 
 

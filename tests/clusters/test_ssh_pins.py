@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.clusters.ssh_pins import entry_name, fingerprint, host_name, pins_file, trust
+from harness.clusters.ssh.pins import entry_name, fingerprint, host_name, pins_file, trust
 from harness.errors import ClusterError, HarnessError, SpecError
 
 

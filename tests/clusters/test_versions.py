@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from harness.clusters import served
 from harness.clusters.base import INSIDE
+from harness.clusters.existing import served
 from harness.clusters.host import LocalHost
 from harness.clusters.inside.versions import java
 from harness.clusters.versions import RanOn, ask

@@ -23,7 +23,7 @@ from harness.clusters import state
 from harness.clusters.hdfs import RefusedError
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
-from harness.clusters.ssh_pins import trust
+from harness.clusters.ssh.pins import trust
 from harness.clusters.survey import survey
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import ClusterSpec

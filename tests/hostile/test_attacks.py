@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from harness.cli.console import clean, table
 from harness.cli.vectors import command
-from harness.clusters.files import _container_folders, _copy_logs
+from harness.clusters.local.files import _container_folders, _copy_logs
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.models import vectors
 from harness.models.evaluators import EVALUATORS

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import docker_image
-from harness.clusters.docker_engine import DEFAULT, LABEL, Engine, owner
+from harness.clusters.docker import image as docker_image
+from harness.clusters.docker.engine import DEFAULT, LABEL, Engine, owner
 from harness.clusters.home import HadoopHome
 from harness.errors import HarnessError
 

@@ -18,9 +18,10 @@ import time
 
 from pathlib import Path
 
-from harness.clusters import namespace, state
+from harness.clusters import state
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local import namespace
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import HarnessError
 from harness.records.trial import ClusterSpec
 

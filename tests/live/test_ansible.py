@@ -19,12 +19,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import ssh, ssh_connection, state
-from harness.clusters.ansible import AnsibleCluster
-from harness.clusters.ansible_run import play
-from harness.clusters.ansible_state import HostsState
+from harness.clusters import state
+from harness.clusters.ansible.cluster import AnsibleCluster
+from harness.clusters.ansible.run import play
+from harness.clusters.ansible.state import HostsState
 from harness.clusters.home import HadoopHome
-from harness.clusters.ssh_pins import trust
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh import host as ssh
+from harness.clusters.ssh.pins import trust
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
@@ -297,8 +299,8 @@ def prepared(made):
         raise Told
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.clusters.ansible.play", instead)
-        patch.setattr("harness.clusters.ansible.remove", lambda *_: False)
+        patch.setattr("harness.clusters.ansible.cluster.play", instead)
+        patch.setattr("harness.clusters.ansible.cluster.remove", lambda *_: False)
         with pytest.raises(Told):
             made.up()
     return told[0]

@@ -20,17 +20,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.clusters import docker_archive as archives
-from harness.clusters import docker_container as containers
-from harness.clusters import docker_image as images
-from harness.clusters import docker_logs as logs
 from harness.clusters import threads
 from harness.clusters.base import INSIDE
-from harness.clusters.docker import DockerCluster
-from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
-from harness.clusters.docker_host import DockerHost, state_of
-from harness.clusters.docker_memory import kills_of
-from harness.clusters.docker_watch import Watch
+from harness.clusters.docker import archive as archives
+from harness.clusters.docker import container as containers
+from harness.clusters.docker import image as images
+from harness.clusters.docker import logs
+from harness.clusters.docker.cluster import DockerCluster
+from harness.clusters.docker.engine import LABEL, Engine, EngineError, owner
+from harness.clusters.docker.host import DockerHost, state_of
+from harness.clusters.docker.memory import kills_of
+from harness.clusters.docker.watch import Watch
 from harness.clusters.home import HadoopHome
 from harness.errors import ClusterError, MachineError
 from harness.records.trial import ClusterSpec, NodeSpec

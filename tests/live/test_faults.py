@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import namespace, state
-from harness.clusters.local import LocalCluster
+from harness.clusters import state
+from harness.clusters.local import namespace
+from harness.clusters.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import (
     LIMIT_S,

@@ -5,7 +5,7 @@ GPUs as YARN counts them, on a node that declares one and has none.
 import pytest
 
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.running.selftest import JOBS_JAR, SLEEP, JobBench
 from harness.running.talk import Silence

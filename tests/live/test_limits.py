@@ -21,8 +21,8 @@ from harness.clusters.limits import disks
 from harness.clusters.limits.cgroups import ROOT
 from harness.clusters.limits.correct import correct
 from harness.clusters.limits.gauge import Gauge
-from harness.clusters.limits.nodes import NodeLimiter, groups_of, require
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.local.limits import NodeLimiter, groups_of, require
 from harness.errors import MachineError
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 

@@ -13,13 +13,14 @@ import time
 import pytest
 
 from harness.cli import main
-from harness.clusters import ssh, ssh_connection
 from harness.clusters.base import INSIDE
-from harness.clusters.collect import Source, collect
 from harness.clusters.host import HostTimeoutError
-from harness.clusters.ssh import SshHost
-from harness.clusters.ssh_connection import Access, Connection
-from harness.clusters.ssh_pins import pins_file, trust
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh import host as ssh
+from harness.clusters.ssh.collect import Source, collect
+from harness.clusters.ssh.connection import Access, Connection
+from harness.clusters.ssh.host import SshHost
+from harness.clusters.ssh.pins import pins_file, trust
 from harness.errors import ClusterError
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 

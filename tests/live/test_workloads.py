@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import JobError
 from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.running.jobs import JobRunner

@@ -5,7 +5,7 @@ A cluster of ours that plays somebody else's, on addresses that any process of t
 import contextlib
 
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.clusters.home import HadoopHome
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import MachineError, SpecError
 from harness.records.hardware import ENTRY, Limit, LimitedCluster
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec

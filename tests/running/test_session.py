@@ -12,7 +12,7 @@ import pytest
 from harness.clusters.gpus import Devices
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import JARS
-from harness.clusters.local import LocalCluster
+from harness.clusters.local.cluster import LocalCluster
 from harness.errors import ClusterError, DataError, MachineError, SpecError
 from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord

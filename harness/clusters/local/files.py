@@ -23,10 +23,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from harness.clusters import namespace
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import last_lines
 from harness.clusters.ids import CONTAINER, LOG, application_name
+from harness.clusters.local import namespace
 from harness.clusters.state import make_folder
 from harness.errors import MachineError
 from harness.hadoop import daemons, site
@@ -39,7 +39,7 @@ class ClusterFiles:
     """
     Everything on disk of the cluster *spec* in *folder*.
 
-    *first_port* is that of a cluster without namespaces (`harness.clusters.loopback`).
+    *first_port* is that of a cluster without namespaces (`harness.clusters.local.loopback`).
     """
 
     folder: Path

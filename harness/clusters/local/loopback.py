@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from harness.clusters import namespace
+from harness.clusters.local import namespace
 from harness.errors import MachineError
 from harness.hadoop.layout import BLOCK_PORTS
 

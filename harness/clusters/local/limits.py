@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.clusters import namespace
 from harness.clusters.host import Completed
 from harness.clusters.limits import disks
 from harness.clusters.limits.cgroups import Groups
 from harness.clusters.limits.correct import Dials, asked_of
 from harness.clusters.limits.gauge import Gauge
 from harness.clusters.limits.shaping import shape_argv
+from harness.clusters.local import namespace
 from harness.errors import ClusterError, MachineError
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
 from harness.records.trial import ClusterSpec, digest

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from harness.clusters.base import INSIDE
 from harness.clusters.host import printable
 from harness.clusters.java import OLDEST
-from harness.clusters.ssh import SshHost
-from harness.clusters.ssh_connection import Access, Connection
+from harness.clusters.ssh.connection import Access, Connection
+from harness.clusters.ssh.host import SshHost
 from harness.errors import ClusterError, SpecError
 from harness.hadoop.layout import Member
 from harness.records.trial import Record, SshAccess

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from harness.clusters import docker_archive as archives
-from harness.clusters.docker_engine import Engine, EngineError
-from harness.clusters.docker_stream import STDERR, STDOUT, FileSink, MemorySink, Pump, Sink
+from harness.clusters.docker import archive as archives
+from harness.clusters.docker.engine import Engine, EngineError
+from harness.clusters.docker.stream import STDERR, STDOUT, FileSink, MemorySink, Pump, Sink
 from harness.clusters.host import Completed, timed_out
 from harness.errors import ClusterError
 

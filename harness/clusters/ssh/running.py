@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.clusters.host import printable
-from harness.clusters.ssh_connection import CHANNEL_S
+from harness.clusters.ssh.connection import CHANNEL_S
 from harness.errors import ClusterError
 
 if TYPE_CHECKING:

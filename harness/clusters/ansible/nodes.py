@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.clusters import ansible_archives as archives
-from harness.clusters.ansible_hosts import Facts
-from harness.clusters.ansible_state import HostsState, environment_of, inventory_of, layout_of
+from harness.clusters.ansible import archives
+from harness.clusters.ansible.hosts import Facts
+from harness.clusters.ansible.state import HostsState, environment_of, inventory_of, layout_of
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import printable
 from harness.errors import ClusterError, SpecError

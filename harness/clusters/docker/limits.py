@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from harness.clusters.docker_engine import LABEL, Engine
-from harness.clusters.docker_host import INSIDE, PYTHON, DockerHost
+from harness.clusters.docker.engine import LABEL, Engine
+from harness.clusters.docker.host import INSIDE, PYTHON, DockerHost
 from harness.clusters.host import printable
 from harness.clusters.limits.cgroups import PERIOD_US
 from harness.clusters.limits.correct import Dials

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.clusters import docker_archive as archives
-from harness.clusters import docker_plan as plans
-from harness.clusters.docker_engine import EngineError
-from harness.clusters.docker_host import PYTHON, DockerHost, state_of
-from harness.clusters.docker_watch import Death
+from harness.clusters.docker import archive as archives
+from harness.clusters.docker import plan as plans
+from harness.clusters.docker.engine import EngineError
+from harness.clusters.docker.host import PYTHON, DockerHost, state_of
+from harness.clusters.docker.watch import Death
 from harness.hadoop.daemons import Daemon
 
 _DUMP_S = 20.0

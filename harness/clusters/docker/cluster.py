@@ -2,7 +2,7 @@
 Docker provider: a container per node, on their own network, on the engine of ``DOCKER_HOST``.
 
 Needs: an engine that answers, near or far, and its permission; the image is built there when it is
-missing (`harness.clusters.docker_image`).  Leaves behind: the image.  All that a cluster has bears
+missing (`harness.clusters.docker.image`).  Leaves behind: the image.  All that a cluster has bears
 its labels, by which any process takes it down.  No port is published, no folder of this machine
 is mounted: everything goes through the engine.
 """
@@ -16,19 +16,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import docker_archive as archives
-from harness.clusters import docker_container as containers
-from harness.clusters import docker_image as images
-from harness.clusters import docker_limits as limits
-from harness.clusters import docker_logs as logs
-from harness.clusters import docker_plan as plans
 from harness.clusters import state as states
 from harness.clusters import threads
 from harness.clusters.base import INSIDE, Cluster
-from harness.clusters.docker_engine import Engine, EngineError, together
-from harness.clusters.docker_host import PYTHON, DockerHost
-from harness.clusters.docker_memory import kills_of, said
-from harness.clusters.docker_watch import Watch
+from harness.clusters.docker import archive as archives
+from harness.clusters.docker import container as containers
+from harness.clusters.docker import image as images
+from harness.clusters.docker import limits, logs
+from harness.clusters.docker import plan as plans
+from harness.clusters.docker.engine import Engine, EngineError, together
+from harness.clusters.docker.host import PYTHON, DockerHost
+from harness.clusters.docker.memory import kills_of, said
+from harness.clusters.docker.watch import Watch
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host

@@ -16,12 +16,12 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from harness.clusters import namespace
 from harness.clusters import state as states
 from harness.clusters.base import INSIDE
 from harness.clusters.host import last_lines
 from harness.clusters.interrupts import Postponed
-from harness.clusters.limits import nodes
+from harness.clusters.local import limits as nodes
+from harness.clusters.local import namespace
 from harness.clusters.state import ClusterState, Process
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec

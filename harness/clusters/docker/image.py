@@ -1,10 +1,10 @@
 """
 The image of a node: built on the engine when a cluster first asks for it, or its inputs changed.
 
-    python -m harness.clusters.docker_image                build it unless it is there
-    python -m harness.clusters.docker_image import TAG     an image of a whole root, a tar on stdin
+    python -m harness.clusters.docker.image                build it unless it is there
+    python -m harness.clusters.docker.image import TAG     an image of a whole root, a tar on stdin
 
-Nothing is pulled unsaid: see `harness.clusters.docker_base`.
+Nothing is pulled unsaid: see `harness.clusters.docker.base`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.clusters import docker_base
 from harness.clusters import state as states
 from harness.clusters.archive import CLASS_LIST, TASK_LIST, lambda_file, lambdas_of
 from harness.clusters.checksums import file_digest
-from harness.clusters.docker_base import SOURCE, is_there, say
-from harness.clusters.docker_engine import LABEL, Engine
+from harness.clusters.docker import base as docker_base
+from harness.clusters.docker.base import SOURCE, is_there, say
+from harness.clusters.docker.engine import LABEL, Engine
 from harness.clusters.home import JAR_TIME, WOVEN, HadoopHome
 from harness.clusters.host import printable
 from harness.errors import ClusterError, HarnessError, SpecError
@@ -202,7 +202,7 @@ def import_root(engine: Engine, tag: str, stream: Any) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Entry of ``python -m harness.clusters.docker_image``."""
+    """Entry of ``python -m harness.clusters.docker.image``."""
     try:
         engine = Engine.connect()
         if arguments[:1] == ["import"]:

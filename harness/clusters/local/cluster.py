@@ -6,7 +6,7 @@ and a Hadoop home.  Leaves behind: nothing.  All of a cluster hangs on one proce
 kernel ends everything with it, network and mounts included.  Nothing listens on this machine's own
 addresses.
 
-Where nobody may make namespaces, all nodes are this machine (`harness.clusters.loopback`).
+Where nobody may make namespaces, all nodes are this machine (`harness.clusters.local.loopback`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import holders, loopback, namespace, threads
 from harness.clusters import state as states
+from harness.clusters import threads
 from harness.clusters.base import INSIDE, Cluster
-from harness.clusters.files import ClusterFiles
 from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import Completed, Host, LocalHost
-from harness.clusters.limits import nodes
 from harness.clusters.limits.correct import asked_of, correct
 from harness.clusters.limits.gauge import Gauge
+from harness.clusters.local import holders, loopback, namespace
+from harness.clusters.local import limits as nodes
+from harness.clusters.local.files import ClusterFiles
 from harness.clusters.state import ClusterState
 from harness.errors import ClusterError
 from harness.hadoop import daemons

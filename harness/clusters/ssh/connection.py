@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.clusters import ssh_pins
 from harness.clusters.host import printable
+from harness.clusters.ssh import pins as ssh_pins
 from harness.errors import ClusterError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.clusters import served
+from harness.clusters.existing import served
 from harness.clusters.host import printable
 from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site

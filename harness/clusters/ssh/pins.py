@@ -112,7 +112,7 @@ def fetch(host: str, port: int, kind: str) -> Any | None:
     """The public key of *kind* that the host proves to have; `None` where it has none."""
     import paramiko
 
-    from harness.clusters.ssh_connection import BANNER_S, dial, quiet, unreachable
+    from harness.clusters.ssh.connection import BANNER_S, dial, quiet, unreachable
 
     quiet()
     where = f"{host}, port {port}"

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.clusters.host import printable
-from harness.clusters.ssh_pins import pins_file
+from harness.clusters.ssh.pins import pins_file
 from harness.errors import ClusterError, MachineError
 
-PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 LIMIT_S = 1800.0
 _FORKS = 20
 _MOST_SAID = 600

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from harness.clusters.docker_engine import Engine, EngineError
+from harness.clusters.docker.engine import Engine, EngineError
 from harness.clusters.host import from_json
 
 _JOIN_S = 5.0

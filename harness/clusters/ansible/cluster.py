@@ -19,12 +19,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import ansible_archives as archives
-from harness.clusters import ansible_hosts as bare
 from harness.clusters import state as states
-from harness.clusters.ansible_nodes import Nodes, lack_java
-from harness.clusters.ansible_run import play
-from harness.clusters.ansible_state import (
+from harness.clusters.ansible import archives
+from harness.clusters.ansible import hosts as bare
+from harness.clusters.ansible.nodes import Nodes, lack_java
+from harness.clusters.ansible.run import play
+from harness.clusters.ansible.state import (
     HostsState,
     claim,
     environment_of,
@@ -33,12 +33,12 @@ from harness.clusters.ansible_state import (
     site_members,
 )
 from harness.clusters.base import Cluster
-from harness.clusters.collect import Source, collect
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host, Running, printable
 from harness.clusters.ids import application_name
-from harness.clusters.ssh import SshHost
-from harness.clusters.ssh_connection import Connection
+from harness.clusters.ssh.collect import Source, collect
+from harness.clusters.ssh.connection import Connection
+from harness.clusters.ssh.host import SshHost
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout

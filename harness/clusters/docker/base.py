@@ -21,11 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.clusters.docker_engine import Engine, EngineError
+from harness.clusters.docker.engine import Engine, EngineError
 from harness.clusters.host import printable
 from harness.errors import MachineError
 
-SOURCE = Path(__file__).resolve().parents[2] / "docker"
+SOURCE = Path(__file__).resolve().parents[3] / "docker"
 DEBIAN, OWN = "debian:bookworm-slim", "mapreduce-harness/base:bookworm"
 _SILENCE_S = 60.0  # an engine that reaches no registry says so itself after some 15 s, or never
 _MAKE_LIMIT_S = 900.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.clusters.docker_host import DockerHost, state_of
+from harness.clusters.docker.host import DockerHost, state_of
 from harness.clusters.inside.keeper import MEMORY_EVENTS
 from harness.errors import ClusterError
 from harness.units import format_bytes

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.clusters.host import Completed, printable, timed_out
-from harness.clusters.ssh_connection import Connection, deadline
-from harness.clusters.ssh_running import BEGIN, BRIEF, WATCHED, SshRunning
+from harness.clusters.ssh.connection import Connection, deadline
+from harness.clusters.ssh.running import BEGIN, BRIEF, WATCHED, SshRunning
 from harness.errors import ClusterError
 
 if TYPE_CHECKING:

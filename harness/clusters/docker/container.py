@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.clusters import docker_plan as plans
-from harness.clusters.docker_engine import LABEL, Engine, EngineError, owner
-from harness.clusters.docker_limits import at_making
+from harness.clusters.docker import plan as plans
+from harness.clusters.docker.engine import LABEL, Engine, EngineError, owner
+from harness.clusters.docker.limits import at_making
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
 from harness.hadoop.layout import Layout, Member

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.clusters.docker_image import ARCHIVE, HOME, JAVA
+from harness.clusters.docker.image import ARCHIVE, HOME, JAVA
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Layout, Member, make_members
 from harness.records.trial import ClusterSpec

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.clusters import ansible_hosts as bare
 from harness.clusters import state as states
-from harness.clusters.ansible_run import play, unsafe
+from harness.clusters.ansible import hosts as bare
+from harness.clusters.ansible.run import play, unsafe
 from harness.clusters.state import Process
 from harness.errors import ClusterError
 from harness.hadoop import daemons

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from harness.clusters import finding, served
 from harness.clusters import state as states
 from harness.clusters.base import Cluster
+from harness.clusters.existing import finding, served
 from harness.clusters.home import HadoopHome
 from harness.clusters.host import Host, LocalHost
 from harness.clusters.ids import application_name

@@ -1,0 +1,1 @@
+"""Provider `ansible`: bare hosts, prepared by playbooks."""

@@ -1,0 +1,1 @@
+"""Provider `docker`: the nodes are containers of an engine."""

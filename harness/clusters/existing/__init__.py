@@ -1,0 +1,1 @@
+"""Provider `existing`: a cluster that runs already and is not ours."""

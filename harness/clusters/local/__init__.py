@@ -1,0 +1,1 @@
+"""Provider `local`: the nodes are namespaces, or ports, of this machine."""
