@@ -353,8 +353,8 @@ def docker_version(address: str, limit_s: float = 3.0) -> str:
             connection.sock.settimeout(limit_s)
             connection.sock.connect(parts.path)
         connection.request("GET", "/_ping")
-        reply = connection.getresponse()
-        reply.read(64)
+        with connection.getresponse() as reply:
+            reply.read(64)
         server = re.search(r"Docker/(\S+)", reply.getheader("Server") or "")
         if reply.status != http.client.OK:
             raise ValueError(f"status {reply.status}")

@@ -189,11 +189,12 @@ class _Reply:
             self._connection.close()
             raise _silent(self.address, self.path, f"{type(error).__name__}: {error}") from error
         if self._reply.status != 200:
-            self._connection.close()
+            self.__exit__()
             raise _silent(self.address, self.path, f"status {self._reply.status}")
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self._reply.close()  # a server that hangs up leaves the socket to its reply
         self._connection.close()
 
     def read(self, most: int) -> bytes:

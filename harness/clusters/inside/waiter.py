@@ -162,8 +162,8 @@ def fetch(where: str, path: str) -> dict[str, Any]:
     connection = http.client.HTTPConnection(where, timeout=5)
     try:
         connection.request("GET", path, headers={"Accept": "application/json"})
-        reply = connection.getresponse()
-        value = json.loads(reply.read()) if reply.status == 200 else {}
+        with connection.getresponse() as reply:
+            value = json.loads(reply.read()) if reply.status == 200 else {}
         return value if isinstance(value, dict) else {}
     except (OSError, http.client.HTTPException, ValueError):
         return {}  # silence is an answer here
