@@ -32,17 +32,26 @@ LINE = (
 PACKER = Path(__file__).parents[1] / "harness" / "clusters" / "inside" / "packer.py"
 
 
-def text(size, seed):
-    """Log lines, as compressible as real ones."""
+REPEAT = """
+import sys
+block, size = sys.stdin.buffer.read(), int(sys.argv[1])
+for name in sys.argv[2:]:
+    with open(name, "wb") as file:
+        for begin in range(0, size, len(block)):
+            file.write(block[: size - begin])
+"""
+
+
+def text(seed):
+    """Four MiB of log lines, as compressible as real ones."""
     import random
 
     draw, lines, length = random.Random(seed), [], 0
-    while length < min(size, 2**22):
+    while length < 2**22:
         a, b = draw.randrange(10**6), draw.randrange(10**8)
         lines.append(LINE % (a % 60, a % 1000, a % 5, a % 7, a, b, b + 4))
         length += len(lines[-1])
-    block = "".join(lines).encode()
-    return (block * (size // len(block) + 1))[:size]
+    return "".join(lines).encode()
 
 
 def seconds(work):
@@ -95,10 +104,9 @@ def prepared(made, total, number):
         bare.name, bare.address, "/root", Connection(bare.address, Access("root", 22, made.key))
     )
     host.put(PACKER, "packer.py")
-    content = text(total // HOSTS // FILES, number)
     host.run(["mkdir", "-p", "/root/logs/c1"])
-    for file in range(FILES):
-        host.run(["sh", "-c", 'cat > "$1"', "sh", f"/root/logs/c1/syslog{file}"], 120, content)
+    files = [f"/root/logs/c1/syslog{file}" for file in range(FILES)]
+    host.run(["python3", "-c", REPEAT, str(total // HOSTS // FILES), *files], 120, text(number))
     return host
 
 
@@ -113,7 +121,7 @@ def compare(hosts, key, folder, total):
         a = seconds(lambda: by_harness(hosts, ours))  # noqa: B023 - called at once
         b = seconds(lambda: by_scp(hosts, key, theirs))  # noqa: B023 - called at once
         ratios.append(b / a)
-        print(f"harness {total / a / 1e6:6.0f} MB/s   scp {total / b / 1e6:6.0f} MB/s")
+        print(f"harness {total / a / 1e6:6.0f} MB/s   scp {total / b / 1e6:6.0f} MB/s", flush=True)
         shutil.rmtree(ours)
         shutil.rmtree(theirs)
     print(f"ratio harness / scp: median {statistics.median(ratios):.2f} of {ROUNDS}, aim 0.80")
