@@ -281,7 +281,7 @@ def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
 
     assert done.returncode == 0, done.stderr[-3000:]
     (report,) = tmp_path.glob("smoke/*/report.html")
-    assert "the hosts&#39; speed and load are not measured" in report.read_text()
+    assert "only made on hosts that keep Hadoop" in report.read_text()
     assert files(hosts) == before
 
 
