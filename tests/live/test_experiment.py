@@ -68,6 +68,7 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     assert "whatif.jsonl" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_lost_daemon_fails_its_trial_and_the_run_goes_on(tmp_path, environment, monkeypatch):
     """
     A DataNode that is killed during a job fails that trial with its name as the reason; the
