@@ -30,6 +30,8 @@ CHANNEL_S = 20.0
 SILENT_MS = 30_000  # sent and not acknowledged for so long: the connection is lost
 _MOST_CONNECTIONS = 4
 _PACKET = 2**17  # four times the library's own: each costs it a tenth of a millisecond
+_WINDOW = 2**23  # the same: for each tenth of it that is read, the library sends a packet
+_AHEAD = 2**18
 _CLOSED = (EOFError, ConnectionResetError, BrokenPipeError)
 _NO_GREETING = ("banner", "No existing session")  # the library's words for it
 
@@ -72,9 +74,7 @@ class Connection:
             while True:
                 for client in self._alive():
                     with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
-                        return _transport(client).open_session(
-                            max_packet_size=_PACKET, timeout=CHANNEL_S
-                        )
+                        return _opened(client)
                 if len(self._alive()) >= _MOST_CONNECTIONS:
                     raise ClusterError(
                         "the host starts no further command",
@@ -109,6 +109,29 @@ class Connection:
         return self._clients
 
 
+class _Door(socket.socket):
+    """
+    A socket that takes all that is there, and gives it in the small parts that it is asked for.
+
+    The library asks twice for each packet; each time it waits for its turn among the threads.
+    """
+
+    def __init__(self, plain: socket.socket) -> None:
+        """The connection of *plain*, which is not to be used any more."""
+        family, kind, protocol, timeout = plain.family, plain.type, plain.proto, plain.gettimeout()
+        super().__init__(family, kind, protocol, plain.detach())
+        self.settimeout(timeout)
+        self._taken = memoryview(bytearray(_AHEAD))
+        self._begin = self._end = 0
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        if self._begin == self._end:
+            self._end, self._begin = super().recv_into(self._taken, _AHEAD, flags), 0
+        part = self._taken[self._begin : min(self._begin + size, self._end)]
+        self._begin += len(part)
+        return bytes(part)
+
+
 @contextlib.contextmanager
 def deadline(channel: paramiko.Channel) -> Any:
     """Close *channel* when what is done within takes too long: some requests wait for ever."""
@@ -124,9 +147,10 @@ def deadline(channel: paramiko.Channel) -> Any:
 def dial(host: str, port: int) -> socket.socket:
     """A TCP connection; small messages go at once, and a silent peer is noticed."""
     try:
-        door = socket.create_connection((host, port), CONNECT_S)
+        plain = socket.create_connection((host, port), CONNECT_S)
     except OSError as error:
         raise unreachable(error, f"{host}, port {port}") from error
+    door = _Door(plain)
     door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     door.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     door.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
@@ -169,6 +193,15 @@ def _said(error: BaseException) -> str:
 
 def _transport(client: paramiko.SSHClient) -> Any:
     return client.get_transport()
+
+
+def _opened(client: paramiko.SSHClient) -> paramiko.Channel:
+    """A new channel; nothing comes on it before a command is asked for."""
+    from harness.clusters.ssh.pipe import Pipe
+
+    channel = _transport(client).open_session(_WINDOW, _PACKET, CHANNEL_S)
+    channel.in_buffer, channel.in_stderr_buffer = Pipe(), Pipe()
+    return channel
 
 
 def _connected(host: str, access: Access, where: str) -> paramiko.SSHClient:

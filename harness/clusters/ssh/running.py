@@ -17,7 +17,7 @@ import time
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from harness.clusters.host import printable
 from harness.clusters.ssh.connection import CHANNEL_S
@@ -30,7 +30,7 @@ BEGIN = b"-- harness: begins as "
 _MOST_NOISE = 2**16
 _PIECE = 2**17
 _MOMENT_S = 0.005
-_WINDOW = 2**21  # all that a channel holds: taking a part of it moves the rest
+_ENOUGH = 2**18  # worth waking for, and far less than a channel's window
 
 # $1 is the mark.  The watcher holds no stream open: the command's end is the channel's end.
 WATCHED = """
@@ -69,9 +69,10 @@ class SshRunning:
     def with_pipes(self) -> SshRunning:
         """This, with its streams as pipes."""
         self.stdin = io.BufferedWriter(_Input(self._channel), _PIECE)
-        self.stdout = io.BufferedReader(_Output(self._channel.recv, self.read), _PIECE)
-        errors = _Output(self._channel.recv_stderr, self.read_errors)
-        self.stderr = io.BufferedReader(errors, _PIECE)
+        channel = self._channel
+        output = _Output(channel.recv, channel.in_buffer, self.read)
+        errors = _Output(channel.recv_stderr, channel.in_stderr_buffer, self.read_errors)
+        self.stdout, self.stderr = cast("IO[bytes]", output), cast("IO[bytes]", errors)
         return self
 
     def into(self, log: Path, most_bytes: int) -> SshRunning:
@@ -216,21 +217,36 @@ class SshRunning:
                     return
 
 
-class _Output(io.RawIOBase):
-    """What a command writes, as a stream."""
+class _Output(io.BufferedIOBase):
+    """What a command writes, as a stream; its large reads copy nothing but to join packets."""
 
-    def __init__(self, receive: Callable[[int], bytes], first: bytes) -> None:
-        self._receive, self._left = receive, memoryview(first)
+    def __init__(self, receive: Callable[[int], bytes], pipe: Any, first: bytes) -> None:
+        """*receive* takes from *pipe*; *first* was read before."""
+        self._receive, self._pipe, self._first = receive, pipe, first
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any, /) -> int:
-        if not self._left:
-            self._left = memoryview(self._receive(_WINDOW))
-        piece, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
+    def peek(self, size: int = 0, /) -> bytes:
+        """What comes next, for `readline`."""
+        del size
+        return self._first or self._pipe.peek()
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.closed:
+            raise ValueError("read of a closed stream")
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(_PIECE), b""))
+        taken, self._first = self._first[:size], self._first[size:]
+        pieces, left = [taken] if taken else [], size - len(taken)
+        while left > 0:
+            self._pipe.await_bytes(min(left, _ENOUGH))
+            piece = self._receive(left)
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
 
 
 class _Input(io.RawIOBase):
