@@ -28,6 +28,7 @@ from harness.records.trial import ClusterSpec
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 WORDS = b"to be or not to be\n"
 PATIENCE_S = 300.0
+KINDS = "net", "mnt", "pid", "uts"
 
 
 def whole():
@@ -172,8 +173,14 @@ def harness(*arguments):
 def spaces(cluster):
     """
     The namespaces of a cluster that lives, as inode numbers.
+
+    They are held open to the end of this program: the kernel would give their numbers to others'.
     """
     members = state.namespace_processes(namespace.entrance(cluster._state))
+    for pid in members:
+        for kind in KINDS:
+            with contextlib.suppress(OSError):
+                os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
     return {n for pid in members for n in spaces_of(pid)} - set(spaces_of(os.getpid()))
 
 
@@ -182,7 +189,7 @@ def spaces_of(pid):
     Namespaces of a process, as inode numbers; none for one that has ended or is not ours.
     """
     found = []
-    for kind in ("net", "mnt", "pid", "uts"):
+    for kind in KINDS:
         with contextlib.suppress(OSError):
             found.append(Path(f"/proc/{pid}/ns/{kind}").stat().st_ino)
     return found
