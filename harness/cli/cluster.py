@@ -67,6 +67,8 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
     cluster.up()
+    for loss in cluster.losses:
+        click.echo(clean(f"warning: {loss}"), err=True)
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     click.echo(
@@ -107,6 +109,8 @@ def status(name: str | None, as_json: bool) -> None:
     _show_nodes(facts["nodes"])
     for line in _limits(cluster):
         click.echo(line)
+    for loss in facts["losses"]:
+        click.echo(clean(f"  note: {loss}"))
 
 
 @command.command("logs")
@@ -154,14 +158,23 @@ def down(name: str | None, everything: bool) -> None:
         harness cluster down --all
     """
     from harness import clusters
+    from harness.errors import HarnessError
 
-    known = clusters.names()
+    known, failed = clusters.names(), list[HarnessError]()
     names = known if everything else [name or _only(known)]
     for each in names or [""]:
-        there = bool(each) and clusters.remove(each)
+        try:
+            there = bool(each) and clusters.remove(each)
+        except HarnessError as error:  # a host or an engine is away: the others can still go
+            failed.append(error)
+            continue
         nothing = f"no cluster {each!r} is up" if each else "no cluster is up"
         others = f"; there are: {', '.join(known)}" if known and not there else ""
         click.echo(f"cluster {each!r} is down" if there else nothing + others, err=True)
+    for one in failed[:-1]:
+        click.echo(f"error: {one}", err=True)
+    if failed:
+        raise failed[-1]
 
 
 def _spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:

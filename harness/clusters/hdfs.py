@@ -15,6 +15,7 @@ from harness.errors import ClusterError
 
 CHUNK = 2**20
 LIMIT_S = 120.0
+_MOST_LINE, _MOST_SAID = 2**16, 2**16  # of what a host that is not believed says
 
 
 class RefusedError(ClusterError):
@@ -50,7 +51,7 @@ class Hdfs:
         with self._process("read", *paths) as process:
             assert process.stdout is not None
             for path in paths:
-                header = process.stdout.readline()
+                header = process.stdout.readline(_MOST_LINE)
                 if not header:
                     self._finish(process, f"read {path}")
                 try:
@@ -114,7 +115,9 @@ class Hdfs:
     def _finish(self, process: Running, what: str) -> None:
         """Wait for a good end; `ClusterError` after a bad one."""
         assert process.stderr is not None
-        said = process.stderr.read()
+        said = process.stderr.read(_MOST_SAID)
+        if len(said) == _MOST_SAID:  # it may never come to its end
+            process.kill()
         if process.wait() != 0:
             raise _refused(what, said.decode(errors="replace"))
 

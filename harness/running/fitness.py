@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.clusters import PROVIDERS
+from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.clusters.jars import job_jar
 from harness.clusters.state import clusters_folder
@@ -126,6 +127,7 @@ class Fitness:
         self._warn_of_names()
         self._warn_of_overruled()
         self._warn_of_contention()
+        self._warn_of_gpus()
         least = min(cell.workload.input_bytes for cell in self.cells)
         if least < LEAST_INPUT:
             self.talk.say(
@@ -189,6 +191,21 @@ class Fitness:
                     f" and mapreduce.job.running.reduce.limit to {cores}"
                 )
                 return
+
+    def _warn_of_gpus(self) -> None:
+        """Tell of GPUs that nodes of this machine are to offer, and that it has not, or lost."""
+        asked = {cell.cluster.node.gpus * cell.cluster.workers for cell in self.cells}
+        if not self._here or not any(asked):
+            return
+        devices = find_devices(here)
+        if devices.names and devices.said:
+            self.talk.say(f"warning: nvidia-smi fails, the GPUs here may not work: {devices.said}")
+        if len(devices.names) < max(asked):
+            self.talk.say(
+                f"warning: nodes offer {max(asked)} GPUs together, and this machine has"
+                f" {len(devices.names) or 'none'}: YARN counts them all the same, and a task that"
+                " computes on one fails"
+            )
 
 
 def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:

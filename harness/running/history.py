@@ -12,6 +12,9 @@ from harness.clusters.hdfs import Hdfs
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.parsing import jobhistory
 from harness.records.trace import JobTrace
+from harness.units import format_bytes
+
+MOST_BYTES = 2**32  # of a job's history: a task takes some KiB of it
 
 
 class HistoryCluster(Protocol):
@@ -80,7 +83,15 @@ def find(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str]:
 
 
 def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write *chunks* to the new file *path*."""
+    """Write *chunks* to the new file *path*; `JobError` for more than `MOST_BYTES`."""
+    left = MOST_BYTES
     with path.open("wb") as target:
         for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                raise JobError(
+                    f"the history of a job is larger than {format_bytes(MOST_BYTES)}",
+                    where=path.name,
+                    fix="look at the cluster's master: no job writes so much",
+                )
             target.write(chunk)

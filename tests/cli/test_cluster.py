@@ -312,6 +312,39 @@ def test_down_all(harness):
     assert harness("down", "--all").err == "no cluster is up\n"
 
 
+def test_down_all_goes_on_behind_one_that_cannot_be_removed(harness, monkeypatch):
+    """
+    A host or an engine that is away keeps no other cluster up; each of them is told.
+    """
+    plain = clusters.remove
+
+    def remove(name):
+        if name in ("a", "c"):
+            raise ClusterError(f"no way to {name}", fix="repeat")
+        return plain(name)
+
+    for name in "abcd":
+        harness("up", "--name", name)
+    monkeypatch.setattr(clusters, "remove", remove)
+    done = harness("down", "--all")
+
+    assert list(done.there) == ["a", "c"]
+    assert "no way to a" in done.err
+    assert done.error.what == "no way to c"
+
+
+def test_what_a_cluster_cannot_show_is_told(harness, monkeypatch):
+    """
+    At its start, when it can still be left, and whenever it is looked at.
+    """
+    monkeypatch.setattr(FakeCluster, "losses", ("no namespaces: \x1b[2J",))
+    up, status = harness("up"), harness("status")
+
+    assert "warning: no namespaces" in up.err
+    assert "note: no namespaces" in status.out
+    assert "\x1b" not in up.err + status.out
+
+
 def test_a_name_that_is_not_there(harness):
     """
     Nothing is stopped by it, and the names that are there are told.

@@ -10,6 +10,7 @@ import pytest
 from harness.clusters.ansible import hosts as ansible_hosts
 from harness.clusters.ansible.hosts import JavaThere, ask
 from harness.clusters.host import Completed
+from harness.clusters.inside import preflight
 from harness.clusters.ssh.connection import Access, Connection
 from harness.errors import ClusterError
 from harness.hadoop.layout import Member
@@ -65,6 +66,16 @@ def test_what_makes_no_sense_is_refused(monkeypatch, text):
     assert caught.value.what.startswith("the host's Python cannot say what the host is")
     assert "worker1" in caught.value.where
     assert len(str(caught.value)) < 1000
+
+
+def test_a_python_that_is_too_old_says_so(monkeypatch):
+    """
+    Before anything of ours fails there for want of it.
+    """
+    monkeypatch.setattr(preflight, "OLDEST_PYTHON", (99, 0))
+
+    with pytest.raises(SystemExit, match=r"Python 3\.\d+\.\d+ is too old"):
+        preflight.main()
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@ Tests for `harness.clusters.docker.engine`: engines that cannot be used, told ap
 """
 
 import os
+import platform
 import socket
 import subprocess
 import sys
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -139,6 +141,23 @@ def test_a_lost_connection_is_no_bug():
     """
     with pytest.raises(EngineError, match="does not answer"), Engine(None, {}).asked():
         raise ConnectionResetError("reset by peer")
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "near"),
+    [
+        ("unix:///s", platform.node(), True),
+        ("unix:///s", "elsewhere", False),
+        ("tcp://10.0.0.1:2375", platform.node(), False),
+    ],
+)
+def test_an_engine_behind_a_carried_socket_is_far(address, name, near):
+    """
+    ``ssh -L`` makes a socket here of an engine there: its machine's name tells.
+    """
+    client = SimpleNamespace(info=lambda: {"Name": name})
+
+    assert Engine(client, {"DOCKER_HOST": address}).near is near
 
 
 def test_owners_differ_by_their_state_folder(tmp_path, monkeypatch):

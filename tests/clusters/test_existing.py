@@ -43,11 +43,14 @@ class Theirs(FakeWebHdfs):
         return self.answer(200, json.dumps(value).encode())
 
 
-def node(number, memory=4096):
+def node(number, memory=4096, gpus=None):
     """
     A node as the ResourceManager lists it.
     """
-    return {"id": f"w{number}:8041", "availMemoryMB": memory - 512, "usedMemoryMB": 512}
+    listed = {"id": f"w{number}:8041", "availMemoryMB": memory - 512, "usedMemoryMB": 512}
+    kinds = [{"name": "memory-mb", "value": memory}, {"name": "yarn.io/gpu", "value": gpus}]
+    total = {"resourceInformations": {"resourceInformation": kinds}}
+    return listed if gpus is None else listed | {"totalResource": total}
 
 
 @pytest.fixture
@@ -212,6 +215,25 @@ class TestLook:
         assert finding.look() == ""
 
 
+class TestGpus:
+    def test_are_what_the_least_node_offers(self, theirs, monkeypatch):
+        """
+        By YARN's own count; where nobody can be asked, none are made up.
+        """
+        theirs.pages["/ws/v1/cluster/nodes"] = {
+            "nodes": {"node": [node(1, gpus=4), node(2, gpus=2)]}
+        }
+        found = ExistingCluster.gpus_per_node(2)
+        fits = ExistingCluster.look(ClusterSpec(workers=2, node=NodeSpec(gpus=2)))
+
+        assert (found, fits.partition(",")[0]) == (2, "Hadoop 3.4.3")
+        with pytest.raises(ClusterError, match="a node offers 2 GPUs"):
+            ExistingCluster.look(ClusterSpec(workers=2, node=NodeSpec(gpus=3)))
+        monkeypatch.delenv("HADOOP_CONF_DIR")
+        with pytest.raises(SpecError, match="where HADOOP_CONF_DIR leads"):
+            ExistingCluster.gpus_per_node(2)
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("spec", "told", "fix"),
@@ -222,6 +244,7 @@ class TestRefusals:
                 r"2 tasks of 3072 MiB at once beside their master, and there is room for 1",
                 "task_memory",
             ),
+            ({"node": NodeSpec(gpus=1)}, "a node offers no GPUs .yarn.io/gpu., and", "no more"),
         ],
     )
     def test_what_it_cannot_hold(self, cluster, spec, told, fix):

@@ -202,6 +202,23 @@ def test_a_host_that_makes_answers_up(tmp_path, answer):
             ask("/f")
 
 
+@pytest.mark.parametrize(
+    "talk",
+    [r"yes | tr -d '\n'", r"exec 3>&2 >&-; yes | tr -d '\n' >&3"],
+    ids=["as an answer", "as an error"],
+)
+def test_a_host_that_talks_without_end(tmp_path, talk):
+    """
+    It is left after some KiB: neither a header nor words of an error are read to their end.
+    """
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: here, lambda arguments: ["sh", "-c", talk])
+
+    with pytest.raises(ClusterError) as caught:
+        list(liar.open("/f"))
+    assert len(caught.value.what) < 2**17
+
+
 def children():
     """
     Processes that this one has started and that have not been collected.

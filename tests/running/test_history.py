@@ -4,6 +4,10 @@ Tests for `harness.running.history`, on a file system in memory.
 
 from types import SimpleNamespace
 
+import pytest
+
+from harness.errors import JobError
+from harness.running import history as module
 from harness.running.history import fetch_history, find
 from tests.running.fakes import CONF, FakeHdfs, recorded_history
 
@@ -37,3 +41,18 @@ def test_a_folder_that_has_both_is_enough(tmp_path):
 
     assert (trace.job_id, looked) == (job, ["/near", "/near/root"])
     assert (tmp_path / "job-0-conf.xml").read_bytes() == CONF
+
+
+def test_a_history_without_end(tmp_path, monkeypatch):
+    """
+    What a cluster sends is no longer than any job's history is: it does not fill the disk.
+    """
+    hdfs, job = FakeHdfs(), "job_1_0001"
+    hdfs.put(f"/done/{job}.jhist", [bytes(1000)])
+    hdfs.put(f"/done/{job}_conf.xml", [CONF])
+    monkeypatch.setattr(module, "MOST_BYTES", 999)
+    cluster = SimpleNamespace(hdfs=hdfs, history_folders=lambda job: ["/done"])
+
+    with pytest.raises(JobError, match="larger than 999"):
+        fetch_history(cluster, job, tmp_path, 0, wait_s=0)
+    assert (tmp_path / "job-0-history.jhist").stat().st_size < 1000

@@ -348,6 +348,29 @@ class TestGpus:
         assert caught.value.where == "small.yaml:5:1"
         assert clusters.started == []
 
+    @pytest.mark.parametrize(
+        ("devices", "said"),
+        [
+            (Devices((), ""), ["nodes offer 4 GPUs together, and this machine has none"]),
+            (Devices(("H100",) * 4, "/lib"), []),
+            (
+                Devices(("nvidia0",) * 4, "/lib", "Unable to determine the device handle"),
+                ["nvidia-smi fails, the GPUs here may not work: Unable to determine"],
+            ),
+        ],
+        ids=["none", "all", "lost"],
+    )
+    def test_what_does_not_work_is_told_before_the_run(self, session, monkeypatch, devices, said):
+        """
+        A node that offers what its machine has not, or has lost.
+        """
+        monkeypatch.setattr(fitness, "find_devices", lambda run: devices)
+        heard = Heard()
+        session(overrides=("cluster.node.gpus=2",), talk=heard).plan()
+        told = [line.removeprefix("warning: ") for line in heard.lines if "GPUs" in line]
+
+        assert [line[: len(text)] for line, text in zip(told, said, strict=True)] == said
+
     def test_manifest_without_any(self, measured):
         """
         Nothing is looked for, and nothing said.

@@ -361,10 +361,22 @@ def _remove(folder: Path, name: str) -> bool:
     state = _load(folder)
     with Postponed():
         if state is not None:  # without it nothing was asked of an engine yet
-            engine = Engine.connect(state["engine"])
+            engine = _engine_of(state, folder)
             try:
                 engine.reap(name)
             finally:
                 engine.client.close()
         states.remove_tree(folder)
     return True
+
+
+def _engine_of(state: Mapping[str, Any], folder: Path) -> Engine:
+    """The engine that has the cluster; the error tells what to do where it is gone for good."""
+    try:
+        return Engine.connect(state["engine"])
+    except MachineError as error:
+        raise MachineError(
+            error.what,
+            where=error.where,
+            fix=f"{error.fix}; if that engine is gone for good: rm -r {folder}",
+        ) from error

@@ -85,8 +85,8 @@ class Engine:
 
     @property
     def near(self) -> bool:
-        """Whether it runs on this machine, as far as its address tells."""
-        return self.address.startswith("unix://")
+        """Whether it runs on this machine; a socket may be carried here from another one."""
+        return self.address.startswith("unix://") and self.facts.get("Name") == platform.node()
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from harness.clusters.host import Host, LocalHost
 from harness.clusters.ids import application_name
 from harness.clusters.interrupts import Postponed
 from harness.clusters.versions import RanOn
-from harness.errors import ClusterError
+from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.layout import Layout, Member
 from harness.parsing.jobhistory import read_job
@@ -100,6 +100,17 @@ class ExistingCluster(Cluster):
         found = finding.find(spec.site)
         finding.refuse(spec, found.nodes, f"existing cluster: {found}")
         return f"{found}"
+
+    @staticmethod
+    def gpus_per_node(workers: int) -> int:
+        """GPUs that each node of the cluster of ``HADOOP_CONF_DIR`` offers, by YARN's own count."""
+        if not os.environ.get("HADOOP_CONF_DIR"):
+            raise SpecError(
+                f"the GPUs of {workers} nodes are looked for where HADOOP_CONF_DIR leads",
+                where="cluster.node.gpus",
+                fix="set HADOOP_CONF_DIR, or write how many each node has",
+            )
+        return min(map(finding.gpus, finding.find({}).nodes), default=0)
 
     def is_up(self) -> bool:
         """Whether it was found, and not yet left."""

@@ -181,6 +181,7 @@ def refuse(spec: ClusterSpec, running: Sequence[Mapping[str, Any]], where: str) 
             where=where,
             fix=f"set cluster.workers to {len(running)}",
         )
+    _refuse_gpus(spec, running, where)
     sizes = [_memory_mb(node) for node in running]
     task, slots = site.container_mb(spec.node.task_memory_bytes), effective(spec, {})
     at_once = max(slots.map_slots, slots.reduce_slots)
@@ -192,6 +193,24 @@ def refuse(spec: ClusterSpec, running: Sequence[Mapping[str, Any]], where: str) 
             where=where,
             fix="lower cluster.node.task_memory or the slots",
         )
+
+
+def _refuse_gpus(spec: ClusterSpec, running: Sequence[Mapping[str, Any]], where: str) -> None:
+    least = min(map(gpus, running), default=0)
+    if least < spec.node.gpus:
+        raise ClusterError(
+            f"a node offers {least or 'no'} GPUs ({site.GPU}), and cluster.node.gpus is"
+            f" {spec.node.gpus}",
+            where=where,
+            fix="ask for no more than each node has, or have its administrator offer them",
+        )
+
+
+def gpus(node: Mapping[str, Any]) -> int:
+    """GPUs that a node offers to containers, whoever uses them now."""
+    path = ("totalResource", "resourceInformations", "resourceInformation")
+    offered = {str(r.get("name")): r.get("value") for r in served.elements(node, *path)}
+    return whole(offered.get(site.GPU))
 
 
 def _memory_mb(node: Mapping[str, Any]) -> int:

@@ -33,10 +33,13 @@ from pathlib import Path
 from typing import Any
 
 MOST_MARKS = 1000
+OLDEST_PYTHON = (3, 9)
 
 
 def main() -> None:
     """Answer the question on standard input."""
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(f"Python {sys.version.split()[0]} is too old")
     question = json.load(sys.stdin)
     home = str(Path.home())
     base = question["base"] or f"{home}/.mapreduce-harness"
