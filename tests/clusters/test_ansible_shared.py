@@ -2,10 +2,13 @@
 Class-data archives on bare hosts, without any host: who gets them, and how they are made.
 """
 
+import base64
 import http.server
+import io
 import json
 import subprocess
 import sys
+import tarfile
 import threading
 
 from pathlib import Path
@@ -100,6 +103,17 @@ esac; done
 if grep -q "$REFUSED" "$list"; then exit 1; fi
 cp "$list" "$archive"
 """
+
+
+def test_the_record_of_deaths_is_the_users_own(home, tmp_path):
+    """
+    It is there before root starts a unit: what root made, the keeper could not write to.
+    """
+    told = nodes(home, tmp_path, keep=False)[1]["hosts"]["worker1"]
+    packed = io.BytesIO(base64.b64decode(Path(told["harness_node_archive"]).read_bytes()))
+
+    with tarfile.open(fileobj=packed) as archive:
+        assert archive.getmember("deaths").size == 0
 
 
 def archived(folder, refused, key="k2"):

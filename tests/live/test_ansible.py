@@ -228,17 +228,23 @@ class TestSystemd:
     @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
     def test_ordinary_user_with_sudo(self, place):
         """
-        Names and unit are root's work, the daemons the user's own.
+        Names and unit are root's work, the daemons the user's own; the death of one is told, and
+        ends no other.
         """
         hosts = [place.add(systemd=True, prepare=SUDO % "NOPASSWD:") for _ in "ab"]
         made, before = cluster(place, hosts, "lent", user="worker", become=True), files(hosts)
+        counted = ["pgrep", "-u", "worker", "-fc", "--", "-Dproc_"]
         try:
             made.up(LIMIT_S)
-            theirs = [h.inside("pgrep", "-u", "worker", "-fc", "--", "-Dproc_") for h in hosts]
+            theirs = [h.inside(*counted) for h in hosts]
+            hosts[1].inside("pkill", "-9", "-f", "proc_nodemanager")
+            died = awaited(made.dead_daemons)
+            theirs.append(hosts[1].inside(*counted))
         finally:
             made.down()
 
-        assert (theirs, files(hosts)) == (["3\n", "2\n"], before)
+        assert (theirs, files(hosts)) == (["3\n", "2\n", "1\n"], before)
+        assert died == ["nodemanager on worker1"]
 
     @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
     def test_sudo_that_asks_for_a_password(self, place):

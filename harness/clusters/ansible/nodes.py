@@ -117,6 +117,7 @@ class Nodes:
         files[f"conf/{member.name}/log4j.properties"] = site.LOG4J.encode()
         files["plan.json"] = json.dumps(self._plan(layout, member), indent=1).encode()
         files["owner"] = f"{self.owner}\n".encode()
+        files["deaths"] = b""  # made by root, who starts units, it would be closed to the keeper
         folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
         master = member == layout.master
         return archives.node_archive(file, files, folders, self.home.formatted if master else None)
