@@ -56,6 +56,21 @@ def test_each_host_tells_of_itself(cluster, tmp_path):
     assert here.memory_bytes > 2**20
 
 
+def test_nothing_is_left_on_a_host(cluster, tmp_path):
+    """
+    A JVM would leave a folder among the temporary files.
+    """
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\necho "$@" > $0.asked\necho \'openjdk version "17.0.1"\' >&2\n')
+    java.chmod(0o755)
+    asked = cluster(here=list)
+    asked.java_on = lambda host: str(java)
+    (here,) = survey(asked)
+
+    assert (here.error, here.java) == ("", "17.0.1")
+    assert (tmp_path / "java.asked").read_text() == "-XX:-UsePerfData -version\n"
+
+
 def test_clocks_apart_are_seen(cluster):
     """
     By how much, as far as the way there lets it be known.

@@ -27,6 +27,7 @@ from harness.clusters.home import HadoopHome
 from harness.clusters.ssh import connection as ssh_connection
 from harness.clusters.ssh import host as ssh
 from harness.clusters.ssh.pins import trust
+from harness.clusters.survey import survey
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
@@ -144,6 +145,7 @@ class TestLife:
             seen["changed"] = again.changed, check.changed
             seen["hosts"] = sorted({*again.ok, *check.ok})
             seen["pi"] = pi(made, tmp_path)
+            seen["told"] = [host.error for host in survey(made)]
             seen["dead"] = made.dead_daemons()
             place.hosts[2].inside("pkill", "-9", "-f", "proc_nodemanager")
             seen["died"] = awaited(made.dead_daemons)
@@ -157,6 +159,7 @@ class TestLife:
             "changed": ({}, {}),
             "hosts": ["master", "worker1", "worker2"],
             "pi": (0, True),
+            "told": ["", "", ""],
             "dead": [],
             "died": ["nodemanager on worker2"],
             "down": [0, 0],

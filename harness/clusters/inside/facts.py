@@ -75,8 +75,9 @@ def java_version(java: str) -> str:
     """What ``java -version`` says first; why it does not, otherwise."""
     try:
         done = subprocess.run(
-            [java, "-version"], check=False, stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=_JAVA_LIMIT_S,
+            # without that flag it would leave a folder among the host's temporary files
+            [java, "-XX:-UsePerfData", "-version"], check=False, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=_JAVA_LIMIT_S,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{type(error).__name__}: {java}"

@@ -40,7 +40,9 @@ def java(home: str) -> str:
 def _asked(home: str) -> str:
     try:
         done = subprocess.run(
-            [f"{home}/bin/java", "-XshowSettings:properties", "-version"], check=False,
+            # without the first flag it would leave a folder among the host's temporary files
+            [f"{home}/bin/java", "-XX:-UsePerfData", "-XshowSettings:properties", "-version"],
+            check=False,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
