@@ -100,9 +100,7 @@ def status(name: str | None, as_json: bool) -> None:
         return
     click.echo(_heading(cluster, facts))
     for daemon in facts["daemons"]:
-        pid = f"process {daemon['pid']}" if daemon["pid"] else "runs"
-        pid = pid if daemon["running"] else "not running"
-        click.echo(f"  {daemon['name']:<28} {pid}")
+        click.echo(f"  {daemon['name']:<28} {_state(daemon)}")
     for service, address in facts["endpoints"].items():
         click.echo(clean(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
@@ -334,14 +332,19 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
     from harness.clusters.survey import survey
 
     nodes = _nodes(cluster)
-    pids, dead = cluster.daemon_pids(), cluster.dead_daemons()
+    pids, dead, silent = cluster.daemon_pids(), cluster.dead_daemons(), _silent(cluster)
     return {
         "schema_version": 1,
         "name": cluster.name,
         "provider": cluster.provider,
         "workers": cluster.spec.workers,
         "daemons": [
-            {"name": daemon, "running": daemon not in dead, "pid": pids.get(daemon)}
+            {
+                "name": daemon,
+                "running": daemon not in dead,
+                "answers": daemon not in silent,
+                "pid": pids.get(daemon),
+            }
             for daemon in cluster.daemon_logs(1)
         ],
         "endpoints": cluster.endpoints,
@@ -355,6 +358,25 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
         },
         "folder": str(cluster.folder),
     }
+
+
+def _silent(cluster: Cluster) -> list[str]:
+    """Daemons that do not answer, or that the masters have given up; nobody where none can ask."""
+    from harness.errors import ClusterError
+
+    try:
+        return cluster.silent_daemons()
+    except ClusterError:
+        return []
+
+
+def _state(daemon: dict[str, Any]) -> str:
+    if not daemon["running"]:
+        return "not running"
+    known = f"process {daemon['pid']}" if daemon["pid"] else "runs"
+    if daemon["answers"]:
+        return known
+    return f"{known}, does not answer" if daemon["pid"] else "does not answer"
 
 
 def _limits(cluster: Cluster) -> Iterator[str]:

@@ -85,11 +85,18 @@ class FakeCluster:
     def dead_daemons(self):
         return ["datanode on worker1"]
 
+    def silent_daemons(self):
+        return ["resourcemanager on master"]
+
     def daemon_pids(self):
         return {"namenode on master": 7}
 
     def daemon_logs(self, lines=20):
-        return {"namenode on master": f"{lines} lines", "datanode on worker1": "other"}
+        return {
+            "namenode on master": f"{lines} lines",
+            "datanode on worker1": "other",
+            "resourcemanager on master": "hangs",
+        }
 
 
 @pytest.fixture
@@ -163,9 +170,11 @@ def test_status_as_json(harness):
     told = json.loads(harness("status", "--json").out)
 
     assert (told["schema_version"], told["name"], told["workers"]) == (1, "default", 3)
-    assert [(d["name"], d["running"], d["pid"]) for d in told["daemons"]] == [
-        ("namenode on master", True, 7),
-        ("datanode on worker1", False, None),
+    daemons = told["daemons"]
+    assert [(d["name"], d["running"], d["answers"], d["pid"]) for d in daemons] == [
+        ("namenode on master", True, True, 7),
+        ("datanode on worker1", False, True, None),
+        ("resourcemanager on master", True, False, None),
     ]
 
 
@@ -175,7 +184,10 @@ def test_status_for_people(harness):
     """
     harness("up")
 
-    assert "  datanode on worker1          not running\n" in harness("status").out
+    shown = harness("status").out
+
+    assert "  datanode on worker1          not running\n" in shown
+    assert "  resourcemanager on master    does not answer\n" in shown
 
 
 @pytest.mark.parametrize(
