@@ -31,6 +31,7 @@ from harness.clusters.survey import survey
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
+from tests.live.packages import unpacked
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
 
@@ -100,6 +101,14 @@ def program(line):
     """
     path = "usr/local/bin/python3"
     return rf"printf '#!/bin/sh\n{line}\n' > {path}; chmod +x {path}"
+
+
+def sudo(how=""):
+    """
+    What lets a host's user become root, by a sudo that the host is given.
+    """
+    file = "etc/sudoers.d/worker"
+    return f"{unpacked('sudo')}; echo 'worker ALL=(ALL) {how} ALL' > {file}; chmod 440 {file}"
 
 
 def refused(made):
@@ -228,13 +237,12 @@ class TestSystemd:
         }  # fmt: skip
         assert ([unit in text for text in known], files(hosts)) == ([False, False], before)
 
-    @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
     def test_ordinary_user_with_sudo(self, place):
         """
         Names and unit are root's work, the daemons the user's own; the death of one is told, and
         ends no other.
         """
-        hosts = [place.add(systemd=True, prepare=SUDO % "NOPASSWD:") for _ in "ab"]
+        hosts = [place.add(systemd=True, prepare=sudo("NOPASSWD:")) for _ in "ab"]
         made, before = cluster(place, hosts, "lent", user="worker", become=True), files(hosts)
         counted = ["pgrep", "-u", "worker", "-fc", "--", "-Dproc_"]
         try:
@@ -249,19 +257,17 @@ class TestSystemd:
         assert (theirs, files(hosts)) == (["3\n", "2\n", "1\n"], before)
         assert died == ["nodemanager on worker1"]
 
-    @pytest.mark.skipif(shutil.which("sudo") is None, reason="apt-get install -y sudo")
     def test_sudo_that_asks_for_a_password(self, place):
         """
         Nobody is there to type it.
         """
-        hosts = [place.add(prepare=SUDO % "") for _ in "ab"]
+        hosts = [place.add(prepare=sudo()) for _ in "ab"]
 
         said = refused(cluster(place, hosts, "asked", user="worker", become=True))
 
         assert re.search(r"worker1: does not know master, .*and sudo: a password is required", said)
 
 
-SUDO = "echo 'worker ALL=(ALL) %s ALL' > etc/sudoers.d/worker; chmod 440 etc/sudoers.d/worker"
 USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
 ARCHIVES = (
     "cd /root/.mapreduce-harness/hadoop-*; stat -c %i classes.jsa tasks.jsa; ls *-????????????"
@@ -426,7 +432,8 @@ class TestFaults:
         """
         A user who may not write /etc/hosts is told who could, and what lacks.
         """
-        made = cluster(place, place.hosts[:2], user="worker", become=become)
+        hosts = [place.add(prepare="rm -f usr/bin/sudo") for _ in "ab"]
+        made = cluster(place, hosts, user="worker", become=become)
 
         assert said in refused(made)
 
