@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from harness.clusters.host import Host, HostTimeoutError, Running, from_json, printable
+from harness.clusters.silence import Silence
 from harness.errors import ClusterError
 
 CHUNK = 2**20
@@ -48,33 +49,35 @@ class Hdfs:
         """Path and content of several files, read in order by one process."""
         if not paths:
             return
-        with self._process("read", *paths) as process:
+        with self._process("read", *paths) as (process, silence):
             assert process.stdout is not None
             for path in paths:
-                header = process.stdout.readline(_MOST_LINE)
+                with silence.waited():
+                    header = process.stdout.readline(_MOST_LINE)
                 if not header:
-                    self._finish(process, f"read {path}")
+                    self._finish(process, silence, f"read {path}")
                 try:
                     size = int(from_json(header)["bytes"])
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
                     raise _nonsense(f"read {path}") from error
-                pieces = _exactly(process.stdout, size, path)
+                pieces = _exactly(process.stdout, silence, size, path)
                 yield path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass
-            self._finish(process, f"read {paths[-1]}")
+            self._finish(process, silence, f"read {paths[-1]}")
 
     def put(self, path: str, chunks: Iterable[bytes]) -> None:
         """Make the file *path* of *chunks*; an old one is replaced."""
-        with self._process("write", path) as process:
+        with self._process("write", path) as (process, silence):
             assert process.stdin is not None
             try:
                 for chunk in chunks:
-                    process.stdin.write(chunk)
+                    with silence.waited():
+                        process.stdin.write(chunk)
                 process.stdin.close()
             except BrokenPipeError:
                 pass  # it says why on standard error
-            self._finish(process, f"write {path}")
+            self._finish(process, silence, f"write {path}")
 
     def delete(self, path: str) -> None:
         """Remove a file or folder with all in it; one that is not there is no error."""
@@ -94,37 +97,43 @@ class Hdfs:
         try:
             done = self._gateway().run(self._door(arguments), LIMIT_S, body)
         except HostTimeoutError as error:
-            raise ClusterError(
-                f"no answer after {LIMIT_S:g} s", where=what, fix="harness cluster logs"
-            ) from error
+            raise _silent(what) from error
         if done.status != 0:
             raise _refused(what, done.err)
         return done.out
 
     @contextmanager
-    def _process(self, *arguments: str) -> Iterator[Running]:
+    def _process(self, *arguments: str) -> Iterator[tuple[Running, Silence]]:
         process = self._gateway().open(self._door(arguments))
         try:
-            yield process
+            with Silence(process, LIMIT_S) as silence:
+                yield process, silence
         finally:
             process.kill()
             for pipe in (process.stdin, process.stdout, process.stderr):
                 _close(pipe)
             process.wait()
 
-    def _finish(self, process: Running, what: str) -> None:
+    def _finish(self, process: Running, silence: Silence, what: str) -> None:
         """Wait for a good end; `ClusterError` after a bad one."""
         assert process.stderr is not None
-        said = process.stderr.read(_MOST_SAID)
-        if len(said) == _MOST_SAID:  # it may never come to its end
-            process.kill()
-        if process.wait() != 0:
+        with silence.waited():
+            said = process.stderr.read(_MOST_SAID)
+            if len(said) == _MOST_SAID:  # it may never come to its end
+                process.kill()
+            status = process.wait()
+        if silence.killed:
+            raise _silent(what)
+        if status != 0:
             raise _refused(what, said.decode(errors="replace"))
 
 
-def _exactly(stream: Any, size: int, path: str) -> Iterator[bytes]:
+def _exactly(stream: Any, silence: Silence, size: int, path: str) -> Iterator[bytes]:
     while size > 0:
-        piece = stream.read(min(CHUNK, size))
+        with silence.waited():
+            piece = stream.read(min(CHUNK, size))
+        if silence.killed:
+            raise _silent(f"read {path}")
         if not piece:
             raise ClusterError(
                 f"{size} bytes are missing", where=f"read {path}", fix="harness cluster logs"
@@ -136,6 +145,10 @@ def _exactly(stream: Any, size: int, path: str) -> Iterator[bytes]:
 def _close(pipe: Any) -> None:
     with suppress(BrokenPipeError):  # what was still to be written has no reader any more
         pipe.close()
+
+
+def _silent(what: str) -> ClusterError:
+    return ClusterError(f"no answer after {LIMIT_S:g} s", where=what, fix="harness cluster logs")
 
 
 def _nonsense(what: str) -> ClusterError:

@@ -85,6 +85,7 @@ def file(name, *pieces, start=0, checksum=None):
 
 
 END = frame(b"Z", b"{}")
+STARTS = (5, -1, -(2**70), "x", None, [])  # of a file of which nothing is here
 
 
 class Liar:
@@ -300,7 +301,12 @@ def test_name_that_climbs_out_ends_the_collection(tmp_path, name):
         (frame(b"E", b"0" * 64), "the end of no file"),
         (b"R" + b"\xff" * 4, "a frame of 4294967295 bytes"),
         (frame(b"F", b"[]"), "a file without a name"),
-        (file("c/a", b"1", start=5), "a file from byte 5"),
+        *(
+            (file("c/a", b"1", start=s), "a file from byte")
+            for s in (5, -1, -(2**70), "x", None, [])
+        ),
+        (file("c", b"1") + file("c/a", b"1"), "c/a, as a file and as a folder"),
+        (file("c/a", b"1") + file("c", b"1"), "c, as a file and as a folder"),
         (file("c/a")[:-13] + frame(b"C", zlib.compress(bytes(2**22))), "grows beyond its limit"),
         (file("c/a")[:-13] + frame(b"C", b"no"), "what is not compressed"),
         (file("c/a", checksum="\x1b" * 8), "a file without its checksum"),
@@ -313,7 +319,7 @@ def test_lies_are_told_apart(tmp_path, stream, what):
     with pytest.raises(DataError, match=what):
         told(tmp_path, stream + END)
 
-    assert set(contents(tmp_path)) <= {"into/c/a"}
+    assert set(contents(tmp_path)) <= {"into/c/a", "into/c"}
 
 
 @pytest.mark.parametrize("limits", [Limits(files=2), Limits(bytes=2)])

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.clusters import hdfs as module
 from harness.clusters.base import INSIDE
 from harness.clusters.hdfs import Hdfs, RefusedError
 from harness.clusters.host import LocalHost
@@ -217,6 +218,34 @@ def test_a_host_that_talks_without_end(tmp_path, talk):
     with pytest.raises(ClusterError) as caught:
         list(liar.open("/f"))
     assert len(caught.value.what) < 2**17
+
+
+@pytest.mark.parametrize(
+    "say", ["", """echo '{"bytes": 5}'; printf abc; """], ids=["nothing", "a part"]
+)
+def test_a_host_that_falls_silent(tmp_path, monkeypatch, say):
+    """
+    It is waited for so long and no longer.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 0.4)
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    silent = Hdfs(lambda: here, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
+
+    with pytest.raises(ClusterError, match=r"no answer after 0\.4 s"):
+        list(silent.open("/f"))
+
+
+def test_a_caller_may_take_its_time(hdfs, fake, monkeypatch):
+    """
+    Only waits for the cluster are counted.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 0.4)
+    fake.files["/big"] = bytes(2**21)
+    pieces = hdfs.open("/big")
+    first = len(next(pieces))
+    time.sleep(0.6)
+
+    assert first + sum(map(len, pieces)) == 2**21
 
 
 def children():

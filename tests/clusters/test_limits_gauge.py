@@ -112,6 +112,17 @@ def test_a_server_that_does_not_start_is_the_masters_fault(hosts):
         )
 
 
+@pytest.mark.parametrize("line", ["[]", "{}", '{"port": []}', "nonsense", "1" * 5000])
+def test_a_server_that_names_no_port(hosts, line):
+    """
+    What it said instead stands in the message.
+    """
+    with pytest.raises(ClusterError, match="what master is cannot be measured: no port: "):
+        gauge(hosts, f"print({line!r}, flush=True)").measure(
+            "network_bytes_per_s", {"worker1": {"network_out": 1e6, "network_in": 1e6}}
+        )
+
+
 def test_an_unknown_load_is_refused(monkeypatch):
     """
     Its name stands in the message.

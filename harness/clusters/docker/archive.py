@@ -59,6 +59,11 @@ def unpack_file(pieces: Iterable[bytes], target: Path, where: str) -> None:
         member = archive.next()
         if member is None or not member.isreg():
             raise ClusterError("not a plain file", where=where, fix="look at it on the node")
+        if member.size > _LOGS_LIMIT:
+            raise ClusterError(
+                f"{member.size} bytes, more than {_LOGS_LIMIT}",
+                where=where, fix="look at it on the node",
+            )  # fmt: skip
         _copy(archive, member, target)
 
 

@@ -6,7 +6,6 @@ The network is measured between each node and the master, which is not limited.
 
 from __future__ import annotations
 
-import json
 import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from harness.records.hardware import CORES, DISK_WRITE
 
 LIMIT_S = 180.0
 _CORES_S = 2.0
+_MOST_LINE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +75,24 @@ class Gauge:
         running = master.open([*self.command(master), "serve", master.address])
         try:
             assert running.stdout is not None
-            line = running.stdout.readline()
+            line = running.stdout.readline(_MOST_LINE)
             if not line:
                 assert running.stderr is not None
                 raise _failed(master, running.stderr.read(2000).decode(errors="replace"))
-            yield int(json.loads(line)["port"])
+            yield _port(master, line)
         finally:
             running.kill()
             running.wait()
             for pipe in (running.stdin, running.stdout, running.stderr):
                 if pipe is not None:
                     pipe.close()
+
+
+def _port(host: Host, line: bytes) -> int:
+    try:
+        return int(from_json(line)["port"])
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise _failed(host, f"no port: {line[:100].decode(errors='replace')}") from None
 
 
 def _answer(host: Host, argv: Sequence[str]) -> Dials:

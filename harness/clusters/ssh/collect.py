@@ -16,18 +16,18 @@ import os
 import re
 import shutil
 import subprocess
-import threading
 import time
 import zlib
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from harness.clusters.host import Host, Running, from_json, printable
+from harness.clusters.silence import Silence
 from harness.errors import ClusterError, DataError
 
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
@@ -164,17 +164,17 @@ class _Fetch:
         try:
             with suppress(BrokenPipeError), running.stdin as stdin:
                 stdin.write(json.dumps(request).encode())
-            with _watched(running, self.limits.silence_s) as lives:
-                self._read(running.stdout, lives)
+            with Silence(running, self.limits.silence_s) as silence:
+                self._read(running.stdout, silence)
         except _CutError as cut:
             raise _CutError(f"{cut}{_said(running)}") from cut
         finally:
             _close(running)
 
-    def _read(self, stream: IO[bytes], lives: Callable[[], None]) -> None:
+    def _read(self, stream: IO[bytes], silence: Silence) -> None:
         while True:
-            kind, content = _frame(stream)
-            lives()
+            with silence.waited():
+                kind, content = _frame(stream)
             if kind == b"Z":
                 return
             if kind == b"F":
@@ -202,9 +202,9 @@ class _Fetch:
             raise self._lie(f"more than {self.limits.files} files")
         if self.current is None:
             self.current = _Part(name, self.source.into)
+        if not isinstance(start, int) or not 0 <= start <= self.current.size:
+            raise self._lie(f"a file from byte {str(start)[:40]!r} on")
         if start != self.current.size:  # it has become shorter: a log was begun anew
-            if start > self.current.size or not isinstance(start, int):
-                raise self._lie(f"a file from byte {start!r:.40} on")
             self.current.cut(start)
 
     def _piece(self, piece: bytes) -> None:
@@ -236,7 +236,11 @@ class _Fetch:
         if content.decode() != part.checksum:
             part.drop()
             raise _CutError(f"{part.name} arrived damaged")
-        self.done[part.name] = part.keep()
+        try:
+            self.done[part.name] = part.keep()
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            part.drop()
+            raise self._lie(f"{part.name}, as a file and as a folder") from None
 
     def _lie(self, what: str) -> DataError:
         return DataError(
@@ -340,27 +344,3 @@ def _close(running: Running) -> None:
                 pipe.close()
     with suppress(subprocess.TimeoutExpired, ClusterError):
         running.wait(5)
-
-
-@contextmanager
-def _watched(running: Running, limit_s: float) -> Iterator[Callable[[], None]]:
-    """Kill *running* when it has said nothing for too long; who yields says that it lives."""
-    last, over = [time.monotonic()], threading.Event()
-
-    def watch() -> None:
-        while not over.wait(min(1.0, limit_s / 4)):
-            if time.monotonic() - last[0] > limit_s:
-                running.kill()
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True, name="watch")
-    watcher.start()
-
-    def lives() -> None:
-        last[0] = time.monotonic()
-
-    try:
-        yield lives
-    finally:
-        over.set()
-        watcher.join()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import select
 import subprocess
 import threading
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import paramiko
 
 BEGIN = b"-- harness: begins as "
+_GROUP = re.compile(rb"[1-9][0-9]{0,9}")
 _MOST_NOISE = 2**16
 _PIECE = 2**17
 _MOMENT_S = 0.005
@@ -156,19 +158,24 @@ class SshRunning:
         while noisy := [stream for stream in kept if not _marked(stream)]:
             late = time.monotonic() > end
             if late or self._ended() or max(map(len, noisy)) > _MOST_NOISE:
-                said = printable(b"".join(kept)[-400:].decode(errors="replace")).strip()
-                self._channel.close()
-                raise ClusterError(
-                    f"the host runs no command: {said or 'no answer'}",
-                    where=self._where,
-                    fix="see the account's shell: ssh to the host and type sh -c true",
-                )
+                raise self._no_command(b"".join(kept))
             if _marked(kept[0]) and self._channel.recv_ready():
                 self._receive_errors(kept)  # a command may write faster than we read
             else:
                 self._receive(kept, 0.5)
         parts = [bytes(stream).partition(BEGIN)[2].partition(b"\n") for stream in kept]
+        if not _GROUP.fullmatch(parts[0][0]):
+            raise self._no_command(b"".join(kept))
         return int(parts[0][0]), parts[0][2], parts[1][2]
+
+    def _no_command(self, said: bytes) -> ClusterError:
+        self._channel.close()
+        words = printable(said[-400:].decode(errors="replace")).strip()
+        return ClusterError(
+            f"the host runs no command: {words or 'no answer'}",
+            where=self._where,
+            fix="see the account's shell: ssh to the host and type sh -c true",
+        )
 
     def _receive_errors(self, kept: list[bytearray]) -> None:
         """Read what there is of errors alone, or wait a moment."""
