@@ -5,6 +5,7 @@ The hosts are namespaces of this machine with file systems of their own: what is
 what is left of it, is seen by comparing all their files.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -130,10 +131,15 @@ def files(hosts):
 
 def masters():
     """
-    Connections of Ansible that are still open.
+    Connections of this test's Ansible that are open: others' may be, on the same machine.
     """
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if "/tmp/mrh-" in line]
+    ours, found = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}".encode(), []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            master = process.name.isdigit() and b"/tmp/mrh-" in (process / "cmdline").read_bytes()
+            if master and ours in (process / "environ").read_bytes().split(b"\0"):
+                found.append(process.name)
+    return found
 
 
 class TestLife:
@@ -515,8 +521,9 @@ class TestFaults:
         )  # fmt: skip
         jars = "/root/.mapreduce-harness/hadoop-*/lib"
         awaited(lambda: hosts[1].inside("sh", "-c", f"ls -d {jars} 2>/dev/null || true"))
+        opened = len(masters())
         run.send_signal(signal.SIGINT)
         said = run.communicate(timeout=LIMIT_S)[1]
 
         assert (run.returncode, state.known_names(), masters()) == (130, [], []), said
-        assert files(hosts) == before
+        assert (opened, files(hosts)) == (2, before)
