@@ -281,15 +281,18 @@ class BareHosts:
             stdin.write(b"go\n")
 
 
-def await_listening(host):
+def await_listening(host, port=22):
     """
-    Return when the host's sshd greets.
+    Return when the host's sshd greets at that port.
     """
     import socket
 
     deadline = time.monotonic() + LIMIT_S
     while True:
-        with contextlib.suppress(OSError), socket.create_connection((host.address, 22), 1) as door:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((host.address, port), 1) as door,
+        ):
             if door.recv(4) == b"SSH-":
                 return
         assert time.monotonic() < deadline, host.log.read_text()

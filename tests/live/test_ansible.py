@@ -31,6 +31,7 @@ from harness.clusters.ssh.pins import trust
 from harness.clusters.survey import survey
 from harness.errors import ClusterError
 from harness.records.trial import ClusterSpec, SshAccess
+from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 from tests.live.packages import unpacked
 
@@ -80,7 +81,7 @@ def cluster(place, hosts, name="bare", **access):
     A cluster of these hosts, all of them trusted.
     """
     for host in hosts:
-        trust(host.address, host.fingerprint)
+        trust(host.address, host.fingerprint, access.get("port", 22))
     return AnsibleCluster(name, cluster_spec(place, hosts, **access), HadoopHome.find())
 
 
@@ -92,7 +93,7 @@ def cluster_spec(place, hosts, **access):
         provider="ansible",
         workers=len(hosts) - 1,
         hosts=tuple(host.address for host in hosts),
-        ssh=SshAccess(key=str(place.key), **access),
+        ssh=SshAccess(**{"key": str(place.key), **access}),
     )
 
 
@@ -194,6 +195,34 @@ class TestLife:
         shutil.rmtree(made.folder)
 
         assert (files(place.hosts[:2]), set(checked.changed)) == (before, {"master", "worker1"})
+
+
+@pytest.mark.long
+def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
+    """
+    All three at once, on hosts that let no root in and whose root has named them all: a job is
+    done, by daemons of that user alone, and every file is as before.
+    """
+    first, known = len(place.hosts) + 1, "rm -f usr/bin/sudo"
+    for number, name in enumerate(("master", "worker1", "worker2"), first):
+        known += f"; echo '{place.net}.{number} {name} host{number}' >> etc/hosts"
+    settings = "Port 2222\nPermitRootLogin no"
+    hosts = [place.add(sshd=settings, prepare=known, wait=False) for _ in range(3)]
+    for host in hosts:
+        await_listening(host, 2222)
+    made = cluster(place, hosts, "common", user="worker", port=2222, key=None)
+    before, owners = files(hosts), ["sh", "-c", "ps -o user= -p $(pgrep -d, -f -- '-Dproc[_]')"]
+    try:
+        with agent(place.key, monkeypatch):
+            made.up(LIMIT_S)
+            users = [host.inside(*owners).split() for host in hosts]
+            done = pi(made, tmp_path)
+            made.down()
+    finally:
+        made.down()
+
+    assert users == [["worker"] * 3, ["worker"] * 2, ["worker"] * 2]
+    assert (done, files(hosts), state.known_names()) == ((0, True), before, [])
 
 
 @pytest.mark.long

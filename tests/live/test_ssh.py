@@ -22,6 +22,7 @@ from harness.clusters.ssh.connection import Access, Connection
 from harness.clusters.ssh.host import SshHost
 from harness.clusters.ssh.pins import pins_file, trust
 from harness.errors import ClusterError
+from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
@@ -165,30 +166,6 @@ class TestKeys:
             door.connection.close()
 
         assert (refused.value.fix, let_in) == (f"ssh-add {key}", "in\n")
-
-
-class agent:  # noqa: N801 - reads as a statement
-    """
-    An agent that holds a key.
-    """
-
-    def __init__(self, key, monkeypatch):
-        self.key, self.monkeypatch = key, monkeypatch
-
-    def __enter__(self):
-        place = self.key.parent / "agent"
-        self.process = subprocess.Popen(
-            ["ssh-agent", "-D", "-a", place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while not place.exists():
-            time.sleep(0.02)
-        self.monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
-        subprocess.run(["ssh-add", "-q", self.key], check=True, capture_output=True)
-
-    def __exit__(self, *exc_info):
-        self.process.kill()
-        self.process.wait()
-        self.monkeypatch.delenv("SSH_AUTH_SOCK")
 
 
 class TestCommands:
