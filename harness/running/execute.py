@@ -29,6 +29,7 @@ from harness.hadoop.site import block_bytes
 from harness.records.device import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.running.clock import Watch
+from harness.running.gpus import keep_gpus
 from harness.running.hardware import DISK_PART, keep_limits
 from harness.running.inputs import Inputs, generator_properties
 from harness.running.jobs import JobRunner, StoppedError
@@ -173,6 +174,8 @@ class Execution:
             for loss in cluster.losses:
                 self._tell_loss(loss)
             for warning in keep_limits(self.run, spec, cluster.limits, self.wall()):
+                self.talk.say(f"warning: {warning}")
+            for warning in keep_gpus(self.run, spec, cluster):
                 self.talk.say(f"warning: {warning}")
             yield cluster
 

@@ -20,7 +20,6 @@ from typing import Any
 
 from harness import __version__
 from harness.clusters import PROVIDERS, remove
-from harness.clusters.gpus import find_devices, here
 from harness.clusters.home import HadoopHome
 from harness.errors import DataError, ParseError, SpecError
 from harness.hadoop.slots import refusals
@@ -187,14 +186,12 @@ class Session:
         }
 
     def _gpus(self) -> dict[str, Any]:
-        """What the manifest says of GPUs: nothing where no node is to have one."""
+        """How many GPUs nodes are to have, for the manifest: nothing where no node has one."""
         node = self.experiment.cluster.node
         if not any(node.gpus) and not node.gpus_found:
             return {}
         origin = "found on the nodes" if node.gpus_found else "declared, not detected"
-        devices = find_devices(here)
-        there = {"devices": list(devices.names), "driver": devices.driver}
-        return {"gpus": {"per_node": list(node.gpus), "origin": origin, "machine": there}}
+        return {"gpus": {"per_node": list(node.gpus), "origin": origin}}
 
 
 def _told_by_nodes(run: Run) -> dict[str, Any]:

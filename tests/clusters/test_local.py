@@ -17,7 +17,7 @@ import pytest
 
 from harness.clusters import gate, state
 from harness.clusters import home as homes
-from harness.clusters.gpus import Devices
+from harness.clusters.gpus import Devices, Gpu
 from harness.clusters.home import HadoopHome
 from harness.clusters.java import Java
 from harness.clusters.local import cluster as local
@@ -146,7 +146,7 @@ class TestLife:
         """
         Evenly, rounded down: no device is counted twice.
         """
-        found = Devices(("H100",) * devices, "/lib/libcuda.so.1")
+        found = Devices((Gpu("H100"),) * devices, "/lib/libcuda.so.1")
         monkeypatch.setattr(local, "find_devices", lambda run: found)
 
         assert LocalCluster.gpus_per_node(workers) == each
