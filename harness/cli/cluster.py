@@ -85,7 +85,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def status(name: str | None, as_json: bool) -> None:
     """
-    Nodes, daemons, slots, disks, clocks and versions of a cluster.
+    Nodes, daemons, slots, disks, GPUs, clocks and versions of a cluster.
 
     A clock is told as seconds ahead of this machine's, with how far that may be off.
 
@@ -104,6 +104,8 @@ def status(name: str | None, as_json: bool) -> None:
     for service, address in facts["endpoints"].items():
         click.echo(clean(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
+    for host in facts["hosts"]:
+        _show_gpus(host)
     _show_nodes(facts["nodes"])
     for line in _limits(cluster):
         click.echo(line)
@@ -284,6 +286,31 @@ def _show_hosts(hosts: list[dict[str, Any]]) -> None:
     for h in hosts:
         if h["error"]:
             click.echo(clean(f"  {h['name']:<28} {h['error']}"))
+
+
+def _show_gpus(host: dict[str, Any]) -> None:
+    """The GPUs that a host has; nodes on one machine see the same ones."""
+    found = host["gpus"]
+    for gpu in found.get("devices", ()):
+        title = f"GPU of {host['name']}"
+        click.echo(clean(f"  {title:<28} {_gpu(gpu)}"))
+    if found.get("said"):
+        click.echo(clean(f"  note: nvidia-smi on {host['name']}: {found['said']}"))
+
+
+def _gpu(gpu: dict[str, Any]) -> str:
+    from harness.units import format_bytes
+
+    told = [gpu["name"]]
+    if "memory_bytes" in gpu:
+        told.append(format_bytes(gpu["memory_bytes"]))
+    if "driver" in gpu:
+        told.append(f"driver {gpu['driver']}")
+    if "pcie_generation_max" in gpu and "pcie_width_max" in gpu:
+        told.append(f"PCIe {gpu['pcie_generation_max']} x{gpu['pcie_width_max']}")
+    if links := gpu.get("nvlink_gb_per_s"):
+        told.append(f"{len(links)} NVLinks, {sum(links):g} GB/s")
+    return ", ".join(told)
 
 
 def _show_nodes(nodes: list[dict[str, Any]]) -> None:

@@ -14,10 +14,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from harness.clusters.base import INSIDE, Cluster
+from harness.clusters.gpus import find_on
 from harness.clusters.host import Host, from_json, printable
 from harness.errors import HarnessError
 
@@ -48,6 +49,7 @@ class HostFacts:
     kernel: str = ""
     python: str = ""
     java: str = ""
+    gpus: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
 
@@ -64,7 +66,9 @@ def _asked(cluster: Cluster, host: Host) -> HostFacts:
         program = cluster.host_path(host, INSIDE / "facts.py")
         java = cluster.java_on(host)
         argv = [cluster.python_on(host), "-I", "-S", program, host.folder, java]
-        return _talk(empty, host, argv)
+        found = _talk(empty, host, argv)
+        devices = find_on(host)  # of one that answers: it bounds what it says, and when
+        return replace(found, gpus=devices.described()) if devices.gpus else found
     except (HarnessError, OSError, ValueError, TypeError, OverflowError) as error:
         return replace(empty, error=printable(str(error)).partition("\n")[0][:200])
 

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from harness import clusters
 from harness.cli.cluster import command
-from harness.clusters import home
+from harness.clusters import home, survey
+from harness.clusters.gpus import Devices, Gpu
 from harness.clusters.host import LocalHost
 from harness.clusters.local.cluster import LocalCluster
 from harness.errors import ClusterError, SpecError
@@ -261,6 +262,25 @@ def test_status_tells_of_hosts_and_nodes(harness):
     assert (node["id"], node["containers"], node["memory_mb"]) == ("worker1:8041", 2, 1536)
     assert "1 map and 1 reduce slots each, Hadoop 3.5.0" in shown
     assert re.search(r"worker1:8041 +RUNNING +2 +512 +1536 +3\.5\.0", shown)
+
+
+def test_status_tells_of_gpus(harness, monkeypatch):
+    """
+    Where a host has some: what they are, and what the driver's tool says of lost ones.
+    """
+    links = (26.562, 26.562)
+    gpus = Gpu("NVIDIA H100", 80 * 2**30, "550.54", 5, 1, 16, 16, links), Gpu("\x1b[2Jnvidia1")
+    found = Devices(gpus, "/lib/libcuda.so.1", "GPU is lost")
+    monkeypatch.setattr(survey, "find_on", lambda host: found)
+    harness("up")
+    (host,) = json.loads(harness("status", "--json").out)["hosts"]
+    shown = harness("status").out
+
+    assert host["gpus"]["devices"][0]["memory_bytes"] == 80 * 2**30
+    line = "GPU of master +NVIDIA H100, 80 GiB, driver 550.54, PCIe 5 x16, 2 NVLinks, 53.124 GB/s"
+    assert re.search(line, shown)
+    assert "note: nvidia-smi on master: GPU is lost" in shown
+    assert "\x1b" not in shown
 
 
 def test_nothing_is_up(harness):

@@ -56,6 +56,28 @@ def test_each_host_tells_of_itself(cluster, tmp_path):
     assert here.memory_bytes > 2**20
 
 
+def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
+    """
+    As the driver's tool there describes them, through the host's own door.
+    """
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(
+        "#!/bin/sh\n[ -z $GPUS ] || echo '0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8'\n"
+    )
+    tool.chmod(0o755)
+    path = f"PATH={tmp_path}:{os.environ['PATH']}"
+    some, none = survey(
+        cluster(
+            some=lambda argv: ["env", path, "GPUS=1", *argv],
+            none=lambda argv: ["env", path, "GPUS=", *argv],
+        )
+    )
+
+    assert [gpu["name"] for gpu in some.gpus["devices"]] == ["NVIDIA L4"]
+    assert some.gpus["devices"][0]["pcie_width"] == 8
+    assert none.gpus == {}
+
+
 def test_nothing_is_left_on_a_host(cluster, tmp_path):
     """
     A JVM would leave a folder among the temporary files.
