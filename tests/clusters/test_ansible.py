@@ -43,7 +43,7 @@ def facts(**more):
         "memory_bytes": 2**32, "marks": (),
         "java": (JavaThere(home="/usr/lib/jvm/java-17", version="17.0.1", build="b"),),
         "free_bytes": 2**34, "writable": True, "taken": (), "unnamed": (), "hostname": "",
-        "sudo": "", "systemd": False, "owner": "", "time": 0.0,
+        "sudo": "", "systemd": False, "owner": "", "gpus_lack": "", "time": 0.0,
     }  # fmt: skip
     return Facts(**fit | more)
 
@@ -171,6 +171,7 @@ class TestHosts:
             ({"owner": "them\x1b[2J"}, "worker1: holds the cluster of another harness (them\ufffd"),
             ({"writable": False}, "worker1: root cannot write to /root/.mapreduce-harness"),
             ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' holds odd characters"),
+            ({"gpus_lack": "no tool\x1b"}, "worker1: the GPUs do not work: no tool\ufffd"),
             ({"hostname": "a\nb"}, "stands for no address"),
             ({"unnamed": ("master",), "root": False}, "does not know master, and root may not"),
         ],

@@ -3,6 +3,7 @@ Tests for `harness.clusters.ansibles`: what hosts say of themselves.
 """
 
 import json
+import os
 import time
 
 import pytest
@@ -20,6 +21,7 @@ SAID = {
     "machine": "x86_64", "kernel": "6.1", "cores": 2, "memory_bytes": 2**32, "java": [],
     "marks": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
     "hostname": "", "sudo": "", "systemd": False, "owner": "",
+    "gpus_lack": "",
 }  # fmt: skip
 
 
@@ -76,6 +78,57 @@ def test_a_python_that_is_too_old_says_so(monkeypatch):
 
     with pytest.raises(SystemExit, match=r"Python 3\.\d+\.\d+ is too old"):
         preflight.main()
+
+
+@pytest.mark.parametrize(
+    ("tool", "wanted", "lack"),
+    [
+        ("echo 0, L4; echo 1, L4", 2, ""),
+        ("echo 0, L4", 2, "it has 1 GPUs where 2 are offered"),
+        ("echo 0, L4; echo Unable", 2, "it has 1 GPUs where 2 are offered: Unable"),
+        ("exit 0", 1, "it has no GPUs where 1 are offered"),
+        ("echo 'cannot talk to the driver'; exit 9", 1, "nvidia-smi fails: cannot talk to the"),
+        ("exec sleep 60", 1, "nvidia-smi does not answer: "),
+        (None, 1, "there is no nvidia-smi"),
+        (None, 0, ""),
+    ],
+    ids=["all", "fewer", "one is lost", "none", "no driver", "hangs", "no tool", "not asked"],
+)
+def test_gpus_that_do_not_work(monkeypatch, tmp_path, tool, wanted, lack):
+    """
+    Known before anything is copied; the tool is asked only where GPUs are to be offered.
+    """
+    if tool is not None:
+        shim = tmp_path / "nvidia-smi"
+        shim.write_text(f"#!/bin/sh\n{tool}\n")
+        shim.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    else:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    if "sleep" in (tool or ""):
+        monkeypatch.setattr(preflight, "GPU_LIMIT_S", 0.5)
+    said = preflight.gpus_lack(wanted)
+
+    assert said.startswith(lack)
+    assert bool(said) is bool(lack)
+
+
+def test_only_workers_are_asked_for_gpus(monkeypatch):
+    """
+    The master offers none.
+    """
+    asked_for = []
+
+    def run(self, argv, timeout, question):
+        asked_for.append(json.loads(question)["gpus"])
+        return Completed(tuple(argv), 0, json.dumps(SAID | {"time": time.time()}), "")
+
+    monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
+    there = Connection("198.18.0.9", Access("hadoop"))
+    for name in ("master", "worker1"):
+        ask(Member(name, "198.18.0.9"), there, "c", {}, 2)
+
+    assert asked_for == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ class AnsibleCluster(Cluster):
         members = site_members(self._state)
         names = {m.name: m.address for m in members}
         ways = [(m, self._connection(m.name)) for m in members]
-        asked = bare.at_once(lambda way: bare.ask(way[0], way[1], self.name, names), ways)
+        gpus = self.spec.node.gpus
+        asked = bare.at_once(lambda way: bare.ask(*way, self.name, names, gpus), ways)
         facts = {m.name: found for m, found in zip(members, asked, strict=True)}
         hadoop = archives.home_archive(self.home)
         java = archives.java_archive(self.home.java) if lack_java(facts) else None

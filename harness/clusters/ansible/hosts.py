@@ -59,7 +59,8 @@ class Facts(Record):
     """
     What a host says of itself; *clock_s* is how far its clock is ahead of ours.
 
-    *marks* say what was put there before, and wholly.
+    *marks* say what was put there before, and wholly; *gpus_lack* why it has not the GPUs that it
+    is to offer, empty where it has.
     """
 
     python: str
@@ -81,6 +82,7 @@ class Facts(Record):
     sudo: str
     systemd: bool
     owner: str
+    gpus_lack: str
     time: float
     clock_s: float = 0.0
 
@@ -128,13 +130,21 @@ def access_of(ssh: SshAccess | None) -> Access:
     return Access(ssh.user, ssh.port, Path(ssh.key).expanduser() if ssh.key else None)
 
 
-def ask(member: Member, connection: Connection, cluster: str, names: Mapping[str, str]) -> Facts:
-    """The facts of one host; `ClusterError` where it cannot be reached or has no Python."""
+def ask(
+    member: Member, connection: Connection, cluster: str, names: Mapping[str, str], gpus: int = 0
+) -> Facts:
+    """
+    The facts of one host; `ClusterError` where it cannot be reached or has no Python.
+
+    A worker is to offer so many *gpus*.
+    """
+    master = member.name == "master"
     question = {
         "base": "",
         "cluster": cluster,
-        "ports": MASTER_PORTS if member.name == "master" else WORKER_PORTS,
+        "ports": MASTER_PORTS if master else WORKER_PORTS,
         "names": dict(names),
+        "gpus": 0 if master else gpus,
     }
     host = SshHost(member.name, member.address, "/", connection)
     where = f"{member.name} ({connection.where})"
@@ -216,6 +226,9 @@ def _problems(found: Facts, ssh: SshAccess, owner: str, room: int) -> list[tuple
     if found.free_bytes < room:
         what = f"{found.free_bytes // 2**20} MiB are free where {room // 2**20} MiB are needed"
         said.append((f"the disk is too full: {what}", f"make room below {found.home}"))
+    if found.gpus_lack:
+        fix = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
+        said.append((f"the GPUs do not work: {printable(found.gpus_lack)[:200]}", fix))
     if abs(found.clock_s) > MOST_CLOCK_S:
         side = "ahead of" if found.clock_s > 0 else "behind"
         what = f"its clock is {abs(found.clock_s):.0f} s {side} ours"

@@ -3,12 +3,13 @@ What a host is, before anything is put there.
 
     python3 -I -c PROGRAM < QUESTION      (one JSON object; the answer is another)
 
-    {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}}
+    {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}, "gpus": NUMBER}
 
     answer: {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
              "memory_bytes", "java": [{"home", "version", "build"}, ...], "marks": [paths],
              "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
-             "sudo": "" or what is in the way, "systemd", "owner"}
+             "sudo": "" or what is in the way, "systemd", "owner",
+             "gpus_lack": "" or why it does not have so many GPUs}
 
 *unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
 own name, empty where that stands for an address, as it should.  *build* is another one when the
@@ -34,6 +35,7 @@ from typing import Any
 
 MOST_MARKS = 1000
 OLDEST_PYTHON = (3, 9)
+GPU_LIMIT_S = 30.0  # of a tool that hangs, as it does when its device is lost
 
 
 def main() -> None:
@@ -64,6 +66,7 @@ def main() -> None:
         "sudo": sudo(),
         "systemd": Path("/run/systemd/system").is_dir(),
         "owner": first_line(f"{folder}/owner"),
+        "gpus_lack": gpus_lack(question["gpus"]),
         "time": time.time(),
     }
     json.dump(answer, sys.stdout)
@@ -143,6 +146,29 @@ def sudo() -> str:
     )  # fmt: skip
     said = done.stderr.strip().splitlines() or ["sudo refuses"]
     return "" if done.returncode == 0 else said[-1][:200]  # what stands before is a warning
+
+
+def gpus_lack(wanted: int) -> str:
+    """Why the host does not have so many GPUs that work; empty where it has, or none are wanted."""
+    if not wanted:
+        return ""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"], check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=GPU_LIMIT_S,
+        )  # fmt: skip
+    except FileNotFoundError:
+        return "there is no nvidia-smi"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"nvidia-smi does not answer: {error}"[:200]
+    said = (done.stdout + done.stderr).strip().splitlines()
+    if done.returncode != 0:
+        return f"nvidia-smi fails: {said[0] if said else f'status {done.returncode}'}"[:200]
+    found = [line for line in said if re.match(r"[0-9]+,", line)]
+    strange = [f": {line}" for line in said if line not in found][:1]  # of a device that is lost
+    lack = f"it has {len(found) or 'no'} GPUs where {wanted} are offered{''.join(strange)}"
+    return lack[:200] if len(found) < wanted else ""
 
 
 def first_line(path: str) -> str:
