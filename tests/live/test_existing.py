@@ -70,7 +70,7 @@ def test_what_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fixtures
     tmp_path, monkeypatch, daemon, died, end, left
 ):
     """
-    The trial fails with its name; as it is not ours to start again, the run ends, with what lacks.
+    A trial fails with its name; as it is not ours to start again, the run ends, with what lacks.
     What cannot be cleaned up, because nobody answers, is kept in mind for the next command.
     """
     results, log = tmp_path / "results", tmp_path / "log"
@@ -82,7 +82,9 @@ def test_what_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fixtures
         os.kill(theirs.daemon_pids()[daemon], signal.SIGKILL)
 
         assert process.wait(timeout=LIMIT_S) == 4, log.read_text()
-        (record,) = Store(results).latest("smoke").trials().values()
-        assert re.match(died, record.reason)
+        records = list(Store(results).latest("smoke").trials().values())
+        # a short job may be over, an attempt made up for, before the cluster misses the daemon
+        assert {r.state for r in records} == {"failed"}
+        assert any(re.match(died, r.reason) for r in records)
         assert end in log.read_text()
         assert len(clusters(environment)) == left
