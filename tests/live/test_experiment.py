@@ -88,3 +88,50 @@ def test_a_lost_daemon_fails_its_trial_and_the_run_goes_on(tmp_path, environment
     assert len(records) == 3
     assert [r.reason for r in failed] == ["datanode on worker1 died during the job"]
     assert clusters(environment) == []
+
+
+# A container without rights has it so: its root may make no namespaces.
+REFUSED = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+TINY = """\
+schema: 1
+name: smoke
+question: What does a cluster without namespaces say?
+cluster:
+  workers: 1
+  node: {map_slots: 1, reduce_slots: 1, task_memory: 512 MiB}
+workloads: [{name: wordcount, input: [1 MiB, 2 MiB]}]
+configuration: {mapreduce.job.reduces: 1}
+repeat: 1
+warmup: 0
+predict: {models: [whatif], profile_on: {input: 1 MiB}}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up a right of its own")
+def test_a_machine_that_refuses_namespaces(tmp_path, environment):
+    """
+    The experiment runs on ports of the loopback address, and run, manifest and both reports say
+    why, and what such a cluster cannot show: locality, and what a network costs.
+    """
+    experiment, results = tmp_path / "smoke.yaml", tmp_path / "results"
+    experiment.write_text(TINY)
+    argv = [*REFUSED, *command("all", results, experiment=experiment)]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, env=environment, timeout=LIMIT_S, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    run = Store(results).latest("smoke")
+    losses = json.loads((run.path / "manifest.json").read_text())["losses"]
+    written = (run.path / "report.md").read_text()
+    told = json.loads((run.path / "report.json").read_text())
+    assert [r.state for r in run.trials().values()] == ["done"] * 2
+    assert losses[0].startswith("no namespaces: this machine refuses namespaces")
+    assert any("locality means nothing" in loss for loss in losses)
+    assert any("no byte crosses a network" in loss for loss in losses)
+    assert [loss for loss in losses if f"warning: {loss}" not in done.stderr] == []
+    assert [loss for loss in losses if loss not in written] == []
+    assert told["manifest"]["losses"] == losses
+    assert {f"The cluster: {loss}." for loss in losses} <= set(told["answer"]["details"])
+    assert clusters(environment) == []
