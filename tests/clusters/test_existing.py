@@ -130,7 +130,7 @@ class TestLife:
         took = ExistingCluster.remove("c"), ExistingCluster.remove("c")
 
         assert known == (True, one.root, one.losses[0])
-        assert "Hadoop 3.4.3 runs there; the client is 3.5.0" in known[2]
+        assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in known[2]
         assert (took, theirs.killed, one.folder.exists()) == ((True, False), [APP], False)
 
     def test_our_folder_bears_no_name_that_another_could_have(self, cluster):

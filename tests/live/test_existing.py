@@ -10,12 +10,14 @@ import subprocess
 
 import pytest
 
+from harness.clusters.home import HadoopHome
 from harness.store import Store
 from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
-from tests.live.theirs import somebody_elses, untouched, way_to
+from tests.live.theirs import another_hadoop, somebody_elses, untouched, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
+OLDER = "3.4.3"
 
 
 @pytest.fixture(params=["on its nodes", "in HDFS"])
@@ -52,6 +54,48 @@ def test_an_experiment_from_end_to_end(theirs, tmp_path):
     assert any("tasks are not traced" in loss for loss in losses)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
+
+
+def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
+    """
+    Its daemons and tasks are an older release: all trials are done by a client of ours, and
+    manifest and report name that release and what such a cluster cannot tell.
+    """
+    home, ours = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
+    results = tmp_path / "results"
+    with somebody_elses(tmp_path / "theirs", monkeypatch, 2, home) as theirs:
+        environment = {**settings(tmp_path), **way_to(theirs)}
+        more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
+        done = subprocess.run(
+            command("all", results, *more, "--set", "trace=logs"), env=environment, cwd=PROJECT,
+            timeout=LIMIT_S, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert untouched(theirs)
+
+    assert done.returncode == 0, done.stderr
+    run = Store(results).latest("smoke")
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    lost, report = " | ".join(manifest["losses"]), (run.path / "report.md").read_text()
+    assert [(r.state, r.versions.hadoop) for r in run.trials().values()] == [("done", OLDER)] * 3
+    assert manifest["nodes"]["hadoop"] == manifest["versions"]["hadoop"] == OLDER
+    assert f"Hadoop {OLDER} runs there, as trials say; the client is {ours}" in lost
+    assert "tasks are not traced" in lost
+    assert class_paths(run) == {f"{home.path_jar}"}
+    assert [loss for loss in manifest["losses"] if loss not in report] == []
+
+
+def class_paths(run):
+    """
+    What tasks and masters of a run say that Hadoop's classes came from.
+    """
+    found = set()
+    for trial in run.trials():
+        raw = run.raw(trial)
+        for name in raw.names():
+            if name.endswith("/syslog"):
+                with raw.open(name) as lines:
+                    found |= set(re.findall(rb"[^: ]*/path[^/:]*[.]jar", lines.read()))
+    return {path.decode() for path in found}
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,35 @@ A cluster of ours that plays somebody else's, on addresses that any process of t
 """
 
 import contextlib
+import shutil
+import subprocess
+import tempfile
 
-from harness.clusters.home import HadoopHome
+from pathlib import Path
+
+import pytest
+
+from harness.clusters.archive import ensure_formatted
+from harness.clusters.checksums import file_digest
+from harness.clusters.home import SOURCE, HadoopHome, path_jar_bytes
+from harness.clusters.java import find_java
 from harness.clusters.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
+CACHE = Path(__file__).resolve().parents[2] / ".cache"
+MAVEN_S = 900
 
 
 @contextlib.contextmanager
-def somebody_elses(folder, monkeypatch, workers, **site):
+def somebody_elses(folder, monkeypatch, workers, home=None, **site):
     """
-    Such a cluster, its state in *folder*.
+    Such a cluster, its state in *folder*; of another Hadoop than ours where *home* is one.
     """
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
-    with LocalCluster("theirs", spec, HadoopHome.find()) as cluster:
+    with LocalCluster("theirs", spec, home or HadoopHome.find()) as cluster:
         yield cluster
 
 
@@ -38,3 +50,44 @@ def way_to(cluster):
         "HADOOP_CONF_DIR": cluster.layout.conf(cluster.layout.master),
         "HADOOP_USER_NAME": "root",
     }
+
+
+def another_hadoop(version):
+    """
+    A home of Hadoop in that version, made once; nothing but the test that asks for it uses it.
+
+    The test is skipped where Maven cannot resolve its jars.
+    """
+    home = CACHE / f"hadoop-{version}"
+    if not home.is_dir():
+        CACHE.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            made = Path(folder) / "home"
+            resolve(version, made / "lib")
+            for name in ("hdfs", "datanode", "secondary", "static"):
+                (made / "etc" / "webapps" / name).mkdir(parents=True)
+            jars = [f"lib/{jar.name}" for jar in (made / "lib").iterdir()]
+            (made / "path.jar").write_bytes(path_jar_bytes(jars))
+            made.rename(home)
+    sums = {f"lib/{jar.name}": file_digest(jar) for jar in sorted((home / "lib").iterdir())}
+    found = HadoopHome(home, find_java(), sums)
+    ensure_formatted(found)
+    return found
+
+
+def resolve(version, folder):
+    """
+    Let Maven put the jars of that version into *folder*.
+    """
+    if shutil.which("mvn") is None:
+        pytest.skip("apt-get install -y maven")
+    done = subprocess.run(
+        [
+            "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"), f"-Dhadoop.version={version}",
+            "dependency:copy-dependencies", f"-DoutputDirectory={folder}",
+        ],
+        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAVEN_S,
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
+        pytest.skip(f"Maven cannot resolve Hadoop {version}: {' '.join(said[:1])}")

@@ -210,7 +210,7 @@ class ExistingCluster(Cluster):
         said = []
         client, there = self.home.versions().hadoop, str(self._found["version"])
         if client != there:
-            said.append(f"Hadoop {there} runs there; the client is {client}, as trials say")
+            said.append(f"Hadoop {there} runs there, as trials say; the client is {client}")
         if theirs := given.not_ours(self.spec):
             said.append(f"what daemons read is the cluster's own, not {', '.join(theirs)}")
         return (*said, *LOSSES)
