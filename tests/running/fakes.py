@@ -173,6 +173,8 @@ class FakeCluster:
     A running cluster: its work is done when a client starts, and the client tells of it.
     """
 
+    hosts = ()
+
     def __init__(self, clusters=None):
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0

@@ -58,7 +58,7 @@ def rated(monkeypatch, execution, measure):
     An execution that measures rates, by *measure*.
     """
     nodes = [SimpleNamespace(name=name) for name in ("master", "worker1", "worker2")]
-    monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes, raising=False)
+    monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes)
     monkeypatch.setattr(module, "measure_rates", measure)
     return execution(rated=True)
 

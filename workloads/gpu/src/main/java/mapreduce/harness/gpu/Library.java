@@ -5,15 +5,16 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Which library this JVM uses, loaded once: CUDA's, or the processor's. */
+/**
+ * Which library this JVM uses, loaded once: CUDA's, or the processor's.
+ *
+ * <p>Its class has no logger: {@link Rates} loads it where Hadoop's jars are not.
+ */
 final class Library {
   static final String CUDA = "libharness-gpu-cuda.so";
   static final String CPU = "libharness-gpu-cpu.so";
-
-  private static final Logger LOG = LoggerFactory.getLogger(Library.class);
 
   private static String loaded = "";
   private static int devices;
@@ -61,7 +62,7 @@ final class Library {
       return cuda();
     } catch (DeviceException why) {
       // No library, no driver or no device: 'any' asks for the processor then.
-      LOG.info("no CUDA device: {}", why.getMessage());
+      LoggerFactory.getLogger(Library.class).info("no CUDA device: {}", why.getMessage());
       return load(CPU);
     }
   }
