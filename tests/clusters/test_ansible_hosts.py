@@ -84,9 +84,9 @@ def test_a_python_that_is_too_old_says_so(monkeypatch):
     ("tool", "wanted", "lack"),
     [
         ("echo 0, L4; echo 1, L4", 2, ""),
-        ("echo 0, L4", 2, "it has 1 GPUs where 2 are offered"),
-        ("echo 0, L4; echo Unable", 2, "it has 1 GPUs where 2 are offered: Unable"),
-        ("exit 0", 1, "it has no GPUs where 1 are offered"),
+        ("echo 0, L4", 2, "2 to be offered, 1 found"),
+        ("echo 0, L4; echo Unable", 2, "2 to be offered, 1 found: Unable"),
+        ("exit 0", 1, "1 to be offered, none found"),
         ("echo 'cannot talk to the driver'; exit 9", 1, "nvidia-smi fails: cannot talk to the"),
         ("exec sleep 60", 1, "nvidia-smi does not answer: "),
         (None, 1, "there is no nvidia-smi"),

@@ -30,7 +30,10 @@ from harness.clusters.ssh import host as ssh
 from harness.clusters.ssh.pins import trust
 from harness.clusters.survey import survey
 from harness.errors import ClusterError
-from harness.records.trial import ClusterSpec, SshAccess
+from harness.records.experiment import Experiment, WorkloadAxes
+from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
+from harness.running.gpus import keep_gpus
+from harness.store import Store
 from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 from tests.live.packages import unpacked
@@ -389,6 +392,31 @@ def awaited(look):
 
 
 @pytest.mark.long
+def test_gpus_of_hosts_are_described_through_their_doors(place, tmp_path):
+    """
+    By what the driver's tool says there; copies are measured there, too, and as there is no device
+    behind the tool, the manifest says why there are no rates.
+    """
+    line = "0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8"
+    tool = "usr/local/bin/nvidia-smi"
+    prepare = rf"printf '#!/bin/sh\necho {line}\n' > {tool}; chmod +x {tool}"
+    made = cluster(place, [place.hosts[0], place.add(prepare=prepare)])
+    made.spec = made.spec.model_copy(update={"node": NodeSpec(gpus=1)})
+    axes = WorkloadAxes(name="terasort", input_bytes=(1000,))
+    run = Store(tmp_path).open_run(Experiment(name="g", question="q", workloads=(axes,)), "")
+
+    with made:
+        said = keep_gpus(run, made.spec, made)
+        shown = {host.name: host.gpus for host in survey(made)}
+
+    (found,) = run.manifest()["gpus_found"].items()
+    assert (said, found[0], found[1]["devices"][0]["pcie_width"]) == ([], "worker1", 8)
+    assert "; at: " in found[1]["rates_missing"]  # the measuring class itself says so
+    assert shown["master"] == {}
+    assert shown["worker1"]["devices"] == found[1]["devices"]
+
+
+@pytest.mark.long
 class TestFaults:
     def test_unreachable_host_is_named(self, place):
         """
@@ -432,6 +460,20 @@ class TestFaults:
         text = refused(cluster(place, [place.hosts[0], endless]))
 
         assert "has written more than" in text
+
+    def test_host_whose_gpus_do_not_work(self, place):
+        """
+        It is known before anything is brought there.
+        """
+        hosts, before = place.hosts[:2], files(place.hosts[:2])
+        made = cluster(place, hosts)
+        made.spec = made.spec.model_copy(update={"node": NodeSpec(gpus=1)})
+
+        text = refused(made)
+
+        assert "worker1: the GPUs do not work: there is no nvidia-smi" in text
+        assert "master:" not in text
+        assert files(hosts) == before
 
     def test_full_disk(self, place):
         """

@@ -167,7 +167,7 @@ def gpus_lack(wanted: int) -> str:
         return f"nvidia-smi fails: {said[0] if said else f'status {done.returncode}'}"[:200]
     found = [line for line in said if re.match(r"[0-9]+,", line)]
     strange = [f": {line}" for line in said if line not in found][:1]  # of a device that is lost
-    lack = f"it has {len(found) or 'no'} GPUs where {wanted} are offered{''.join(strange)}"
+    lack = f"{wanted} to be offered, {len(found) or 'none'} found{''.join(strange)}"
     return lack[:200] if len(found) < wanted else ""
 
 
