@@ -169,6 +169,27 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     assert [n for n in raw.names() if n.startswith("containers/")]
 
 
+@long
+def test_a_node_whose_network_is_lost(results, log, environment):
+    """
+    Its processes live and nobody hears them: the trial fails in bounded time, by the name of the
+    node, and the other trials run on a new cluster.
+    """
+    process = start(log, environment, *command("run", results, "--set", "trial_limit=5 min"))
+    wait_for(lambda: mapping(results), process, log)
+    cluster = the_cluster()
+    cut = cluster.hosts[1].run(["ip", "link", "set", "eth0", "down"])
+    lost_s = time.time()
+
+    assert (cluster.hosts[1].name, cut.status) == ("worker1", 0)
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    (failed,) = [r for r in held(results) if r.state != "done"]
+    assert len(held(results)) == 3
+    assert "nodemanager on worker1 was lost" in failed.reason
+    assert failed.finished_s - lost_s < 300.0
+    assert log.read_text().count("cluster: starting") == 2
+
+
 def test_ctrl_c_once_and_twice(results, log, environment):
     """
     Once: the job is ended, its logs are kept outside the trials, the cluster is down.  Twice: at
