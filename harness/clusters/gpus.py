@@ -21,7 +21,7 @@ from harness.units import MIB
 
 LIBRARY = "libcuda.so.1"
 _LIMIT_S = 20.0
-_MOST_DEVICES, _MOST_LINKS, _MOST_OUTPUT = 64, 64, 2**16
+_MOST_DEVICES, _MOST_LINKS, _MOST_OUTPUT, _MOST_WORDS = 64, 64, 2**16, 300
 _DEVICE = re.compile(r"^/dev/(nvidia\d+)$", re.MULTILINE)
 _LIBRARY = re.compile(rf"^\s*{re.escape(LIBRARY)} .*=> (/\S+)$", re.MULTILINE)
 # a name may hold commas, so it stands between fields that do not
@@ -97,13 +97,17 @@ def find_devices(run: Run) -> Devices:
         return _told(run, tool.out, driver)
     files = _asked(run, ["find", "/dev", "-maxdepth", "1", "-name", "nvidia[0-9]*"])
     names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
-    said = short((tool.out or tool.err).strip().partition("\n")[0])
-    return Devices(tuple(Gpu(name) for name in names), driver, said)
+    return Devices(tuple(Gpu(name) for name in names), driver, words(tool.out or tool.err))
 
 
 def find_on(host: Host) -> Devices:
     """Look for GPUs of *host* through its door; one that does not answer has none, and says why."""
     return find_devices(lambda argv: host.run(argv, _LIMIT_S))
+
+
+def words(text: str) -> str:
+    """The first line of what a program says, short and safe to print."""
+    return printable(text).strip().partition("\n")[0][:_MOST_WORDS]
 
 
 def driver_file(listing: str) -> str:
@@ -132,7 +136,7 @@ def _told(run: Run, listing: str, driver: str) -> Devices:
     strange = next((line for line, one in zip(lines, read, strict=False) if one is None), "")
     links = _links(_asked(run, ["nvidia-smi", "nvlink", "--status"])) if found else {}
     gpus = (replace(gpu, nvlink_gb_per_s=links.get(at)) for at, gpu in found.items())
-    return Devices(tuple(gpus), driver, short(strange))
+    return Devices(tuple(gpus), driver, words(strange))
 
 
 def _device(line: str) -> tuple[int, Gpu] | None:

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.clusters.gpus import Devices, find_devices, find_on, here
-from harness.clusters.host import Host, from_json, printable
+from harness.clusters.gpus import Devices, find_devices, find_on, here, words
+from harness.clusters.host import Host, from_json
 from harness.clusters.jars import job_jar
 from harness.errors import HarnessError
 from harness.records.trial import ClusterSpec
@@ -28,7 +28,7 @@ MISSING = "rates_missing"
 _CLASS = "mapreduce.harness.gpu.Rates"
 _FLAGS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 _LIMIT_S = 60.0  # a driver without a daemon that keeps it loaded takes seconds to start
-_MOST_HOSTS, _MOST_PASSES, _MOST_BPS, _MOST_WORDS = 32, 64, 10**15, 300
+_MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
 
 
 class GpuCluster(Protocol):
@@ -104,7 +104,7 @@ def _rates(cluster: GpuCluster, name: str, known: Mapping[str, Any]) -> dict[str
         jar = cluster.host_path(door, job_jar(GPU))
         return measure_copies(door, cluster.java_on(door), jar)
     except (HarnessError, OSError) as error:
-        return {MISSING: _words(str(error))}
+        return {MISSING: words(str(error))}
 
 
 def measure_copies(host: Host, java: str, jar: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def measure_copies(host: Host, java: str, jar: str) -> dict[str, Any]:
     argv = [java, *_FLAGS, f"-Duser.dir={host.folder}", "-cp", jar, _CLASS]
     done = host.run(argv, timeout=_LIMIT_S)
     found = read_copies(done.out) if done.status == 0 else {}
-    return found or {MISSING: _words(done.err) or "it measured no CUDA device"}
+    return found or {MISSING: words(done.err) or "it measured no CUDA device"}
 
 
 def read_copies(text: str) -> dict[str, Any]:
@@ -138,8 +138,3 @@ def _are_rates(passes: object) -> bool:
         and 0 < len(passes) <= _MOST_PASSES
         and all(type(p) is int and 0 < p < _MOST_BPS for p in passes)
     )
-
-
-def _words(text: str) -> str:
-    """The first line of what somebody else says, short and safe to print."""
-    return printable(text).strip().partition("\n")[0][:_MOST_WORDS]
