@@ -43,5 +43,6 @@ def downloaded(package):
         )  # fmt: skip
         found = list(Path(folder).glob("*.deb"))
         if done.returncode or not found:
-            pytest.skip(f"apt cannot download {package}: {done.stderr.strip()[-300:]}")
+            said = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
+            pytest.skip(f"apt cannot download {package}: {' '.join(said)[:300]}")
         return found[0].replace(CACHE / found[0].name)

@@ -83,11 +83,12 @@ def resolve(version, folder):
         pytest.skip("apt-get install -y maven")
     done = subprocess.run(
         [
-            "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"), f"-Dhadoop.version={version}",
+            "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"),
             "dependency:copy-dependencies", f"-DoutputDirectory={folder}",
+            f"-Dhadoop.version={version}",
         ],
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAVEN_S,
     )  # fmt: skip
     if done.returncode != 0:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-        pytest.skip(f"Maven cannot resolve Hadoop {version}: {' '.join(said[:1])}")
+        said = (done.stdout + done.stderr).partition("[ERROR] ")[2]
+        pytest.skip(f"Maven cannot resolve Hadoop {version}: {said[:200]}")
