@@ -13,7 +13,7 @@ import pytest
 from harness.clusters.home import HadoopHome
 from harness.store import Store
 from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
-from tests.live.theirs import another_hadoop, somebody_elses, untouched, way_to
+from tests.live.theirs import another_hadoop, somebody_elses, state_of, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
@@ -27,8 +27,9 @@ def theirs(request, tmp_path, monkeypatch):
     """
     gathered = {"yarn.log-aggregation-enable": str(request.param == "in HDFS").lower()}
     with somebody_elses(tmp_path / "theirs", monkeypatch, 2, **gathered) as cluster:
+        before = state_of(cluster)
         yield cluster
-        assert untouched(cluster)
+        assert state_of(cluster) == before
 
 
 def test_an_experiment_from_end_to_end(theirs, tmp_path):
@@ -64,13 +65,13 @@ def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     home, ours = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
     results = tmp_path / "results"
     with somebody_elses(tmp_path / "theirs", monkeypatch, 2, home) as theirs:
-        environment = {**settings(tmp_path), **way_to(theirs)}
+        before, environment = state_of(theirs), {**settings(tmp_path), **way_to(theirs)}
         more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
         done = subprocess.run(
             command("all", results, *more, "--set", "trace=logs"), env=environment, cwd=PROJECT,
             timeout=LIMIT_S, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert untouched(theirs)
+        assert state_of(theirs) == before
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")

@@ -14,7 +14,7 @@ from harness.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import BareHosts, await_listening, lacking
 from tests.live.runs import PROGRAM, PROJECT, clusters, command, output, processes, settings
-from tests.live.theirs import somebody_elses, untouched, way_to
+from tests.live.theirs import somebody_elses, state_of, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
@@ -72,8 +72,9 @@ def existing(folder, monkeypatch):
     A cluster that was there before, and is there after it.
     """
     with somebody_elses(folder / "theirs", monkeypatch, WORKERS) as cluster:
+        before = state_of(cluster)
         yield way_to(cluster), []
-        assert untouched(cluster)
+        assert state_of(cluster) == before
 
 
 @pytest.mark.parametrize("provider", [local, docker, ansible, existing])

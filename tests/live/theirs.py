@@ -32,14 +32,36 @@ def somebody_elses(folder, monkeypatch, workers, home=None, **site):
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     with LocalCluster("theirs", spec, home or HadoopHome.find()) as cluster:
+        cluster.hdfs.make("/user/root")  # a user's own folder is there before the user comes
         yield cluster
 
 
-def untouched(cluster):
+def state_of(cluster):
     """
-    Whether a cluster is as it was before somebody used it.
+    What nobody but its owner changes: daemons' processes, files of the nodes' configuration and of
+    HDFS (but for what Hadoop keeps of every job), nodes that run.
     """
-    return cluster.dead_daemons() == [] and cluster.hdfs.list("/user/root") == []
+    layout = cluster.layout
+    conf = [Path(layout.conf(member)) for member in (layout.master, *layout.workers)]
+    nodes = cluster.http_json("/ws/v1/cluster/metrics")["clusterMetrics"]
+    return {
+        "daemons": cluster.daemon_pids(),
+        "configuration": {f: file_digest(f) for c in conf for f in c.rglob("*") if f.is_file()},
+        "files": sorted(files_of(cluster.hdfs, "")),
+        "nodes": {kind: nodes[f"{kind}Nodes"] for kind in ("active", "lost", "decommissioned")},
+    }
+
+
+def files_of(hdfs, folder):
+    """
+    All paths of HDFS below *folder*, without jobs' histories, logs and staging folders.
+    """
+    for name, _, deeper in hdfs.list(folder or "/"):
+        path = f"{folder}/{name}"
+        if path not in {"/history", "/tmp"}:
+            yield path
+            if deeper:
+                yield from files_of(hdfs, path)
 
 
 def way_to(cluster):
