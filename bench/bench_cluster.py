@@ -11,10 +11,10 @@ import time
 
 from pathlib import Path
 
-from harness.clusters.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
-from harness.running.jobs import JobRunner
+from harness.run.jobs import JobRunner
 from harness.workloads.base import JobCommand
 
 REPEATS = 5

@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.clusters.ssh.collect import Source, collect
-from harness.clusters.ssh.connection import Access, Connection
-from harness.clusters.ssh.host import SshHost
-from harness.clusters.ssh.pins import pins_file, trust
+from harness.providers.ssh.collect import Source, collect
+from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.host import SshHost
+from harness.providers.ssh.pins import pins_file, trust
 from tests.live.bare_hosts import BareHosts, lacking
 
 CIPHER = "aes128-gcm@openssh.com"
@@ -29,7 +29,7 @@ LINE = (
     "2026-01-15 10:00:%02d,%03d INFO [fetcher#%d] org.apache.hadoop.mapreduce.task.reduce.Shuffle:"
     " about to shuffle output of map attempt_1700000000000_%04d_m_%06d_0 decomp: %d len: %d\n"
 )
-PACKER = Path(__file__).parents[1] / "harness" / "clusters" / "inside" / "packer.py"
+PACKER = Path(__file__).parents[1] / "harness" / "node" / "packer.py"
 
 
 REPEAT = """

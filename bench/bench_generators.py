@@ -16,12 +16,12 @@ import tempfile
 from pathlib import Path
 
 from harness.cli.console import table
-from harness.clusters.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.running.history import fetch_history
-from harness.running.inputs import generator_properties
-from harness.running.jobs import JobRunner
+from harness.run.history import fetch_history
+from harness.run.inputs import generator_properties
+from harness.run.jobs import JobRunner
 from harness.workloads import WORKLOADS
 
 MIB = 2**20

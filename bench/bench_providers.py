@@ -19,9 +19,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.cli.console import table
-from harness.clusters.ssh.pins import trust
-from harness.running.session import Session
-from harness.running.talk import Silence
+from harness.providers.ssh.pins import trust
+from harness.run.session import Session
+from harness.run.talk import Silence
 from harness.stats.spread import coefficient_of_variation
 from tests.live import bare_hosts, engine
 

@@ -19,19 +19,10 @@ from pathlib import Path
 import bench_ltrace
 
 from harness.cli.console import Progress, table
-from harness.clusters.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
-from harness.running.selftest_effects import (
-    ALL_MODES,
-    HEAD,
-    MODES,
-    STOCK,
-    Effect,
-    Sample,
-    effects,
-    rows,
-)
-from harness.running.selftest_overhead import SPEC, known, measure
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
+from harness.tracer.effects import ALL_MODES, HEAD, MODES, STOCK, Effect, Sample, effects, rows
+from harness.tracer.overhead import SPEC, known, measure
 
 MINUTES = 10.0
 

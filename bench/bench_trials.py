@@ -11,10 +11,10 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
+from harness.evaluate.flow import Evaluation
 from harness.profiling import fit_speed
-from harness.running.evaluate import Evaluation
-from harness.running.session import Session
-from harness.running.talk import Silence
+from harness.run.session import Session
+from harness.run.talk import Silence
 from harness.stats.spread import coefficient_of_variation
 
 FILE = Path(__file__).parent / "terasort.yaml"

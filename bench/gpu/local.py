@@ -25,7 +25,7 @@ import time
 
 from pathlib import Path
 
-from harness.clusters.home import home_path
+from harness.hadoop_home.home import home_path
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
 

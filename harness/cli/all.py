@@ -37,7 +37,7 @@ def command(
     """
     from harness.cli.console import talk
     from harness.reports import REPORTS
-    from harness.running.plan import plan_json
+    from harness.run.plan import plan_json
 
     opened = session(file, results_dir, overrides)
     if dry_run:

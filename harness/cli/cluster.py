@@ -16,7 +16,7 @@ from harness.cli.console import clean, table
 from harness.cli.experiment import session
 
 if TYPE_CHECKING:
-    from harness.clusters.base import Cluster
+    from harness.providers.base import Cluster
     from harness.records.trial import ClusterSpec
 
 _NAME = click.option(
@@ -59,8 +59,8 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         harness cluster up --workers 2
         harness cluster up experiments/demo.yaml
     """
-    from harness.clusters import PROVIDERS
-    from harness.clusters.home import HadoopHome
+    from harness.hadoop_home.home import HadoopHome
+    from harness.providers import PROVIDERS
 
     spec = _spec(file, provider, workers)
     _require_known(spec.provider, list(PROVIDERS))
@@ -157,14 +157,14 @@ def down(name: str | None, everything: bool) -> None:
         harness cluster down
         harness cluster down --all
     """
-    from harness import clusters
+    from harness import providers
     from harness.errors import HarnessError
 
-    known, failed = clusters.names(), list[HarnessError]()
+    known, failed = providers.names(), list[HarnessError]()
     names = known if everything else [name or _only(known)]
     for each in names or [""]:
         try:
-            there = bool(each) and clusters.remove(each)
+            there = bool(each) and providers.remove(each)
         except HarnessError as error:  # a host or an engine is away: the others can still go
             failed.append(error)
             continue
@@ -230,11 +230,11 @@ def _choice(name: str, known: Collection[str]) -> str:
 
 
 def _attach(name: str | None) -> Cluster:
-    from harness import clusters
+    from harness import providers
     from harness.errors import ClusterError
 
-    known = clusters.names()
-    cluster = clusters.attach(name or _only(known) or "default")
+    known = providers.names()
+    cluster = providers.attach(name or _only(known) or "default")
     others = [other for other in known if other != cluster.name]
     if not cluster.is_up():
         raise ClusterError(
@@ -325,8 +325,8 @@ def _show_nodes(nodes: list[dict[str, Any]]) -> None:
 
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
     """What the ResourceManager says of its nodes; nothing where it does not answer."""
-    from harness.clusters.existing.served import elements
     from harness.errors import ClusterError
+    from harness.providers.existing.served import elements
 
     try:
         answer = cluster.http_json("/ws/v1/cluster/nodes")
@@ -356,7 +356,7 @@ def _count(value: object) -> int:
 def _facts(cluster: Cluster) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from harness.clusters.survey import survey
+    from harness.providers.survey import survey
 
     nodes = _nodes(cluster)
     pids, dead, silent = cluster.daemon_pids(), cluster.dead_daemons(), _silent(cluster)

@@ -38,20 +38,20 @@ def _from(names: Callable[[click.Context], Iterable[str]]) -> Complete:
 
 
 def _providers(_context: click.Context) -> Iterable[str]:
-    from harness.clusters import PROVIDERS
+    from harness.providers import PROVIDERS
 
     return list(PROVIDERS)
 
 
 def _clusters(_context: click.Context) -> Iterable[str]:
-    from harness.clusters import names
+    from harness.providers import names
 
     return names()
 
 
 def _daemons(context: click.Context) -> Iterable[str]:
     """First words of the daemons' names: a blank would end what the shell completes."""
-    from harness.clusters import attach
+    from harness.providers import attach
 
     name = context.params.get("name") or next(iter(_clusters(context)), "default")
     return sorted({daemon.partition(" ")[0] for daemon in attach(name).daemon_logs(1)})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.running.doctor.finding import Finding
+    from harness.doctor.finding import Finding
 
 _MARKS = {"ok": "ok", "note": "note", "lacking": "LACKING"}
 
@@ -34,8 +34,8 @@ def command(results_dir: Path, as_json: bool) -> None:
         harness doctor
         harness doctor --json
     """
-    from harness.running.doctor.checks import examine, lacks
-    from harness.running.machine import machine_facts
+    from harness.doctor.checks import examine, lacks
+    from harness.monitor.machine import machine_facts
 
     findings = examine(results_dir)
     lacking = lacks(findings)

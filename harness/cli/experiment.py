@@ -11,7 +11,7 @@ import click
 from harness.cli import completion
 
 if TYPE_CHECKING:
-    from harness.running.session import Session
+    from harness.run.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ def experiment_arguments(function: F) -> F:
 def session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
     """Open the session of an experiment file; `SpecError` where the file cannot be read."""
     from harness.cli.console import Progress
-    from harness.running.session import Session, check_readable
+    from harness.run.session import Session, check_readable
 
     text = check_readable(file)
     return Session(text, str(file), results_dir, overrides, Progress())

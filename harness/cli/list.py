@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KINDS = {
     "workloads": ("harness.workloads", "WORKLOADS"),
     "models": ("harness.models", "MODELS"),
-    "providers": ("harness.clusters", "PROVIDERS"),
+    "providers": ("harness.providers", "PROVIDERS"),
     "metrics": ("harness.scoring", "METRICS"),
     "reports": ("harness.reports", "REPORTS"),
 }

@@ -21,7 +21,7 @@ def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
         harness plan experiments/quick.yaml
         harness plan experiments/quick.yaml --set repeat=1 --json
     """
-    from harness.running.plan import plan_json
+    from harness.run.plan import plan_json
 
     show_plan(plan_json(session(file, results_dir, overrides).plan()), as_json=as_json)
 

@@ -21,7 +21,7 @@ def command(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
         harness predict experiments/quick.yaml --json
     """
     from harness.cli.console import print_json, table
-    from harness.records.grid import label, varying
+    from harness.experiment.grid import label, varying
 
     evaluation = session(file, results_dir, overrides).evaluation()
     predictions = evaluation.predict()

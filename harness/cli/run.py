@@ -11,7 +11,7 @@ from harness.cli import completion
 from harness.cli.experiment import F, experiment_arguments, session
 
 if TYPE_CHECKING:
-    from harness.running.session import Session
+    from harness.run.session import Session
     from harness.store import Run
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from harness.records.spans import TaskSpans
     from harness.records.trace import JobTrace
-    from harness.running.selftest_checks import Check
-    from harness.running.selftest_effects import Effect
     from harness.store import Run
+    from harness.tracer.checks import Check
+    from harness.tracer.effects import Effect
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
@@ -150,9 +150,9 @@ def selftest(overhead: float | None, as_json: bool) -> None:
 def _selftest(overhead: float | None) -> tuple[list[Check], list[Effect]]:
     import tempfile
 
-    from harness.clusters.home import HadoopHome
-    from harness.running.selftest import SMALL, cluster_for, selftest
-    from harness.running.selftest_overhead import SPEC, measure
+    from harness.hadoop_home.home import HadoopHome
+    from harness.tracer.overhead import SPEC, measure
+    from harness.tracer.selftest import SMALL, cluster_for, selftest
 
     progress, home = Progress("jobs"), HadoopHome.find()
     spec = SMALL if overhead is None else SPEC
@@ -166,7 +166,7 @@ def _selftest(overhead: float | None) -> tuple[list[Check], list[Effect]]:
 
 
 def _show_checks(checks: Sequence[Check], effects: Sequence[Effect]) -> None:
-    from harness.running.selftest_effects import HEAD, rows
+    from harness.tracer.effects import HEAD, rows
 
     told = [("ok" if c.ok else "WRONG", c.job, c.name, c.expected, c.found) for c in checks]
     table(("", "job", "check", "expected", "found"), told)

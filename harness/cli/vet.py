@@ -58,9 +58,9 @@ def _found(target: str, results_dir: Path) -> tuple[Run, str | None]:
 
 
 def _data(run: Run, trial: str | None) -> ReportData:
-    from harness.records.grid import label, varying
+    from harness.evaluate.flow import Evaluation
+    from harness.experiment.grid import label, varying
     from harness.reports.data import ReportData
-    from harness.running.evaluate import Evaluation
 
     evaluation = Evaluation(run, run.experiment(), run.read_plan())
     axes = varying(evaluation.cells.values())

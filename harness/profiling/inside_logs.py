@@ -30,13 +30,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.profiling.spans import covered
-from harness.records.inside import (
-    MapInside,
-    MergeInside,
-    ReduceInside,
-    SegmentInside,
-    SpillInside,
-)
+from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
 from harness.records.logs import ShuffleLog, SpillLog, TaskLog
 from harness.records.trace import TaskAttempt
 

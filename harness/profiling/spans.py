@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from harness.records.inside import (
-    MapInside,
-    MergeInside,
-    ReduceInside,
-    SegmentInside,
-    SpillInside,
-)
+from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 

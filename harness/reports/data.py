@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.records.experiment import Experiment
+from harness.experiment.model import Experiment
 from harness.records.inside import MapInside, ReduceInside
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.records.grid import readable
+from harness.experiment.grid import readable
 from harness.records.hardware import ENTRY, Limit, LimitedCluster, written
 from harness.records.trial import ClusterSpec, TrialRecord
 from harness.reports.data import ReportData, in_order, label

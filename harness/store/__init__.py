@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records.experiment import Experiment
+from harness.experiment.model import Experiment
 from harness.records.trial import digest
 from harness.store.files import (
     SCHEMA_VERSION,

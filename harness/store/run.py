@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError, MachineError
-from harness.records.experiment import Experiment
+from harness.experiment.model import Experiment
 from harness.records.inside import SegmentInside
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile

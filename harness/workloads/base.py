@@ -1,7 +1,7 @@
 """
 The contract of a workload: what to generate, submit and read back, as data.
 
-Nothing here runs anything.  `harness.running` executes the commands, and feeds the bytes of input
+Nothing here runs anything.  `harness.run` executes the commands, and feeds the bytes of input
 and output files to `sample` and `verdict`, which together prove the output right.
 """
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.records.trial import WorkloadSpec
+
+INPUT_TOLERANCE = 0.01  # an input may differ from the size that was asked for by so much of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness import clusters
+from harness import providers
 from harness.cli.cluster import command
-from harness.clusters import home, survey
-from harness.clusters.gpus import Devices, Gpu
-from harness.clusters.host import LocalHost
-from harness.clusters.local.cluster import LocalCluster
 from harness.errors import ClusterError, SpecError
+from harness.hadoop_home import home
+from harness.providers import survey
+from harness.providers.gpus import Devices, Gpu
+from harness.providers.host import LocalHost
+from harness.providers.local.cluster import LocalCluster
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
@@ -106,8 +107,8 @@ def harness(monkeypatch):
     A function that runs `harness cluster` with some arguments.
     """
     fake = type("Fake", (FakeCluster,), {"there": {}})
-    monkeypatch.setattr(clusters, "PROVIDERS", {"local": fake}, raising=False)
-    monkeypatch.setattr(clusters, "names", lambda: sorted(fake.there))
+    monkeypatch.setattr(providers, "PROVIDERS", {"local": fake}, raising=False)
+    monkeypatch.setattr(providers, "names", lambda: sorted(fake.there))
     monkeypatch.setattr(home, "HadoopHome", SimpleNamespace(find=lambda: None))
 
     def run(*arguments):
@@ -348,7 +349,7 @@ def test_down_all_goes_on_behind_one_that_cannot_be_removed(harness, monkeypatch
     """
     A host or an engine that is away keeps no other cluster up; each of them is told.
     """
-    plain = clusters.remove
+    plain = providers.remove
 
     def remove(name):
         if name in ("a", "c"):
@@ -357,7 +358,7 @@ def test_down_all_goes_on_behind_one_that_cannot_be_removed(harness, monkeypatch
 
     for name in "abcd":
         harness("up", "--name", name)
-    monkeypatch.setattr(clusters, "remove", remove)
+    monkeypatch.setattr(providers, "remove", remove)
     done = harness("down", "--all")
 
     assert list(done.there) == ["a", "c"]

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from harness.cli.trace import command
 from harness.errors import DataError
-from harness.records.experiment import Experiment, WorkloadAxes
-from harness.records.grid import expand, order
+from harness.experiment.grid import expand, order
+from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord, Versions

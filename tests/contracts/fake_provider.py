@@ -16,13 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from harness import clusters
-from harness.clusters import state
-from harness.clusters.base import Cluster
-from harness.clusters.host import LocalHost
+from harness import providers
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
+from harness.providers import state
+from harness.providers.base import Cluster
+from harness.providers.host import LocalHost
 from harness.records.trial import ClusterSpec
 
 PROJECT = Path(__file__).parents[2]
@@ -163,4 +163,4 @@ def register():
     """
     Make it known in this process.
     """
-    clusters.PROVIDERS = {**clusters.PROVIDERS, "fake": FakeCluster}
+    providers.PROVIDERS = {**providers.PROVIDERS, "fake": FakeCluster}

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import clusters
-from harness.clusters import state
-from harness.clusters.hdfs import RefusedError
-from harness.clusters.home import HadoopHome
-from harness.clusters.host import HostTimeoutError
-from harness.clusters.ssh.pins import trust
-from harness.clusters.survey import survey
+from harness import providers
 from harness.errors import ClusterError, HarnessError, SpecError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers import state
+from harness.providers.hdfs import RefusedError
+from harness.providers.host import HostTimeoutError
+from harness.providers.ssh.pins import trust
+from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
@@ -77,7 +77,9 @@ def somebody_elses():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_LOCAL_NETWORK", "ports")
         name = f"theirs-{os.getpid()}"
-        cluster = clusters.PROVIDERS["local"](name, ClusterSpec(workers=WORKERS), HadoopHome.find())
+        cluster = providers.PROVIDERS["local"](
+            name, ClusterSpec(workers=WORKERS), HadoopHome.find()
+        )
         with cluster as up:
             conf = up.layout.conf(up.layout.master)
             yield {"HADOOP_CONF_DIR": conf, "HADOOP_USER_NAME": "root"}
@@ -151,12 +153,12 @@ def maker(request, alone):
     A function that describes a cluster of the provider; what it left running is taken down.
     """
     bench, made = BENCHES[request.param], []
-    before = clusters.PROVIDERS
+    before = providers.PROVIDERS
     bench.register()
 
     def make(name, **more):
         spec = {"provider": request.param, "workers": WORKERS, **bench.fields, **more}
-        provider = clusters.PROVIDERS[spec["provider"]]
+        provider = providers.PROVIDERS[spec["provider"]]
         made.append(provider(name, ClusterSpec(**spec), bench.home()))
         return made[-1]
 
@@ -168,7 +170,7 @@ def maker(request, alone):
         yield make
         for each in made:
             each.down()
-    clusters.PROVIDERS = before
+    providers.PROVIDERS = before
     for variable in variables:
         alone.delenv(variable)
 
@@ -226,7 +228,7 @@ def elsewhere(maker, program):
     """
     What *program* prints in another process.
     """
-    code = f"{maker.bench.known_by}\nfrom harness import clusters\n{program}"
+    code = f"{maker.bench.known_by}\nfrom harness import providers\n{program}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
     )
@@ -250,8 +252,8 @@ class TestLife:
         """
         one = maker("life")
         one.up()
-        known = elsewhere(maker, "c = clusters.attach('life'); print(c.provider, c.is_up())")
-        took = elsewhere(maker, "print(clusters.remove('life'), clusters.remove('life'))")
+        known = elsewhere(maker, "c = providers.attach('life'); print(c.provider, c.is_up())")
+        took = elsewhere(maker, "print(providers.remove('life'), providers.remove('life'))")
         one.down()
         one.down()
 

@@ -28,15 +28,20 @@ import pyarrow.parquet as pq
 from harness.cli import vectors as cli_vectors
 from harness.cli.console import clean
 from harness.errors import DataError, HarnessError, ParseError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.job_inside import job_inside
+from harness.evaluate.model_inputs import question
+from harness.experiment.codec import KnownNames, places, read_experiment
+from harness.experiment.grid import expand, label, order, varying
 from harness.hadoop.properties import job_config
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
+from harness.monitor.machine import disturbed
+from harness.monitor.probe import rate
 from harness.parsing import parser
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.profiling.spans import segments
-from harness.records.codec import KnownNames, places, read_experiment
-from harness.records.grid import expand, label, order, varying
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
@@ -46,24 +51,19 @@ from harness.reports.inside import bars
 from harness.reports.inside.tables import parts_table
 from harness.reports.inside.tracks import thinned, tracks
 from harness.reports.trace import chrome_events, render_task, render_tasks
-from harness.running.evaluate import Evaluation
-from harness.running.job_inside import job_inside
-from harness.running.machine import disturbed
-from harness.running.plan import make_plan, plan_json, refuse
-from harness.running.probe import rate
-from harness.running.questions import question
-from harness.running.recordings import write_trace
+from harness.run.plan import make_plan, plan_json, refuse
+from harness.run.recordings import write_trace
 from harness.scoring.measured import measured
 from harness.store import Run, Store
 from harness.store.recordings import read_recordings, read_segments, write_recordings
 from harness.store.tables import read_traces, write_traces
 from harness.store.trials import read_trial
 from harness.workloads import WORKLOADS
+from tests.evaluate.test_flow import VERSIONS, commit
 from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, changed, mutate
 from tests.reports.test_html import Page
-from tests.running.test_evaluate import VERSIONS, commit
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/parsing/data"

@@ -17,15 +17,15 @@ from click.testing import CliRunner
 
 from harness.cli.console import clean, table
 from harness.cli.vectors import command
-from harness.clusters.local.files import _container_folders, _copy_logs
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
+from harness.experiment.codec import read_experiment
 from harness.models import vectors
 from harness.models.evaluators import EVALUATORS
 from harness.parsing.container_log import read_spills
 from harness.parsing.jobhistory import read_job
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
-from harness.records.codec import read_experiment
+from harness.providers.local.files import _container_folders, _copy_logs
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.wording import decimals

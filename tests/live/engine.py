@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.docker import image as docker_image
-from harness.clusters.docker.engine import DEFAULT, LABEL, Engine, owner
-from harness.clusters.home import HadoopHome
 from harness.errors import HarnessError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.docker import image as docker_image
+from harness.providers.docker.engine import DEFAULT, LABEL, Engine, owner
 
 PROJECT = Path(__file__).parents[2]
 DATA = PROJECT / ".cache" / "docker"

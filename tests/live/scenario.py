@@ -18,11 +18,11 @@ import time
 
 from pathlib import Path
 
-from harness.clusters import state
-from harness.clusters.home import HadoopHome
-from harness.clusters.local import namespace
-from harness.clusters.local.cluster import LocalCluster
 from harness.errors import HarnessError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers import state
+from harness.providers.local import namespace
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"

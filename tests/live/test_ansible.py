@@ -20,19 +20,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import state
-from harness.clusters.ansible.cluster import AnsibleCluster
-from harness.clusters.ansible.run import play
-from harness.clusters.ansible.state import HostsState
-from harness.clusters.home import HadoopHome
-from harness.clusters.ssh import connection as ssh_connection
-from harness.clusters.ssh import host as ssh
-from harness.clusters.ssh.pins import trust
-from harness.clusters.survey import survey
 from harness.errors import ClusterError
-from harness.records.experiment import Experiment, WorkloadAxes
+from harness.experiment.model import Experiment, WorkloadAxes
+from harness.hadoop_home.home import HadoopHome
+from harness.monitor.gpus import keep_gpus
+from harness.providers import state
+from harness.providers.ansible.cluster import AnsibleCluster
+from harness.providers.ansible.run import play
+from harness.providers.ansible.state import HostsState
+from harness.providers.ssh import connection as ssh_connection
+from harness.providers.ssh import host as ssh
+from harness.providers.ssh.pins import trust
+from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
-from harness.running.gpus import keep_gpus
 from harness.store import Store
 from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
@@ -352,8 +352,8 @@ def prepared(made):
         raise Told
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.clusters.ansible.cluster.play", instead)
-        patch.setattr("harness.clusters.ansible.cluster.remove", lambda *_: False)
+        patch.setattr("harness.providers.ansible.cluster.play", instead)
+        patch.setattr("harness.providers.ansible.cluster.remove", lambda *_: False)
         with pytest.raises(Told):
             made.up()
     return told[0]
@@ -518,7 +518,7 @@ class TestFaults:
         """
         Its folder is left alone, and who holds it is said.
         """
-        folder = "/root/.mapreduce-harness/clusters/bare"
+        folder = "/root/.mapreduce-harness/providers/bare"
         other = place.add(prepare=f"mkdir -p .{folder}; echo 'elsewhere 0 /x' > .{folder}/owner")
 
         text = refused(cluster(place, [place.hosts[0], other]))

@@ -20,19 +20,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.clusters import threads
-from harness.clusters.base import INSIDE
-from harness.clusters.docker import archive as archives
-from harness.clusters.docker import container as containers
-from harness.clusters.docker import image as images
-from harness.clusters.docker import logs
-from harness.clusters.docker.cluster import DockerCluster
-from harness.clusters.docker.engine import LABEL, Engine, EngineError, owner
-from harness.clusters.docker.host import DockerHost, state_of
-from harness.clusters.docker.memory import kills_of
-from harness.clusters.docker.watch import Watch
-from harness.clusters.home import HadoopHome
 from harness.errors import ClusterError, MachineError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers import threads
+from harness.providers.base import INSIDE
+from harness.providers.docker import archive as archives
+from harness.providers.docker import container as containers
+from harness.providers.docker import image as images
+from harness.providers.docker import logs
+from harness.providers.docker.cluster import DockerCluster
+from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
+from harness.providers.docker.host import DockerHost, state_of
+from harness.providers.docker.memory import kills_of
+from harness.providers.docker.watch import Watch
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.store import Store
 from tests.live import engine as engines

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness.clusters.home import HadoopHome
+from harness.hadoop_home.home import HadoopHome
 from harness.store import Store
 from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
 from tests.live.theirs import another_hadoop, somebody_elses, state_of, way_to

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness.clusters.local.cluster import LocalCluster
+from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import LIMIT_S, clusters, command, mapping, output, settings, start, wait_for
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters import state
-from harness.clusters.local import namespace
-from harness.clusters.local.cluster import LocalCluster
+from harness.providers import state
+from harness.providers.local import namespace
+from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import (
     LIMIT_S,

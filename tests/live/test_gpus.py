@@ -4,11 +4,11 @@ GPUs as YARN counts them, on a node that declares one and has none.
 
 import pytest
 
-from harness.clusters.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, NodeSpec
-from harness.running.selftest import JOBS_JAR, SLEEP, JobBench
-from harness.running.talk import Silence
+from harness.run.talk import Silence
+from harness.tracer.selftest import JOBS_JAR, SLEEP, JobBench
 from harness.workloads.base import JobCommand
 from tests.live.runs import settings
 

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.base import INSIDE
-from harness.clusters.home import HadoopHome
-from harness.clusters.host import LocalHost
-from harness.clusters.limits import disks
-from harness.clusters.limits.cgroups import ROOT
-from harness.clusters.limits.correct import correct
-from harness.clusters.limits.gauge import Gauge
-from harness.clusters.local.cluster import LocalCluster
-from harness.clusters.local.limits import NodeLimiter, groups_of, require
 from harness.errors import MachineError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.base import INSIDE
+from harness.providers.host import LocalHost
+from harness.providers.limits import disks
+from harness.providers.limits.cgroups import ROOT
+from harness.providers.limits.correct import correct
+from harness.providers.limits.gauge import Gauge
+from harness.providers.local.cluster import LocalCluster
+from harness.providers.local.limits import NodeLimiter, groups_of, require
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
 pytestmark = pytest.mark.live

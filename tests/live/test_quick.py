@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.clusters.docker.engine import Engine
+from harness.providers.docker.engine import Engine
 from harness.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import BareHosts, await_listening, lacking

@@ -13,15 +13,15 @@ import time
 import pytest
 
 from harness.cli import main
-from harness.clusters.base import INSIDE
-from harness.clusters.host import HostTimeoutError
-from harness.clusters.ssh import connection as ssh_connection
-from harness.clusters.ssh import host as ssh
-from harness.clusters.ssh.collect import Source, collect
-from harness.clusters.ssh.connection import Access, Connection
-from harness.clusters.ssh.host import SshHost
-from harness.clusters.ssh.pins import pins_file, trust
 from harness.errors import ClusterError
+from harness.providers.base import INSIDE
+from harness.providers.host import HostTimeoutError
+from harness.providers.ssh import connection as ssh_connection
+from harness.providers.ssh import host as ssh
+from harness.providers.ssh.collect import Source, collect
+from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.host import SshHost
+from harness.providers.ssh.pins import pins_file, trust
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 

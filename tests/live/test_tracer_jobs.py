@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from harness.clusters.home import TRACER, HadoopHome
-from harness.running.selftest import JOBS_JAR, SLEEP, SMALL, JobBench, cluster_for
-from harness.running.selftest_checks import checks
-from harness.running.talk import Silence
+from harness.hadoop_home.home import TRACER, HadoopHome
+from harness.run.talk import Silence
+from harness.tracer.checks import checks
+from harness.tracer.selftest import JOBS_JAR, SLEEP, SMALL, JobBench, cluster_for
 from harness.workloads.base import JobCommand
 from harness.workloads.shape import EXAMPLES
 from tests.live.runs import settings

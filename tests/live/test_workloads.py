@@ -9,11 +9,11 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.clusters.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
 from harness.errors import JobError
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.running.jobs import JobRunner
+from harness.run.jobs import JobRunner
 from harness.store import Store
 from harness.workloads import WORKLOADS
 from harness.workloads.base import JOBS, JobCommand

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.clusters.archive import ensure_formatted
-from harness.clusters.checksums import file_digest
-from harness.clusters.home import SOURCE, HadoopHome, path_jar_bytes
-from harness.clusters.java import find_java
-from harness.clusters.local.cluster import LocalCluster
+from harness.hadoop_home.archive import ensure_formatted
+from harness.hadoop_home.checksums import file_digest
+from harness.hadoop_home.home import SOURCE, HadoopHome, path_jar_bytes
+from harness.hadoop_home.java import find_java
+from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}

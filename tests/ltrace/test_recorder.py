@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness.clusters import home as homes
+from harness.hadoop_home import home as homes
 from harness.parsing.ltrace import read_ltrace
 from tests.ltrace.spanfile import read_spans, read_units
 

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from harness.clusters import home as homes
-from harness.clusters import woven
-from harness.clusters.home import HadoopHome
+from harness.hadoop_home import home as homes
+from harness.hadoop_home import instrumented as woven
+from harness.hadoop_home.home import HadoopHome
 from tests.ltrace.spanfile import read_spans
 
 LIMIT_S = 120

@@ -10,16 +10,11 @@ from unittest.mock import patch
 
 import pytest
 
+from harness.evaluate.job_inside import job_inside
+from harness.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.experiment import ClusterAxes, Experiment, Predict, WorkloadAxes
 from harness.records.prediction import Prediction, TaskSpan
-from harness.records.profile import (
-    CostGroup,
-    FitDiagnostic,
-    Profile,
-    SpeedCorrection,
-    Statistic,
-)
+from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorrection, Statistic
 from harness.records.score import Calibration, Comparison, Measurement, Score, ScoreBook, Summary
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
@@ -34,7 +29,6 @@ from harness.records.trial import (
 )
 from harness.reports import html
 from harness.reports.data import ReportData
-from harness.running.job_inside import job_inside
 from harness.scoring.decomposition import decompose
 
 MIB = 2**20

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from harness.records.experiment import ClusterAxes, Node
+from harness.experiment.model import ClusterAxes, Node
 from harness.records.hardware import Limit, LimitedCluster
 from harness.records.trial import Hardware
 from harness.reports import REPORTS

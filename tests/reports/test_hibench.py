@@ -4,15 +4,8 @@ Tests for `harness.reports.hibench`.
 
 import pytest
 
-from harness.records.experiment import Experiment, WorkloadAxes
-from harness.records.trial import (
-    Cell,
-    ClusterSpec,
-    Trial,
-    TrialRecord,
-    Versions,
-    WorkloadSpec,
-)
+from harness.experiment.model import Experiment, WorkloadAxes
+from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
 from harness.reports.data import ReportData
 from harness.reports.hibench import DFSIO_MODE, hibench_name, render_hibench
 from harness.workloads import WORKLOADS

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.evaluate.job_inside import job_inside
 from harness.records.trace import TaskAttempt
 from harness.reports.data import insides
 from harness.reports.plots.canvas import PHASES, SERIES, Canvas, drawing
@@ -22,7 +23,6 @@ from harness.reports.plots.inside import task_tracks, time_bars
 from harness.reports.plots.machine import relative_rates, speed_over_time
 from harness.reports.plots.phases import phase_means
 from harness.reports.plots.timeline import assign_lanes, phases, timeline
-from harness.running.job_inside import job_inside
 
 
 @pytest.fixture(scope="module")

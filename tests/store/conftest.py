@@ -4,8 +4,8 @@ Builders for the store's tests: an experiment, its trials, how they ended, what 
 
 import pytest
 
-from harness.records.experiment import Experiment, WorkloadAxes
-from harness.records.grid import expand, order
+from harness.experiment.grid import expand, order
+from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile, SpeedCorrection, Statistic
 from harness.records.trial import TrialRecord, Versions

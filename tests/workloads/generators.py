@@ -6,8 +6,8 @@ import subprocess
 
 from functools import cache
 
-from harness.clusters.home import SOURCE
-from harness.clusters.jars import job_jar
+from harness.hadoop_home.home import SOURCE
+from harness.hadoop_home.jars import job_jar
 from harness.workloads.base import JOBS
 
 MASK = 2**64 - 1

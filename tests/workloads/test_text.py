@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.clusters.home import HadoopHome
+from harness.hadoop_home.home import HadoopHome
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.text import KINDS, PAGE, generate_text, plan_text

@@ -1,0 +1,1 @@
+"""From stored trials to predictions, scores and the data of a report."""

@@ -1,0 +1,1 @@
+"""An experiment file: read, checked, and expanded to its cells and trials."""

@@ -1,0 +1,282 @@
+"""
+From an experiment to its cells and trials.
+
+An axis has one name everywhere (in `profile_on`, in labels, in reports): `workload`, `input`,
+`seed`, `provider`, `workers`, `map_slots`, `reduce_slots`, `task_memory`, `gpus`, `cores`, `disk`,
+`network`, `memory`, a workload's argument, or a Hadoop property.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from harness.errors import SpecError
+from harness.experiment.model import Experiment, Predict, WorkloadAxes
+from harness.records.trial import (
+    Cell,
+    ClusterSpec,
+    Hardware,
+    NodeSpec,
+    Trial,
+    Versions,
+    WorkloadSpec,
+    digest,
+    trial_id,
+)
+from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
+
+MAX_CELLS = 10_000
+MAX_TRIALS = 100_000
+MAX_VALUES = 1_000_000
+
+# (part of the cell, name in it); names of properties may occur in two parts
+_Dimension = tuple[str, str]
+_Dimensions = dict[_Dimension, tuple[Any, ...]]
+
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
+# How values are written; others stand for themselves.
+_FORMATS = {
+    "input": format_bytes, "task_memory": format_bytes,
+    "disk": format_rate, "network": format_bit_rate, "memory": format_bytes,
+}  # fmt: skip
+UNLIMITED = "unlimited"
+# Last words of property names that say nothing alone.
+_VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor", "size", "max"}
+
+
+def expand(experiment: Experiment) -> tuple[Cell, ...]:
+    """
+    All cells of the experiment's design, each once, in the order of its file.
+
+    Raises `SpecError` where the grid is larger than anybody could measure.
+    """
+    grids = [(w, _dimensions(experiment, w)) for w in experiment.workloads]
+    full = sum(math.prod(map(len, grid.values())) for _, grid in grids)
+    count = full if experiment.design.points is None else experiment.design.points
+    _refuse_too_many(count, MAX_CELLS, "cells")
+    _refuse_too_many(count * experiment.repeat, MAX_TRIALS, "trials")
+    _refuse_too_many(count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells")
+    points = _all(grids) if experiment.design.points is None else _spread(experiment, grids)
+    cells = (_cell(experiment, workload, point) for workload, point in points)
+    return tuple({cell.id: cell for cell in cells}.values())
+
+
+def is_profiling(cell: Cell, predict: Predict) -> bool:
+    """
+    Whether `profile_on` selects *cell*: its value is allowed on every axis named that it has.
+
+    Values are compared by meaning: ``32 MiB`` is ``33554432``, ``1.0`` is ``1``.
+    """
+    values = axis_values(cell)
+    return bool(predict.profile_on) and all(
+        any(meaning(values[name]) == meaning(allowed) for allowed in chosen)
+        for name, chosen in predict.profile_on.items()
+        if name in values
+    )
+
+
+def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> tuple[Trial, ...]:
+    """
+    All trials in the order in which they are run.
+
+    Grouped by cluster; within a group every cell once in random order, then every cell again in
+    another.  The order is by a hash of the seed, so it is the same on every machine.
+    """
+    groups: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.cluster.id, {})[cell.id] = cell
+
+    def shuffled(ids: Iterable[str], round_: int) -> list[str]:
+        return sorted(ids, key=lambda each: digest([experiment.seed, round_, each]))
+
+    return tuple(
+        Trial(
+            id=trial_id(groups[cluster][cell], repetition, versions),
+            cell=groups[cluster][cell],
+            repetition=repetition,
+            profiling=is_profiling(groups[cluster][cell], experiment.predict),
+        )
+        for cluster in shuffled(groups, 0)
+        for repetition in range(experiment.repeat)
+        for cell in shuffled(groups[cluster], repetition)
+    )
+
+
+def axis_values(cell: Cell) -> dict[str, str | int | float]:
+    """Value of *cell* on each axis, by the axis' name; a job's property hides the cluster's."""
+    node = cell.cluster.node
+    return {
+        **cell.cluster.site,
+        **cell.configuration,
+        **cell.workload.parameters,
+        "provider": cell.cluster.provider,
+        "workers": cell.cluster.workers,
+        "map_slots": node.map_slots,
+        "reduce_slots": node.reduce_slots,
+        "task_memory": node.task_memory_bytes,
+        "gpus": node.gpus,
+        "cores": node.cores or UNLIMITED,
+        "disk": node.disk_bytes_per_s or UNLIMITED,
+        "network": node.network_bytes_per_s or UNLIMITED,
+        "memory": node.memory_bytes or UNLIMITED,
+        "workload": cell.workload.name,
+        "input": cell.workload.input_bytes,
+        "seed": cell.workload.seed,
+    }
+
+
+def varying(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Names of the axes on which *cells* differ."""
+    seen: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, value in axis_values(cell).items():
+            seen.setdefault(name, set()).add(str(value))
+    return tuple(name for name, values in seen.items() if len(values) > 1)
+
+
+def label(cell: Cell, axes: Collection[str]) -> str:
+    """
+    Short name of *cell* for people: its workload, and its values on *axes* (see `varying`).
+
+    >>> work = WorkloadSpec(name="terasort", input_bytes=2**26)
+    >>> reduces = {"mapreduce.job.reduces": "2"}
+    >>> cell = Cell(cluster=ClusterSpec(), workload=work, configuration=reduces)
+    >>> label(cell, ["workload", "input", "mapreduce.job.reduces"])
+    'terasort 64 MiB reduces=2'
+    """
+    values = axis_values(cell)
+    words = [cell.workload.name]
+    if "input" in axes:
+        words.append(format_bytes(cell.workload.input_bytes))
+    others = sorted(set(axes) & values.keys() - {"workload", "input"})
+    words += [f"{_short(name, axes)}={readable(name, values[name])}" for name in others]
+    return " ".join(words)
+
+
+def readable(axis: str, value: str | float) -> str:
+    """
+    *value* on *axis* for people: sizes and rates with their units.
+
+    >>> readable("network", 12_500_000), readable("disk", "unlimited")
+    ('100 Mbit/s', 'unlimited')
+    """
+    written = _FORMATS.get(axis)
+    return written(value) if written and not isinstance(value, str) else str(value)
+
+
+def meaning(value: str | float) -> str | float:
+    """
+    Return what *value* stands for: a number (bytes where it is a size), or the text itself.
+
+    >>> meaning("32 MiB"), meaning("1.0") == meaning(1), meaning("TRUE"), meaning("8 Mbit/s")
+    (33554432, True, 'true', 1000000)
+    """
+    if not isinstance(value, str):
+        return value
+    for parse in (parse_bytes, parse_rate):
+        with suppress(ValueError):
+            return parse(value)
+    text = value.strip()
+    return float(text) if _NUMBER.fullmatch(text) else text.lower()
+
+
+def _short(name: str, axes: Collection[str]) -> str:
+    """Shortest end of a property's name that says which of *axes* it is."""
+    parts = name.split(".")
+    for start in range(len(parts) - 1, 0, -1):
+        tail = ".".join(parts[start:])
+        alone = sum(other == tail or other.endswith(f".{tail}") for other in axes) == 1
+        if alone and tail not in _VAGUE:
+            return tail
+    return name
+
+
+def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
+    cluster = experiment.cluster
+    return {
+        ("cluster", "workers"): cluster.workers,
+        ("node", "map_slots"): cluster.node.map_slots,
+        ("node", "reduce_slots"): cluster.node.reduce_slots,
+        ("node", "task_memory_bytes"): cluster.node.task_memory_bytes,
+        ("node", "gpus"): cluster.node.gpus,
+        **{("node", name): getattr(cluster.node, name) for name in Hardware.model_fields},
+        **{("site", name): values for name, values in cluster.site.items()},
+        ("workload", "input_bytes"): workload.input_bytes,
+        **{("parameters", name): values for name, values in workload.parameters.items()},
+        **{("configuration", name): values for name, values in experiment.configuration.items()},
+    }
+
+
+def _cell(experiment: Experiment, workload: WorkloadAxes, point: Mapping[_Dimension, Any]) -> Cell:
+    def part(which: str) -> dict[str, Any]:
+        return {name: value for (where, name), value in point.items() if where == which}
+
+    return Cell(
+        cluster=ClusterSpec(
+            provider=experiment.cluster.provider,
+            node=NodeSpec(**part("node")),
+            site=part("site"),
+            nodes=experiment.cluster.nodes,
+            hosts=experiment.cluster.hosts,
+            ssh=experiment.cluster.ssh,
+            **part("cluster"),
+        ),
+        workload=WorkloadSpec(
+            name=workload.name,
+            seed=workload.seed,
+            parameters=part("parameters"),
+            **part("workload"),
+        ),
+        configuration=part("configuration"),
+        tracing=experiment.tracing,
+    )
+
+
+def _all(
+    grids: Sequence[tuple[WorkloadAxes, _Dimensions]],
+) -> Iterator[tuple[WorkloadAxes, dict[_Dimension, Any]]]:
+    for workload, grid in grids:
+        for values in itertools.product(*grid.values()):
+            yield workload, dict(zip(grid, values, strict=True))
+
+
+def _spread(
+    experiment: Experiment, grids: Sequence[tuple[WorkloadAxes, _Dimensions]]
+) -> Iterator[tuple[WorkloadAxes, dict[_Dimension, Any]]]:
+    """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
+    sides = sorted({name for _, grid in grids for name, values in grid.items() if len(values) > 1})
+    for row in _unit_points(experiment, 1 + len(sides)):
+        workload, grid = _pick(grids, row[0])
+        chosen = dict(zip(sides, row[1:], strict=True))
+        yield workload, {name: _pick(v, chosen.get(name, 0.0)) for name, v in grid.items()}
+
+
+def _unit_points(experiment: Experiment, sides: int) -> list[list[float]]:
+    from scipy.stats import qmc
+
+    points, seed = experiment.design.points or 0, experiment.seed
+    if experiment.design.kind == "latin":
+        rows = qmc.LatinHypercube(sides, rng=seed).random(points)
+    else:
+        # Sobol points come in powers of two; the first of them are the most even.
+        rows = qmc.Sobol(sides, rng=seed).random_base2(math.ceil(math.log2(points)))[:points]
+    return [[float(x) for x in row] for row in rows]
+
+
+def _pick(values: Sequence[Any], at: float) -> Any:
+    return values[min(int(at * len(values)), len(values) - 1)]
+
+
+def _refuse_too_many(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise SpecError(
+            f"the grid has more than {most} {what}",
+            where="workloads, configuration, cluster, repeat",
+            fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
+        )

@@ -1,0 +1,1 @@
+"""The Hadoop home: one folder with every jar of a cluster, and the Java that runs it."""

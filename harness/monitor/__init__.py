@@ -1,0 +1,1 @@
+"""Speed and load of the machines that do the work, while trials run."""

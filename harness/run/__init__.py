@@ -1,0 +1,1 @@
+"""Plan, check and run the trials of an experiment."""

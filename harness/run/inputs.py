@@ -1,0 +1,113 @@
+"""
+Inputs in the cluster's file system: made once per content, checked to be the size asked for.
+
+An input appears under its content key by one rename, so a half-written one is never read.
+"""
+
+from __future__ import annotations
+
+import time
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import JobError
+from harness.hadoop.jvm import ONE_COMPILER
+from harness.providers.hdfs import Hdfs
+from harness.records.trial import WorkloadSpec
+from harness.run.jobs import JobRunner
+from harness.workloads.base import INPUT_TOLERANCE, File, InputPlan, Workload
+
+MAP_OPTIONS = "mapreduce.map.java.opts"
+_ALL_COMPILERS = "-XX:TieredStopAtLevel=4"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyInput:
+    """An input that lies in the file system: where, its files, and what the verdict needs."""
+
+    uri: str
+    plan: InputPlan
+    sample: Mapping[str, Any]
+
+
+@dataclass
+class Inputs:
+    """
+    The inputs of one running cluster.
+
+    *await_idle* returns when no application holds a container: the trial after a generator's job
+    must not share the cluster with its application master.  *properties* are those of generators;
+    *folder* of the file system has the inputs.
+    """
+
+    hdfs: Hdfs
+    jobs: JobRunner
+    logs: Path
+    say: Callable[[str], None]
+    await_idle: Callable[[], None]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    ready: dict[str, ReadyInput] = field(default_factory=dict)
+    partial: str = ""
+    folder: str = "/harness/input"
+
+    def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
+        """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
+        plan = workload.plan_input(spec, block_bytes)
+        if plan.key not in self.ready:
+            self.say(f"input: {spec.name} {spec.input_bytes} bytes in {len(plan.files)} files")
+            self.ready[plan.key] = self._make(workload, spec, block_bytes, plan)
+        return self.ready[plan.key]
+
+    def sweep(self) -> None:
+        """Remove what a generator left half-made: a full file system has room again."""
+        if self.partial:
+            self.hdfs.delete(self.partial)
+            self.partial = ""
+
+    def _make(
+        self, workload: Workload, spec: WorkloadSpec, block_bytes: int, plan: InputPlan
+    ) -> ReadyInput:
+        target = f"{self.folder}/{plan.key}"
+        partial = f"{self.folder}/.partial-{plan.key}-{time.time_ns()}"
+        self.partial = partial
+        self.hdfs.delete(target)
+        made = workload.generate(spec, block_bytes, partial)
+        self.jobs.run(made, self.properties, self.logs / f"generate-{plan.key}.log")
+        self._check(partial, plan, spec.name)
+        sample = workload.sample(spec, self._files(partial, plan))
+        self.hdfs.rename(partial, target)
+        self.partial = ""
+        self.await_idle()
+        return ReadyInput(target, plan, sample)
+
+    def _check(self, folder: str, plan: InputPlan, workload: str) -> None:
+        """Compare with the plan, not with what was asked: some jobs read less than they move."""
+        found = {name: size for name, size, is_folder in self.hdfs.list(folder) if not is_folder}
+        total = sum(found.get(f.name, 0) for f in plan.files)
+        if abs(total - plan.bytes) > INPUT_TOLERANCE * plan.bytes:
+            raise JobError(
+                f"input of {workload} has {total} bytes, and its plan has {plan.bytes}",
+                where=folder,
+                fix="read the generator's log, kept with the trial",
+            )
+
+    def _files(self, folder: str, plan: InputPlan) -> Iterator[File]:
+        for path, pieces in self.hdfs.open_many([f"{folder}/{f.name}" for f in plan.files]):
+            yield path.removeprefix(f"{folder}/"), pieces
+
+
+def generator_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """
+    Properties of jobs that make inputs, on a cluster whose clients see *properties*.
+
+    They run long enough for the optimising compiler, which our tasks leave out; nobody measures
+    them.
+
+    >>> generator_properties({"mapreduce.map.java.opts": "-Xmx409m -XX:TieredStopAtLevel=1"})
+    {'mapreduce.map.java.opts': '-Xmx409m -XX:TieredStopAtLevel=1 -XX:TieredStopAtLevel=4'}
+    """
+    options = properties.get(MAP_OPTIONS, "")
+    return {MAP_OPTIONS: f"{options} {_ALL_COMPILERS}"} if ONE_COMPILER in options else {}

@@ -1,1 +1,0 @@
-"""Plan, execute, collect, evaluate."""

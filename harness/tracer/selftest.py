@@ -1,0 +1,264 @@
+"""
+The tracer's self-test: small jobs on a real cluster, whose recordings are held against the truth.
+
+Five jobs: a word count whose combiner runs in several spills, a sort, one that sleeps for known
+times in each of its phases and loses its first attempt to SIGKILL on the way, one with a record
+that the sort buffer cannot hold, and one that is not traced though its code reports spans.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+from harness.errors import MachineError
+from harness.evaluate.containers import TASK_LOG
+from harness.hadoop.site import block_bytes
+from harness.hadoop.tracing import SPANS_FILE
+from harness.hadoop_home.home import SOURCE, HadoopHome
+from harness.parsing.container_log import read_task_log
+from harness.parsing.ltrace import read_ltrace
+from harness.providers.host import Running
+from harness.providers.local.cluster import LocalCluster
+from harness.records.logs import TaskLog
+from harness.records.spans import TaskSpans
+from harness.records.trace import JobTrace
+from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
+from harness.run.history import fetch_history
+from harness.run.inputs import Inputs, generator_properties
+from harness.run.jobs import JobRunner
+from harness.run.talk import Talk
+from harness.tracer.checks import (
+    Check,
+    Observed,
+    check_killed,
+    check_large,
+    check_output,
+    check_sleeps,
+    check_untraced,
+    checks,
+)
+from harness.units import MIB
+from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
+from harness.workloads.shape import EXAMPLES
+from harness.workloads.terasort import ROW_BYTES
+
+JOBS_JAR = SOURCE.parent / "jobs" / "target" / "harness-jobs.jar"
+SLEEP = "mapreduce.harness.jobs.Sleep"
+SMALL = ClusterSpec(workers=2, site={"dfs.blocksize": "2 MiB"})
+_LIMIT_S = 600.0
+_HISTORY_S = 30.0
+_CHUNK = 1 << 16
+_OUTPUT = "/harness/selftest"
+
+# Several spills of every map, which take their records from a buffer of 1 MiB.
+_SPILLING = {"mapreduce.task.io.sort.mb": "1", "mapreduce.job.reduces": "2"}
+_ROWS = 20_000
+# The sleeps are long beside what a cold JVM takes for all else in the same phase: some 50 ms.
+_MAPS, _RECORDS, _KILLED = 2, 60, 30
+_SLEEPS = {
+    "sleep.maps": str(_MAPS),
+    "sleep.records": str(_RECORDS),
+    "sleep.read": "30",
+    "sleep.map": "80",
+    "sleep.work": "500",
+    "sleep.outputs": "1",
+    "sleep.bytes": "25000",
+    "sleep.keys": "16",
+    "sleep.combine": "50",
+    "sleep.reduce": "120",
+    "sleep.kill": str(_KILLED),
+    "mapreduce.task.io.sort.mb": "1",
+    "mapreduce.job.reduces": "1",
+}
+# A record that the buffer cannot hold, between others that it can.
+_LARGE = {
+    "sleep.records": "3",
+    "sleep.outputs": "20",
+    "sleep.bytes": "25000",
+    "sleep.large": "2000000",
+    "mapreduce.task.io.sort.mb": "1",
+    "mapreduce.job.reduces": "1",
+}
+_SLEEP_JOB = JobCommand(SLEEP, (f"{_OUTPUT}/sleep",))
+_UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "0"}
+
+
+@contextmanager
+def cluster_for(spec: ClusterSpec, home: HadoopHome, talk: Talk) -> Iterator[LocalCluster]:
+    """Give the cluster that is up, but none of a running experiment; else one of *spec*."""
+    names = [n for n in LocalCluster.names() if not n.startswith(("run-", "selftest-"))]
+    running = [c for c in map(LocalCluster.attach, names) if c.is_up()]
+    if running:
+        talk.say(f"cluster: {running[0].name}, which is up")
+        yield running[0]
+        return
+    talk.say(f"cluster: starting {spec.workers} workers")
+    with LocalCluster(f"selftest-{os.getpid()}", spec, home) as cluster:
+        yield cluster
+
+
+def require_traced(home: HadoopHome) -> None:
+    """Raise `MachineError` where tasks cannot be traced, or our own jobs are not built."""
+    lacks = {
+        "Hadoop's classes with the tracer's hooks are": home.trace_path_jar is None,
+        "the class-data archive of traced tasks is": home.tasks_archive is None,
+        "the jar of our own jobs is": not JOBS_JAR.is_file(),
+    }
+    for what, lacking in lacks.items():
+        if lacking:
+            raise MachineError(f"{what} missing", where=str(home.path), fix="make setup")
+
+
+def selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
+    """Run the jobs on *cluster* and check what was recorded of them."""
+    require_traced(cluster.home)
+    with tempfile.TemporaryDirectory() as folder:
+        return list(_checked(JobBench(cluster, Path(folder), talk), talk))
+
+
+def _checked(bench: JobBench, talk: Talk) -> Iterator[Check]:
+    jobs = (_word_count, _sort, _sleep, _large, _untraced)
+    for number, job in enumerate(jobs):
+        talk.step(number, len(jobs), None, "")
+        yield from job(bench)
+    talk.step(len(jobs), len(jobs), None, "")
+
+
+def _word_count(bench: JobBench) -> Iterator[Check]:
+    spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
+    yield from checks(bench.workload(spec, _SPILLING))
+
+
+def _sort(bench: JobBench) -> Iterator[Check]:
+    # Any bytes are rows: a job that makes them would take ten seconds.
+    rows = random.Random(5)  # noqa: S311 - the same rows each time
+    for file in range(2):
+        piece = rows.randbytes(_ROWS * ROW_BYTES)
+        bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{file}", [piece])
+    command = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
+    yield from checks(bench.traced("terasort", command, _SPILLING))
+
+
+def _sleep(bench: JobBench) -> Iterator[Check]:
+    job = bench.traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
+    yield from checks(job)
+    yield from check_sleeps(job)
+    yield check_killed(job, _KILLED + 1)
+    yield check_output(job, _MAPS * _RECORDS)
+
+
+def _large(bench: JobBench) -> Iterator[Check]:
+    job = bench.traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
+    yield from checks(job)
+    yield check_large(job)
+
+
+def _untraced(bench: JobBench) -> Iterator[Check]:
+    yield check_untraced(bench.observed("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))
+
+
+@dataclass
+class JobBench:
+    """Runs jobs on *cluster* and gathers, in *folder*, what they leave."""
+
+    cluster: LocalCluster
+    folder: Path
+    talk: Talk
+    jobs: int = field(init=False, default=0)
+    last_job: str = field(init=False, default="")
+
+    def workload(self, spec: WorkloadSpec, properties: Mapping[str, str]) -> Observed:
+        """Run the job of a workload, traced."""
+        return self.traced(spec.name, self.command(spec), properties)
+
+    def traced(
+        self,
+        name: str,
+        command: JobCommand,
+        properties: Mapping[str, str],
+        jars: Sequence[Path] = (),
+    ) -> Observed:
+        """Run *command* with spans recorded."""
+        traced = self.cluster.trace_properties(Tracing(), properties)
+        return self.observed(name, command, {**properties, **traced}, jars)
+
+    def command(self, spec: WorkloadSpec) -> JobCommand:
+        """Return the job of *spec*, whose input lies ready."""
+        workload = WORKLOADS[spec.name]
+        ready = self._inputs.ensure(workload, spec, block_bytes(self.cluster.spec))
+        self.cluster.hdfs.delete(f"{_OUTPUT}/{spec.name}")
+        (command,) = workload.submit(spec, ready.uri, f"{_OUTPUT}/{spec.name}")
+        return command
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        cluster, runner = self.cluster, JobRunner(self.cluster, _LIMIT_S)
+        idle = partial(cluster.await_idle, timeout_s=60.0)
+        generating = generator_properties(cluster.site_properties())
+        return Inputs(cluster.hdfs, runner, self.folder, self.talk.say, idle, generating)
+
+    def observed(
+        self,
+        name: str,
+        command: JobCommand,
+        properties: Mapping[str, str],
+        jars: Sequence[Path] = (),
+    ) -> Observed:
+        """Run *command* to its end, and read what it left."""
+        self.jobs += 1
+        folder = self.folder / f"{self.jobs}-{name}"
+        folder.mkdir()
+        runner = JobRunner(_WithJars(self.cluster, jars), _LIMIT_S)
+        (job,) = runner.run(command, properties, folder / "client.log")
+        self.last_job = job
+        trace = fetch_history(self.cluster, job, folder, 0, _HISTORY_S)
+        self.cluster.await_idle(timeout_s=60.0)
+        self.cluster.container_logs(job.replace("job_", "application_", 1), folder / "containers")
+        self.cluster.hdfs.delete(_OUTPUT)
+        return Observed(name, trace, _recordings(folder), _logs(folder, trace))
+
+
+@dataclass(frozen=True)
+class _WithJars:
+    """A cluster whose clients have *jars* beside Hadoop's."""
+
+    cluster: LocalCluster
+    jars: Sequence[Path]
+
+    def client(
+        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
+    ) -> Running:
+        return self.cluster.client(main_class, args, log=log, jars=[*self.jars, *jars])
+
+    def dead_daemons(self) -> list[str]:
+        return self.cluster.dead_daemons()
+
+
+def _recordings(folder: Path) -> dict[str, TaskSpans]:
+    """Recordings below *folder*, by attempt."""
+    found = {}
+    for path in sorted(folder.rglob(SPANS_FILE)):
+        with path.open("rb") as file:
+            task = read_ltrace(iter(partial(file.read, _CHUNK), b""), str(path))
+            found[task.attempt_id] = task
+    return found
+
+
+def _logs(folder: Path, trace: JobTrace) -> dict[str, TaskLog]:
+    """Logs below *folder* of the attempts of *trace*."""
+    containers = {a.container_id: a.attempt_id for a in trace.attempts}
+    found = {}
+    for path in sorted(folder.rglob(TASK_LOG)):
+        if attempt := containers.get(path.parent.name):
+            with path.open("rb") as lines:
+                found[attempt] = read_task_log(lines, str(path))
+    return found

@@ -1,0 +1,104 @@
+"""
+Tests for `harness.evaluate.cells`, and for what is made of a workload's own properties.
+"""
+
+import pytest
+
+from harness.errors import SpecError
+from harness.evaluate.cells import configured, jars_of, overruled
+from harness.evaluate.model_inputs import question
+from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.run.plan import refuse
+from harness.workloads import WORKLOADS
+from harness.workloads.base import JobCommand
+from harness.workloads.terasort import TeraSort
+
+REDUCES = "mapreduce.job.reduces"
+
+
+class MapOnly(TeraSort):
+    """
+    A workload whose job has no reduces, whatever it is asked for.
+    """
+
+    name = "maponly"
+
+    def properties(self, spec):
+        return {REDUCES: "0"}
+
+
+@pytest.fixture(autouse=True)
+def workload(monkeypatch):
+    """
+    It is there beside the others.
+    """
+    monkeypatch.setitem(WORKLOADS, "maponly", MapOnly())
+
+
+def cell(name="maponly", **configuration):
+    """
+    A cell of 6 MB.
+    """
+    spec = WorkloadSpec(name=name, input_bytes=6_000_000)
+    asked = {key.replace("_", "."): value for key, value in configuration.items()}
+    return Cell(cluster=ClusterSpec(), workload=spec, configuration=asked)
+
+
+def test_a_workload_has_the_last_word():
+    """
+    What it sets itself stands over the configuration; the rest of that stays.
+    """
+    asked = cell(mapreduce_job_reduces="4", other="1")
+
+    assert configured(asked) == {REDUCES: "0", "other": "1"}
+    assert list(overruled(asked)) == [(REDUCES, "0")]
+
+
+class OurOwn(MapOnly):
+    """
+    A workload whose jobs are in jars of ours.
+    """
+
+    def submit(self, spec, input_uri, output_uri):
+        return (JobCommand("Main", (input_uri, output_uri), jar="ours.jar"),)
+
+
+def test_jars_are_those_of_jobs_and_generators(monkeypatch):
+    """
+    Hadoop's own need no name.
+    """
+    monkeypatch.setitem(WORKLOADS, "maponly", OurOwn())
+
+    assert (list(jars_of(cell())), list(jars_of(cell("terasort")))) == (["ours.jar"], [])
+
+
+@pytest.mark.parametrize("given", [cell(mapreduce_job_reduces="0"), cell(), cell("terasort")])
+def test_nothing_is_overruled_where_both_agree(given):
+    """
+    The same value, or none, is no difference to tell of.
+    """
+    assert list(overruled(given)) == []
+
+
+def test_models_are_told_of_a_map_only_job():
+    """
+    The question says 0 reduces, although the configuration asks for 4.
+    """
+    config, _, _ = question(cell(mapreduce_job_reduces="4"))
+
+    assert config.num_reduces == 0
+
+
+def test_a_cluster_is_asked_for_what_the_workload_sets():
+    """
+    What a cluster cannot hold is refused by the properties that the job will have.
+    """
+    asked = []
+
+    def refusals(_, properties):
+        asked.append(properties)
+        return ["no"]
+
+    with pytest.raises(SpecError, match="no"):
+        refuse([cell(mapreduce_job_reduces="4")], refusals, "file")
+    assert asked == [{REDUCES: "0"}]

@@ -1,0 +1,402 @@
+"""
+Tests for `harness.evaluate.flow`: a stored run, made of recorded histories, to its report.
+"""
+
+import json
+import re
+import shutil
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from harness.errors import DataError
+from harness.evaluate.flow import REPORT_FILES, Evaluation
+from harness.evaluate.job_inside import job_inside
+from harness.experiment.codec import read_experiment
+from harness.experiment.grid import expand, order
+from harness.monitor.samples import MACHINE_LOG, PROBE_LOG
+from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.trial import Tracing, TrialRecord
+from harness.reports.data import JobInside
+from harness.run.session import make_trace
+from harness.store import Run, Store
+from tests.run.fakes import DATA, VERSIONS
+
+FACTOR = "mapreduce.task.io.sort.factor"
+EXPERIMENT = """
+schema: 1
+name: recorded
+question: Does the model know the recorded jobs?
+cluster: {workers: 2, site: {dfs.blocksize: 2m}}
+workloads:
+  - {name: terasort, input: 6000000}
+  - {name: wordcount, input: 6000000}
+configuration:
+  mapreduce.job.reduces: 2
+  mapreduce.task.io.sort.mb: 1
+  mapreduce.job.reduce.slowstart.completedmaps: 1.0
+  mapreduce.task.io.sort.factor: [3, 5, 10, 20]
+repeat: 2
+predict: {models: [whatif, whatif-mr2], profile_on: {mapreduce.task.io.sort.factor: [3, 10]}}
+"""
+RATES = (900, 1100, 1000, 1050)
+
+
+def at_rate(history, rate):
+    """
+    The history of the same job on a machine of another speed: it ends later where that is slower.
+    """
+    submit = int(re.search(rb'"submitTime":(\d+)', history)[1])
+    ended = re.search(rb'\{"type":"JOB_FINISHED".*?"finishTime":(\d+)', history)
+    finish = submit + round((int(ended[1]) - submit) * 1000 / rate)
+    start, end = ended.span(1)
+    return history[:start] + b"%d" % finish + history[end:], submit / 1e3
+
+
+def commit(run, trial, state, rate):
+    """
+    A trial as its execution leaves it.
+    """
+    folder = run.begin_trial(trial)
+    if state == "done":
+        history = (DATA / f"{trial.cell.workload.name}.jhist").read_bytes()
+        history, submit_s = at_rate(history, rate)
+        folder.file("job-0-history.jhist").write_bytes(history)
+        samples = (f"{int(1000 * submit_s) + 1000 * n} 0 {rate} 1000000000\n" for n in range(1, 9))
+        folder.file(PROBE_LOG).write_text("".join(samples))
+        container = re.search(rb"container_[0-9]+_[0-9]+_01_000002", history)[0].decode()
+        log = folder.file(f"containers/worker1/{container}/syslog")
+        log.write_bytes((DATA / f"{trial.cell.workload.name}-map.syslog").read_bytes())
+        sample = {"at_s": 1.0, "busy": 0.5, "steal": 0.01, "iowait": 0.0, "runnable": 2,
+                  "available_bytes": 2**33, "memory_pressure": None}  # fmt: skip
+        folder.file(MACHINE_LOG).write_text(json.dumps(sample) + "\n")
+    record = TrialRecord(
+        trial=trial, state=state, started_s=1.0, finished_s=2.0, versions=VERSIONS,
+        reason="" if state == "done" else "the client ended with status 1",
+    )  # fmt: skip
+    folder.commit(record)
+    make_trace(run, record)
+
+
+def fill(folder):
+    """
+    A run in which every profiling trial of wordcount failed.
+    """
+    experiment = read_experiment(EXPERIMENT, "recorded.yaml", ())
+    run = Store(folder).open_run(experiment, EXPERIMENT)
+    trials = order(experiment, expand(experiment), VERSIONS)
+    run.write_plan(trials)
+    rates = {}
+    for trial in trials:
+        lost = trial.profiling and trial.cell.workload.name == "wordcount"
+        nth = rates.setdefault(trial.profiling, iter(RATES * 4))
+        commit(run, trial, "failed" if lost else "done", next(nth))
+    return run
+
+
+def evaluation(run):
+    """
+    What the steps of the command line work on.
+    """
+    return Evaluation(run, run.experiment(), run.read_plan())
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    The run with profiles, sealed predictions and scores; not to be changed.
+    """
+    run = fill(tmp_path_factory.mktemp("results"))
+    e = evaluation(run)
+    e.profile()
+    e.predict()
+    e.score()
+    return run
+
+
+@pytest.fixture
+def copy(stored, tmp_path):
+    """
+    The same run, to be changed.
+    """
+    return Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
+
+
+class TestProfile:
+    def test_is_made_of_profiling_trials_alone(self, stored):
+        """
+        Its four trials fed the profile of TeraSort; WordCount, whose trials failed, has none.
+        """
+        profiles = stored.read_profiles()
+
+        profiling = {
+            t.id for t in stored.read_plan() if t.profiling and t.cell.workload.name == "terasort"
+        }
+        assert list(profiles) == ["terasort"]
+        assert set(profiles["terasort"].trials) == profiling
+        assert profiles["terasort"].ranges[FACTOR] == (3, 10)
+
+    def test_finds_how_speed_enters(self, stored):
+        """
+        The recorded jobs were stretched in proportion to the probe: the coefficient is one.
+        """
+        rates = [
+            evaluation(stored).rate(r)
+            for r in stored.trials().values()
+            if r.trial.profiling and r.state == "done"
+        ]
+        speed = stored.read_profiles()["terasort"].speed
+
+        assert speed.reference_rate == pytest.approx(median(rates))
+        assert speed.coefficient == pytest.approx(1.0, abs=0.01)
+
+    def test_reads_spills_of_the_right_attempt(self, stored):
+        """
+        A container's log belongs to the attempt that ran in it.
+        """
+        e = evaluation(stored)
+        record = next(r for r in e.done.values() if r.trial.cell.workload.name == "terasort")
+        (seen,) = e.observe(record)
+
+        (attempt,) = seen.spills
+        (container,) = {a.container_id for a in seen.trace.attempts if a.attempt_id == attempt}
+        assert container.endswith("_01_000002")
+        assert len(seen.spills[attempt]) == 3
+
+    def test_needs_a_trial(self, tmp_path):
+        """
+        A run without any says so, and what to do.
+        """
+        experiment = read_experiment(EXPERIMENT, "recorded.yaml", ())
+        run = Store(tmp_path).open_run(experiment, EXPERIMENT)
+        run.write_plan(order(experiment, expand(experiment), VERSIONS))
+
+        with pytest.raises(DataError, match="no profiling trial has ended well"):
+            evaluation(run).profile()
+        with pytest.raises(DataError, match="there is no profile"):
+            evaluation(run).predict()
+
+
+class TestPredict:
+    def test_answers_for_every_scored_cell(self, stored):
+        """
+        Each model for each cell that feeds no profile, and for no other.
+        """
+        scored = sorted({t.cell.id for t in stored.read_plan() if not t.profiling})
+
+        assert {
+            m: sorted(p.cell for p in mine) for m, mine in stored.read_predictions().items()
+        } == {
+            "whatif": scored,
+            "whatif-mr2": scored,
+        }
+
+    def test_a_workload_without_profile_is_not_applicable(self, stored):
+        """
+        It is said by name; no other workload's numbers stand in.
+        """
+        cells = evaluation(stored).cells
+        answers = [p for mine in stored.read_predictions().values() for p in mine]
+
+        lacking = {cells[p.cell].workload.name for p in answers if p.job_s is None}
+        reasons = {p.not_applicable for p in answers if p.job_s is None}
+        assert (lacking, reasons) == ({"wordcount"}, {("profile of wordcount",)})
+        assert all(p.job_s > 0 for p in answers if p.job_s is not None)
+
+    def test_does_not_see_the_scored_trials(self, copy):
+        """
+        Without one measurement to be scored, the predictions are the same.
+        """
+        before = copy.read_predictions()
+        for trial in copy.read_plan():
+            if not trial.profiling:
+                shutil.rmtree(copy.trial_dir(trial.id))
+
+        e = evaluation(copy)
+        e.profile()
+        e.predict()
+
+        assert copy.read_predictions() == before
+
+
+class TestMeasurements:
+    def test_are_at_reference_speed_too(self, stored):
+        """
+        Raw times spread with the machine; brought to reference speed they are one.
+        """
+        mine = [m for m in evaluation(stored).measurements() if m.workload == "terasort"]
+        raw, reference = (
+            [times["job_s"] for times in each]
+            for each in ([m.raw_s for m in mine], [m.reference_s for m in mine])
+        )
+
+        assert len(mine) == 4
+        assert max(raw) / min(raw) > 1.1
+        assert max(reference) / min(reference) == pytest.approx(1.0, abs=0.005)
+
+    def test_stand_as_measured_without_a_profile(self, stored):
+        """
+        No profile, no reference speed: both are the raw times, outside of any range.
+        """
+        mine = [m for m in evaluation(stored).measurements() if m.workload == "wordcount"]
+
+        assert len(mine) == 4
+        assert all(m.raw_s == m.reference_s and m.range == "outside" for m in mine)
+
+    def test_without_a_probe(self, copy):
+        """
+        A trial whose probe left nothing has no rate, and stands as measured.
+        """
+        record = next(r for r in evaluation(copy).done.values() if not r.trial.profiling)
+        (copy.trial_dir(record.trial.id) / "raw" / f"{PROBE_LOG}.gz").unlink()
+        e = evaluation(copy)
+
+        (mine,) = [m for m in e.measurements() if m.trial == record.trial.id]
+        assert e.rate(record) is None
+        assert mine.raw_s == mine.reference_s
+
+
+class TestScore:
+    def test_has_every_answer(self, stored):
+        """
+        Cells with an answer are scored both ways, the others counted.
+        """
+        rows = [s for s in stored.read_scores().scores if s.quantity == "job_s"]
+        cells = evaluation(stored).cells
+
+        assert {(s.model, s.speed, cells[s.cell].configuration[FACTOR]) for s in rows} == {
+            (model, speed, factor)
+            for model in ("whatif", "whatif-mr2")
+            for speed in ("raw", "reference")
+            for factor in ("5", "20")
+        }
+        assert {s.range for s in rows if cells[s.cell].configuration[FACTOR] == "5"} == {"inside"}
+        assert {s.range for s in rows if cells[s.cell].configuration[FACTOR] == "20"} == {"outside"}
+
+    @pytest.mark.parametrize(
+        "name", ["predictions/whatif.jsonl", "profiles/terasort.json", "plan.jsonl"]
+    )
+    def test_refuses_what_changed_under_the_seal(self, copy, name):
+        """
+        Nothing may be bettered after the fact.
+        """
+        path = copy.path / name
+        path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
+
+        with pytest.raises(DataError, match=f"{name} changed after it was sealed"):
+            evaluation(copy).score()
+
+    def test_refuses_a_prediction_beside_the_seal(self, copy):
+        """
+        A model that answers after the measurement is no prediction.
+        """
+        copy.write_predictions("late", copy.read_predictions()["whatif"])
+
+        with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
+            evaluation(copy).score()
+
+    def test_comes_out_the_same(self, copy):
+        """
+        Every step may be repeated.
+        """
+        book = copy.read_scores()
+        e = evaluation(copy)
+        e.profile()
+        e.predict()
+
+        assert e.score() == book
+
+
+class TestReport:
+    def test_is_written_in_every_format(self, copy):
+        """
+        The first is the one to open; each holds the question and shows the failed trials, but
+        HiBench's lines, which know neither.
+        """
+        paths = evaluation(copy).report()
+
+        assert [p.name for p in paths] == list(REPORT_FILES.values())
+        for path in paths[:-1]:
+            text = path.read_text()
+            assert "Does the model know the recorded jobs?" in text
+            assert "the client ended with status 1" in text
+
+    def test_shows_a_typical_job_of_each_workload(self, stored):
+        """
+        One timeline each, of a cell that was scored.
+        """
+        data = evaluation(stored).report_data()
+
+        names = [(r.trial.cell.workload.name, r.trial.profiling) for r, _ in data.timelines]
+        assert sorted(names) == [("terasort", False), ("wordcount", False)]
+        assert set(data.machine[data.timelines[0][0].trial.id]) == {"busy", "steal", "rate"}
+
+
+def recorded(attempt):
+    """
+    A recording of an attempt that did nothing but live.
+    """
+    loop = RecordLoop(7, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
+    span = Span("main", "main", attempt.start_s + 1, attempt.duration_s - 1, None, -1)
+    return TaskSpans(attempt.attempt_id, "closed", span.start_s, attempt.start_s + 0.5, 0.0, 0, 5,
+                     loop, (span,))  # fmt: skip
+
+
+class TestInside:
+    def test_tells_what_logs_told(self, stored):
+        """
+        One map of the recorded job has a log, and that one has parts and is drawn.
+        """
+        data = evaluation(stored).report_data()
+        (record, job), *_ = data.timelines
+        inside = data.inside[record.trial.id]
+
+        (parts,) = inside.parts
+        (attempt,) = (a for a in job.attempts if a.attempt_id == parts.attempt_id)
+        assert sum(parts.seconds.values()) == pytest.approx(attempt.duration_s)
+        assert (parts.source, set(inside.told), inside.recordings) == (
+            "logs",
+            {attempt.attempt_id},
+            {},
+        )
+
+    def test_recordings_go_before_logs(self, stored):
+        """
+        A task that both tell of is compared, has its parts from spans, and is drawn from them.
+        """
+        e = evaluation(stored)
+        ((record, job), *_) = e.report_data().timelines
+        (told,) = e.inside(record, job).told.values()
+        (attempt,) = (a for a in job.attempts if a.attempt_id == told.attempt_id)
+        strange = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
+        inside = job_inside(job, [told], [recorded(attempt), strange])
+
+        assert [p.source for p in inside.parts] == ["spans"]
+        assert set(inside.recordings) == {attempt.attempt_id}
+        assert all(d.count == 1 for d in inside.differences)
+
+    def test_attempts_that_were_lost_are_drawn_and_count_in_no_mean(self, stored):
+        """
+        A killed attempt's recording is kept to be shown; means are of those that succeeded.
+        """
+        e = evaluation(stored)
+        _, job = e.report_data().timelines[0]
+        first, *rest = job.attempts
+        job = replace(job, attempts=(replace(first, state="killed"), *rest))
+        inside = job_inside(job, [], [recorded(first)])
+
+        assert set(inside.recordings) == {first.attempt_id}
+        assert (inside.parts, list(inside.differences)) == ((), [])
+
+    def test_is_nothing_where_nothing_was_traced(self, stored):
+        """
+        ``trace: off`` asks for no look inside, so no log is read.
+        """
+        e = evaluation(stored)
+        record, job = e.report_data().timelines[0]
+        cell = record.trial.cell.model_copy(update={"tracing": Tracing(mode="off")})
+        off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
+
+        assert e.inside(off, job) == JobInside()

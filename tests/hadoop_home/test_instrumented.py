@@ -1,0 +1,175 @@
+"""
+Tests for `harness.hadoop_home.instrumented`, and for what of it a home shows.
+"""
+
+import dataclasses
+import io
+import sys
+import zipfile
+
+import pytest
+
+from harness.errors import MachineError
+from harness.hadoop_home import archive
+from harness.hadoop_home import home as homes
+from harness.hadoop_home import instrumented as woven
+from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.java import Java
+
+SUMS = {
+    "lib/hadoop-common-3.5.0.jar": "0" * 64,
+    "lib/hadoop-mapreduce-examples-3.4.2.jar": "1" * 64,
+}
+
+
+@pytest.fixture
+def tracer(tmp_path, monkeypatch):
+    """
+    The tracer's jar: what weaves, and what its name stands for in these tests.
+    """
+    jar = tmp_path / "harness-ltrace.jar"
+    jar.write_text("tracer")
+    monkeypatch.setattr(homes, "TRACER", jar)
+    return jar
+
+
+@pytest.fixture
+def home(tmp_path, tracer, monkeypatch):
+    """
+    A home whose Java weaves by copying the tracer, dumps by copying the list, and counts its calls.
+    """
+    launcher = tmp_path / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, sys\n"
+        f"calls = pathlib.Path({str(tmp_path / 'calls')!r})\n"
+        "values = dict(a.split('=', 1) for a in sys.argv if '=' in a)\n"
+        "dump = '-XX:SharedClassListFile' in values\n"
+        "calls.open('a').write('dump ' if dump else 'weave ')\n"
+        "if dump:\n"
+        "    text = pathlib.Path(values['-XX:SharedClassListFile']).read_text()\n"
+        "    pathlib.Path(values['-XX:SharedArchiveFile']).write_text(text)\n"
+        f"elif 'bad' in pathlib.Path({str(tracer)!r}).read_text():\n"
+        "    sys.exit('missing: a.B.c with 1 arguments: no such method')\n"
+        "else:\n"
+        f"    text = pathlib.Path({str(tracer)!r}).read_text()\n"
+        "    pathlib.Path(sys.argv[-1]).write_text('woven by ' + text)\n"
+    )
+    launcher.chmod(0o755)
+    (tmp_path / "tasks.lst").write_text("a/B\n")
+    monkeypatch.setattr(archive, "SOURCE", tmp_path)
+    monkeypatch.setattr(archive, "TASK_LIST", tmp_path / "tasks.lst")
+    (tmp_path / "home").mkdir()
+    return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), SUMS)
+
+
+def calls(home):
+    """
+    What Java was called for, since the last time.
+    """
+    file = home.path.parent / "calls"
+    text = file.read_text() if file.exists() else ""
+    file.unlink(missing_ok=True)
+    return text.split()
+
+
+def class_path(jar):
+    """
+    Entries of a jar's manifest.
+    """
+    with zipfile.ZipFile(io.BytesIO(jar.read_bytes())) as contents:
+        manifest = contents.read("META-INF/MANIFEST.MF").decode().replace("\r\n ", "")
+    return manifest.partition("Class-Path: ")[2].split()
+
+
+class TestEnsureWoven:
+    def test_made_once(self, home):
+        """
+        Classes are woven and their archive dumped; then nothing is left to do.
+        """
+        woven.ensure_woven(home)
+        first = calls(home)
+        woven.ensure_woven(home)
+
+        assert (first, calls(home)) == (["weave", "dump"], [])
+
+    def test_hooks_come_first(self, home):
+        """
+        The woven classes stand before all jars, each of which is named.
+        """
+        woven.ensure_woven(home)
+
+        assert class_path(home.trace_path_jar) == [homes.WOVEN, *sorted(SUMS)]
+
+    def test_another_tracer(self, home, tracer):
+        """
+        What another tracer has woven is not used; it is woven anew, with an archive of its own.
+        """
+        woven.ensure_woven(home)
+        old = home.tasks_archive
+        tracer.write_text("new tracer")
+        between = (home.trace_path_jar, home.tasks_archive)
+        woven.ensure_woven(home)
+
+        assert between == (None, None)
+        assert (home.tasks_archive != old, old.exists()) == (True, False)
+
+    def test_other_jars(self, home):
+        """
+        Nor is what was woven of other jars.
+        """
+        woven.ensure_woven(home)
+        other = dataclasses.replace(home, sums={**SUMS, "lib/snappy.jar": "2" * 64})
+
+        assert (other.trace_path_jar, other.tasks_archive) == (None, None)
+
+    def test_spoiled(self, home):
+        """
+        A woven jar that has changed since is made again.
+        """
+        woven.ensure_woven(home)
+        made = (home.path / homes.WOVEN).read_bytes()
+        (home.path / homes.WOVEN).write_bytes(made[:-1])
+        found = home.trace_path_jar
+        woven.ensure_woven(home)
+
+        assert (found, (home.path / homes.WOVEN).read_bytes()) == (None, made)
+
+    def test_missing_hooks(self, home, tracer):
+        """
+        Jars without a place for a hook are refused by its name, and nothing is left behind.
+        """
+        tracer.write_text("bad")
+
+        with pytest.raises(MachineError, match=r"missing: a\.B\.c with 1 arguments") as raised:
+            woven.ensure_woven(home)
+        assert (raised.value.exit_status, home.trace_path_jar) == (3, None)
+
+    def test_no_tracer(self, home, tracer, capsys):
+        """
+        Without the tracer a home is made all the same, and says what it cannot do.
+        """
+        tracer.unlink()
+        woven.ensure_woven(home)
+
+        assert "tasks cannot be traced" in capsys.readouterr().err
+        assert (home.trace_path_jar, home.tasks_archive) == (None, None)
+
+    def test_home_that_left_its_checkout(self, home, tracer):
+        """
+        A home beside which no tracer lies is used with what was woven into it.
+        """
+        woven.ensure_woven(home)
+        tracer.unlink()
+
+        assert (home.trace_path_jar, home.tasks_archive) != (None, None)
+
+    def test_versions(self, home):
+        """
+        Outcomes depend on the woven jar, where there is one.
+        """
+        before = home.versions().jars
+        woven.ensure_woven(home)
+
+        assert home.versions().jars.keys() - before.keys() == {"ltrace-woven.jar"}

@@ -1,0 +1,177 @@
+"""
+Tests for `harness.monitor.gpus`: a run's manifest, and nodes whose driver's tool is a shim.
+"""
+
+import json
+import shutil
+import subprocess
+
+from types import SimpleNamespace
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.java import find_java
+from harness.monitor import gpus as module
+from harness.monitor.gpus import ENTRY, MISSING, RATES, keep_gpus, read_copies
+from harness.providers.host import LocalHost
+from harness.records.trial import ClusterSpec, NodeSpec
+from harness.workloads.base import GPU
+
+LINE = "0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8"
+L4 = {
+    "name": "NVIDIA L4", "memory_bytes": 23034 * 2**20, "driver": "550.54.15",
+    "pcie_generation_max": 4, "pcie_generation": 4, "pcie_width_max": 16, "pcie_width": 8,
+}  # fmt: skip
+NONE = {"devices": [], "library": ""}
+COPIES = {"h2d_bps": [12_000_000_000, 13_000_000_000], "d2h_bps": [11_000_000_000]}
+ONE = json.dumps({"kind": "cuda", "h2d_bps": [1], "d2h_bps": [1]})
+CLASS = "mapreduce.harness.gpu.Rates"
+MEASURED = json.dumps({"kind": "cuda", **COPIES})
+
+
+def node(folder, name, listing=None, java=f"echo '{MEASURED}'"):
+    """
+    A host whose `nvidia-smi` lists that, or that has none; *java* is a script in its Java's place.
+    """
+    programs = folder / name
+    programs.mkdir()
+    scripts = {"nvidia-smi": f"[ $1 != nvlink ] && echo '{listing}'", "java": java}
+    for program, script in scripts.items():
+        tool = programs / program
+        if listing is not None:
+            tool.write_text(f"#!/bin/sh\n{script}\n")
+            tool.chmod(0o755)
+
+    def enter(argv):
+        return ["/usr/bin/env", f"PATH={programs}", argv[0], *argv[1:]]
+
+    return LocalHost(name, "127.0.0.1", str(folder), enter, {"PATH": str(programs)})
+
+
+@pytest.fixture
+def keep(run):
+    """
+    A function that keeps the GPUs of a cluster of such hosts, each of which offers *gpus*.
+    """
+
+    def kept(*workers, gpus=1, watched=()):
+        spec = ClusterSpec(workers=max(1, len(workers)), node=NodeSpec(gpus=gpus))
+        hosts = (SimpleNamespace(name="master"), *workers)
+        cluster = SimpleNamespace(
+            hosts=hosts, watched=watched,
+            host_path=lambda host, path: str(path), java_on=lambda host: "java",
+        )  # fmt: skip
+        return keep_gpus(run, spec, cluster)
+
+    return kept
+
+
+def test_each_worker_is_asked_through_its_own_door(keep, run, tmp_path):
+    """
+    One that does not have what it offers is named; what another cluster had is kept.
+    """
+    run.manifest({ENTRY: {"worker9": NONE}})
+    said = keep(node(tmp_path, "worker1", LINE), node(tmp_path, "worker2"))
+    found = run.manifest()[ENTRY]
+
+    assert found["worker1"] == {"devices": [L4], "library": "", **COPIES}
+    assert found["worker2"].keys() == {"devices", "library", "said"}
+    assert found["worker2"]["devices"] == []
+    assert found["worker9"] == NONE
+    (only,) = said
+    assert only.startswith("the GPUs of worker2 may not work: 1 offered, none found (")
+
+
+def test_a_node_that_offers_more_than_it_has_is_named(keep, tmp_path):
+    """
+    Without words of the driver's tool there are none to tell.
+    """
+    assert keep(node(tmp_path, "worker1", LINE), gpus=2) == [
+        "the GPUs of worker1 may not work: 2 offered, 1 found"
+    ]
+
+
+def test_this_machine_is_described_once(keep, run, monkeypatch, tmp_path):
+    """
+    Where all nodes are on it; what it lacks was said before the cluster was started.
+    """
+    monkeypatch.setattr(module, "here", node(tmp_path, "here", LINE).run)
+    workers = [node(tmp_path, name, LINE) for name in ("worker1", "worker2")]
+
+    assert keep(*workers, gpus=2, watched=None) == []
+    assert run.manifest()[ENTRY] == {"machine": {"devices": [L4], "library": "", **COPIES}}
+
+
+@pytest.mark.parametrize(
+    ("java", "why"),
+    [
+        (
+            "echo \"has no library; fix: 'make cuda'\" >&2; exit 1",
+            "has no library; fix: 'make cuda'",
+        ),
+        (f"echo '{MEASURED}'; exit 1", "it measured no CUDA device"),
+        (f"echo '{MEASURED.replace('cuda', 'cpu')}'", "it measured no CUDA device"),
+        (f"echo '{'[' * 9999}'; printf '\\033[2J' >&2", "\ufffd[2J"),
+    ],
+    ids=["no library", "it failed", "a processor", "nonsense"],
+)
+def test_why_rates_are_missing(keep, run, tmp_path, java, why):
+    """
+    In words; the run goes on, and what is no rate of a GPU is never taken for one.
+    """
+    keep(node(tmp_path, "worker1", LINE, java))
+
+    assert run.manifest()[ENTRY]["worker1"] == {"devices": [L4], "library": "", MISSING: why}
+
+
+def test_rates_are_measured_once_in_a_run(keep, run, tmp_path):
+    """
+    Those that are missing are tried again: somebody may have built the library meanwhile.
+    """
+    missing = {MISSING: "no library"}
+    run.manifest({ENTRY: {"worker1": {**NONE, **COPIES}, "worker2": {**NONE, **missing}}})
+    keep(*(node(tmp_path, name, LINE, f"echo '{ONE}'") for name in ("worker1", "worker2")))
+    found = run.manifest()[ENTRY]
+
+    assert [found[name]["d2h_bps"] for name in ("worker1", "worker2")] == [COPIES["d2h_bps"], [1]]
+    assert MISSING not in found["worker2"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+def test_a_processor_is_no_gpu(tmp_path):
+    """
+    What a processor's library measures says so itself; no file is left.
+    """
+    java = [find_java().launcher, "-Xmx64m", f"-Duser.dir={tmp_path}", "-cp", job_jar(GPU), CLASS]
+    done = subprocess.run([*java, "cpu"], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+
+    assert told["kind"] == "cpu"
+    assert min(told["h2d_bps"] + told["d2h_bps"]) > 1e6
+    assert read_copies(done.stdout) == {}
+    assert read_copies(done.stdout.replace("cpu", "cuda")) == {n: told[n] for n in RATES}
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text() | st.recursive(st.integers() | st.text(), st.lists).map(json.dumps))
+def test_any_answer_is_read(text):
+    """
+    What is no rate is none, alone and in the place of rates.
+    """
+    told = f'{{"kind": "cuda", "h2d_bps": [1], "d2h_bps": {text}}}'
+
+    for found in (read_copies(text), read_copies(told)):
+        assert all(type(p) is int and p > 0 for passes in found.values() for p in passes)
+
+
+@pytest.mark.parametrize(("gpus", "workers"), [(0, 1), (1, 0)], ids=["none offered", "no doors"])
+def test_nobody_is_asked(keep, run, gpus, workers):
+    """
+    Where nodes are to have none, or have no door.
+    """
+    assert keep(*[SimpleNamespace(name="worker1")] * workers, gpus=gpus) == []
+    assert ENTRY not in run.manifest()

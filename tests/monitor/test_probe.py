@@ -1,0 +1,215 @@
+"""
+Tests for `harness.monitor.probe` and the Java class that it runs (`make setup` builds it).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from pathlib import Path
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import MachineError
+from harness.hadoop_home.java import find_java
+from harness.monitor.probe import SpeedProbe, probe_jar, rate, usable_cores
+from harness.parsing.speed_probe import read_speed
+from harness.records.trace import SpeedSample
+
+LIMIT_S = 60  # for what takes a second on an idle machine
+
+times = st.integers(0, 1000)
+samples = st.lists(
+    st.builds(
+        SpeedSample,
+        at_s=times.map(float),
+        thread=st.integers(0, 3),
+        units=st.integers(1, 10),
+        cpu_s=st.floats(0.001, 0.1),
+    ),
+    max_size=20,
+)
+
+
+def wait_until(condition):
+    """
+    Wait for *condition*, and fail after a minute.
+    """
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened for a minute"
+        time.sleep(0.02)
+
+
+def lines(log):
+    """
+    Whole lines of samples in *log*, without headers.
+    """
+    return [line for line in log.read_bytes().splitlines() if not line.startswith(b"#")]
+
+
+def is_running(pid):
+    """
+    Does the process *pid* exist, and is it more than a zombie?
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class TestRate:
+    """Units per CPU second."""
+
+    @given(samples, times, times)
+    def test_equals_the_obvious_sum(self, taken, start, end):
+        """
+        All units over all CPU seconds of the samples whose middle lies in the window.
+        """
+        units = cpu_s = 0
+        for sample in taken:
+            if start <= sample.at_s - 0.5 <= end:
+                units, cpu_s = units + sample.units, cpu_s + sample.cpu_s
+
+        expected = pytest.approx(units / cpu_s) if units else None
+        assert rate(iter(taken), start, end) == expected
+
+    def test_of_a_steady_machine(self):
+        """
+        Ten units in 8 ms of CPU time each make 1250 units per CPU second.
+        """
+        steady = [SpeedSample(float(t), thread, 10, 0.008) for t in range(9) for thread in (0, 1)]
+
+        assert rate(steady, 2.0, 6.0) == pytest.approx(1250)
+
+    def test_of_nothing_is_nothing(self):
+        """
+        No sample in the window, no number.
+        """
+        assert rate([SpeedSample(5.0, 0, 10, 0.01)], 10.0, 20.0) is None
+
+
+class TestJar:
+    """Where the probe is found."""
+
+    def test_is_what_the_environment_says(self, tmp_path):
+        """
+        HARNESS_PROBE_JAR wins over the jar of this checkout.
+        """
+        jar = tmp_path / "other.jar"
+        jar.touch()
+
+        assert probe_jar({"HARNESS_PROBE_JAR": str(jar)}) == jar
+
+    def test_missing_is_an_error_with_its_cure(self, tmp_path):
+        """
+        The error names the file and the command that makes it.
+        """
+        with pytest.raises(MachineError, match=r"(?s)missing.*none\.jar.*make setup"):
+            probe_jar({"HARNESS_PROBE_JAR": str(tmp_path / "none.jar")})
+
+
+class TestSpeedProbe:
+    """The running probe."""
+
+    def test_measures_on_every_thread(self, tmp_path):
+        """
+        Each thread gives a sample a second, of at most ten units that took CPU time, and all of
+        them are gone when the block ends.
+        """
+        log = tmp_path / "speed.txt"
+        with SpeedProbe(log=log, threads=2) as probe:
+            pid = probe.pid
+            wait_until(lambda: len(lines(log)) >= 4)
+        with log.open("rb") as stream:
+            taken = list(read_speed(stream, "speed.txt"))
+
+        assert not is_running(pid)
+        assert probe.pid is None
+        assert {s.thread for s in taken} == {0, 1}
+        assert all(1 <= s.units <= 10 and s.cpu_s > 0 for s in taken)
+        assert abs(taken[-1].at_s - time.time()) < LIMIT_S
+
+    def test_ties_each_thread_to_its_core(self, tmp_path):
+        """
+        Thread n may run on the nth usable core alone: else it would wake on an idle one.
+        """
+        cores = sorted(os.sched_getaffinity(0))
+        with SpeedProbe(log=tmp_path / "speed.txt", threads=len(cores) + 1) as probe:
+            tied = {
+                (task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name))
+                for task in Path(f"/proc/{probe.pid}/task").iterdir()
+            }
+
+        expected = {f"probe-{n}": {core} for n, core in enumerate([*cores, cores[0]])}
+        assert {name: where for name, where in tied.items() if name in expected} == expected
+
+    def test_goes_on_in_the_same_log(self, tmp_path):
+        """
+        A run that is continued keeps the samples that it has, and waits for its own header.
+        """
+        log = tmp_path / "speed.txt"
+        for _ in range(2):
+            with SpeedProbe(log=log, threads=1):
+                pass
+
+        assert log.read_bytes().count(b"# epoch_ms thread units cpu_ns\n") == 2
+
+    def test_dies_with_its_parent(self, tmp_path):
+        """
+        A harness that is killed leaves no probe behind.
+        """
+        code = (
+            "import sys, time, pathlib; from harness.monitor.probe import SpeedProbe\n"
+            "with SpeedProbe(log=pathlib.Path(sys.argv[1]), threads=1) as probe:\n"
+            "    print(probe.pid, flush=True)\n"
+            "    time.sleep(600)\n"
+        )
+        argv = [sys.executable, "-c", code, str(tmp_path / "speed.txt")]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as parent:
+            pid = int(parent.stdout.readline())
+            assert is_running(pid)
+            parent.send_signal(signal.SIGKILL)
+
+        wait_until(lambda: not is_running(pid))
+
+    def test_ends_after_its_longest_time(self):
+        """
+        The second argument bounds the probe even where its input never ends.
+        """
+        argv = [find_java().launcher, "-Xmx16m", "-jar", str(probe_jar()), "1", "1"]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            assert process.wait(LIMIT_S) == 0
+
+    @pytest.mark.parametrize(
+        ("java", "complaint"),
+        [(None, "does not measure: .*jar"), (Path("/no/java"), "does not start: No such file")],
+    )
+    def test_says_why_it_does_not_run(self, tmp_path, java, complaint):
+        """
+        A broken jar or Java is an error of the machine, before any trial.
+        """
+        broken = tmp_path / "broken.jar"
+        broken.write_text("no jar")
+
+        with (
+            pytest.raises(MachineError, match=complaint),
+            SpeedProbe(broken, java, log=tmp_path / "speed.txt"),
+        ):
+            pytest.fail("the body must not run")
+
+
+def test_usable_cores_heed_affinity():
+    """
+    A harness that is bound to a core probes that core.
+    """
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+    code += "from harness.monitor.probe import usable_cores; print(usable_cores())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+
+    assert int(done.stdout) == 1 <= usable_cores() <= os.cpu_count()

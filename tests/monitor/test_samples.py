@@ -1,0 +1,83 @@
+"""
+Tests for `harness.monitor.samples`.
+"""
+
+import io
+import json
+
+from statistics import harmonic_mean
+
+import pytest
+
+from harness.monitor.samples import machine_means, named_after, trial_rate
+
+
+class Files(dict):
+    """
+    Raw files of a trial, in memory.
+    """
+
+    def names(self):
+        return list(self)
+
+    def open(self, name):
+        return io.BytesIO(self[name].encode())
+
+
+def speed(*units, at_s=10):
+    """
+    A sample of each thread: so many units in a CPU second.
+    """
+    return "".join(f"{1000 * at_s} {n} {u} 1000000000\n" for n, u in enumerate(units))
+
+
+def load(busy, steal):
+    """
+    One sample of a machine.
+    """
+    shares = {"busy": busy, "steal": steal, "iowait": 0, "memory_pressure": None}
+    return json.dumps({"at_s": 10.0, "runnable": 1, "available_bytes": 1, **shares}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({"speed.txt": speed(100, 300)}, 200, id="this machine"),
+        pytest.param(
+            {"speed-worker1.txt": speed(100), "speed-worker2.txt": speed(300, 300)},
+            harmonic_mean([100, 300]),
+            id="each machine counts once, however many cores it has",
+        ),
+        pytest.param(
+            {"speed-a.txt": speed(100), "speed-b.txt": speed(300, at_s=99)}, None,
+            id="one of them was silent while the job ran",
+        ),
+        pytest.param({}, None, id="nothing was sampled"),
+        pytest.param(
+            {"speed.txt": speed(100), "containers/w/c/speed-x.txt": speed(1)}, 100,
+            id="what a task has written is no sample",
+        ),
+    ],
+)  # fmt: skip
+def test_rate_of_a_trial(files, expected):
+    """
+    Units per CPU second, while its jobs ran, over all machines.
+    """
+    assert trial_rate(Files(files), 5, 15) == (expected and pytest.approx(expected))
+
+
+def test_means_are_over_all_machines():
+    """
+    Of machines that were not sampled nothing is told.
+    """
+    files = Files({"machine-a.jsonl": load(0.2, 0), "machine-b.jsonl": load(0.6, 0.1)})
+
+    assert machine_means(files) == {"busy": pytest.approx(0.4), "steal": pytest.approx(0.05)}
+    assert machine_means(Files()) == {}
+
+
+def test_files_are_named_after_nodes():
+    """
+    A name for each machine.
+    """
+    assert named_after("machine.jsonl", "worker1") == "machine-worker1.jsonl"

@@ -1,0 +1,142 @@
+"""
+Tests for `harness.providers.ansibles`: what hosts say of themselves.
+"""
+
+import json
+import os
+import time
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.hadoop.layout import Member
+from harness.node import preflight
+from harness.providers.ansible import hosts as ansible_hosts
+from harness.providers.ansible.hosts import JavaThere, ask
+from harness.providers.host import Completed
+from harness.providers.ssh.connection import Access, Connection
+
+SAID = {
+    "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",
+    "machine": "x86_64", "kernel": "6.1", "cores": 2, "memory_bytes": 2**32, "java": [],
+    "marks": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
+    "hostname": "", "sudo": "", "systemd": False, "owner": "",
+    "gpus_lack": "",
+}  # fmt: skip
+
+
+def asked(monkeypatch, text):
+    """
+    The facts of a host whose program says *text*.
+    """
+    monkeypatch.setattr(
+        ansible_hosts.SshHost, "run", lambda self, argv, *_: Completed(tuple(argv), 0, text, "")
+    )
+    there = Connection("198.18.0.9", Access("hadoop"))
+    return ask(Member("worker1", "198.18.0.9"), there, "c", {})
+
+
+def test_what_it_says_is_read(monkeypatch):
+    """
+    A clock as ours is no clock ahead.
+    """
+    facts = asked(monkeypatch, json.dumps(SAID | {"time": time.time()}))
+
+    assert (facts.user, facts.cores, round(facts.clock_s)) == ("hadoop", 2, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\x1b[2J",
+        "[" * 60_000,
+        json.dumps(SAID),
+        json.dumps(SAID | {"time": 0.0, "user": "x" * 10**6}),
+        json.dumps(SAID | {"time": 0.0, "taken": list(range(10**5))}),
+        json.dumps(SAID | {"time": 0.0, "java": "../../bin"}),
+    ],
+    ids=["nothing", "escapes", "nested", "no time", "long name", "many ports", "no list"],
+)
+def test_what_makes_no_sense_is_refused(monkeypatch, text):
+    """
+    The host is named, and what it said stays short.
+    """
+    with pytest.raises(ClusterError) as caught:
+        asked(monkeypatch, text)
+
+    assert caught.value.what.startswith("the host's Python cannot say what the host is")
+    assert "worker1" in caught.value.where
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_python_that_is_too_old_says_so(monkeypatch):
+    """
+    Before anything of ours fails there for want of it.
+    """
+    monkeypatch.setattr(preflight, "OLDEST_PYTHON", (99, 0))
+
+    with pytest.raises(SystemExit, match=r"Python 3\.\d+\.\d+ is too old"):
+        preflight.main()
+
+
+@pytest.mark.parametrize(
+    ("tool", "wanted", "lack"),
+    [
+        ("echo 0, L4; echo 1, L4", 2, ""),
+        ("echo 0, L4", 2, "2 to be offered, 1 found"),
+        ("echo 0, L4; echo Unable", 2, "2 to be offered, 1 found: Unable"),
+        ("exit 0", 1, "1 to be offered, none found"),
+        ("echo 'cannot talk to the driver'; exit 9", 1, "nvidia-smi fails: cannot talk to the"),
+        ("exec sleep 60", 1, "nvidia-smi does not answer: "),
+        (None, 1, "there is no nvidia-smi"),
+        (None, 0, ""),
+    ],
+    ids=["all", "fewer", "one is lost", "none", "no driver", "hangs", "no tool", "not asked"],
+)
+def test_gpus_that_do_not_work(monkeypatch, tmp_path, tool, wanted, lack):
+    """
+    Known before anything is copied; the tool is asked only where GPUs are to be offered.
+    """
+    if tool is not None:
+        shim = tmp_path / "nvidia-smi"
+        shim.write_text(f"#!/bin/sh\n{tool}\n")
+        shim.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    else:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    if "sleep" in (tool or ""):
+        monkeypatch.setattr(preflight, "GPU_LIMIT_S", 0.5)
+    said = preflight.gpus_lack(wanted)
+
+    assert said.startswith(lack)
+    assert bool(said) is bool(lack)
+
+
+def test_only_workers_are_asked_for_gpus(monkeypatch):
+    """
+    The master offers none.
+    """
+    asked_for = []
+
+    def run(self, argv, timeout, question):
+        asked_for.append(json.loads(question)["gpus"])
+        return Completed(tuple(argv), 0, json.dumps(SAID | {"time": time.time()}), "")
+
+    monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
+    there = Connection("198.18.0.9", Access("hadoop"))
+    for name in ("master", "worker1"):
+        ask(Member(name, "198.18.0.9"), there, "c", {}, 2)
+
+    assert asked_for == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("17.0.15", True), ("1.8.0", False), ("21", True), ("9" * 5000, True), ("x", False)],
+)
+def test_which_java_fits(version, fits):
+    """
+    A version that is no number, or one without end, is no bug of ours.
+    """
+    assert JavaThere(home="/usr/lib/jvm/a", version=version, build="").fits is fits

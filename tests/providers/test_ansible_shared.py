@@ -1,0 +1,221 @@
+"""
+Class-data archives on bare hosts, without any host: who gets them, and how they are made.
+"""
+
+import base64
+import http.server
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import threading
+
+from pathlib import Path
+
+import pytest
+
+from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.java import Java
+from harness.providers.ansible.archives import home_digest
+from harness.providers.ansible.nodes import Nodes
+from harness.providers.ansible.state import HostsState, layout_of
+from harness.providers.base import INSIDE
+from harness.records.trial import ClusterSpec, SshAccess
+from tests.providers.test_ansible import facts
+
+BOTH = ("master", "worker1")
+
+
+@pytest.fixture
+def home(tmp_path):
+    """
+    A Hadoop home without a tracer.
+    """
+    return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
+
+
+def nodes(home, tmp_path, *, keep, marks=((), ())):
+    """
+    State and inventory of a cluster of two hosts with these marks of what is there.
+    """
+    access = SshAccess(keep=keep)
+    spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
+    state = HostsState(spec.model_dump(mode="json"), ["10.0.0.1", "10.0.0.2"])
+    made = Nodes("x", spec, home, state, "me")
+    found = {name: facts(marks=there) for name, there in zip(BOTH, marks, strict=True)}
+    made.decide(found)
+    return state, made.inventory(found, tmp_path / "archives", Path("/h.tar"), None)["all"]
+
+
+def there(home, *names):
+    """
+    Marks below the folder of the Hadoop home.
+    """
+    return tuple(f"hadoop-{home_digest(home)}/{name}" for name in names)
+
+
+class TestWhoGetsThem:
+    @pytest.mark.parametrize("keep", [True, False])
+    def test_hosts_that_keep_hadoop(self, home, tmp_path, keep):
+        """
+        They take half a minute to make, which one start does not bring back.
+        """
+        state, told = nodes(home, tmp_path, keep=keep)
+
+        keys = {host["harness_archive_key"] for host in told["hosts"].values()}
+        assert (state.shared, keys) == (keep, {"b" if keep else ""})
+        assert (layout_of("x", state).archive is not None) is keep
+
+    def test_those_that_are_there_are_used_by_all_or_none(self, home, tmp_path):
+        """
+        Tasks of a job have the same options on each node.
+        """
+        whole = there(home, "complete", "classes-b")
+        alike = nodes(home, tmp_path, keep=False, marks=(whole, whole))[0].shared
+        mixed = nodes(home, tmp_path, keep=False, marks=(whole, whole[:1]))[0].shared
+
+        assert (alike, mixed) == (True, False)
+
+    @pytest.mark.parametrize(
+        ("marks", "fresh"),
+        [
+            (("complete", "classes-b"), []),
+            (("complete", "classes-older"), ["worker1"]),
+            (("classes-b",), ["worker1"]),
+        ],
+    )
+    def test_only_hosts_that_lack_something_are_prepared(self, home, tmp_path, marks, fresh):
+        """
+        Hadoop, or an archive for the Java that the host has by now.
+        """
+        whole = there(home, "complete", "classes-b")
+        told = nodes(home, tmp_path, keep=True, marks=(whole, there(home, *marks)))[1]
+
+        assert sorted(told["children"]["harness_fresh"]["hosts"]) == fresh
+
+
+JAVA = """#!/bin/sh
+for word in "$@"; do case $word in
+    -XX:SharedClassListFile=*) list=${word#*=} ;;
+    -XX:SharedArchiveFile=*) archive=${word#*=} ;;
+esac; done
+if grep -q "$REFUSED" "$list"; then exit 1; fi
+cp "$list" "$archive"
+"""
+
+
+def test_the_record_of_deaths_is_the_users_own(home, tmp_path):
+    """
+    It is there before root starts a unit: what root made, the keeper could not write to.
+    """
+    told = nodes(home, tmp_path, keep=False)[1]["hosts"]["worker1"]
+    packed = io.BytesIO(base64.b64decode(Path(told["harness_node_archive"]).read_bytes()))
+
+    with tarfile.open(fileobj=packed) as archive:
+        assert archive.getmember("deaths").size == 0
+
+
+def archived(folder, refused, key="k2"):
+    """
+    What the archiver says with a Java that refuses lists with that text, and what lies there then.
+    """
+    (folder / "lists").mkdir()
+    (folder / "lists" / "classes.lst").write_text("a/B\n")
+    (folder / "lists" / "lambdas-17.lst").write_text("@lambda-proxy a/B x\n@lambda-proxy c/D x\n")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "java").write_text(JAVA.replace("$REFUSED", refused))
+    (folder / "bin" / "java").chmod(0o755)
+    (folder / "release").write_text('JAVA_VERSION="17.0.15"\n')
+    (folder / "classes-k1").touch()
+    (folder / "classes.jsa").write_text("older")
+    argv = [sys.executable, "-I", "-S", INSIDE / "archiver.py"]
+    done = subprocess.run(
+        [*argv, folder, folder, "classes", "path.jar", key],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    archive = folder / "classes.jsa"
+    left = sorted(p.name for p in folder.iterdir() if p.is_file() and p.name != "release")
+    return done.stdout, archive.read_text() if archive.exists() else None, left
+
+
+class TestArchiver:
+    def test_with_the_lambdas_of_its_classes(self, tmp_path):
+        """
+        The mark of another Java goes.
+        """
+        made = archived(tmp_path, "nothing")
+
+        text = "a/B\n@lambda-proxy a/B x\n"
+        assert made == ("made\n", text, ["classes-k2", "classes.jsa"])
+
+    def test_without_lambdas_where_they_are_refused(self, tmp_path):
+        """
+        Their form is that of one version of the JVM.
+        """
+        assert archived(tmp_path, "lambda")[:2] == ("made\n", "a/B\n")
+
+    def test_java_that_makes_none(self, tmp_path):
+        """
+        An older one is no use to it; it is not tried again at each start.
+        """
+        assert archived(tmp_path, "a/B") == ("none\n", None, ["classes-k2"])
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """
+    A NameNode that answers its second caller.
+    """
+
+    asked = 0
+
+    def do_GET(self):
+        """
+        Safe mode first.
+        """
+        type(self).asked += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"Operational" if self.asked > 1 else b"safemode")
+
+    def log_message(self, *_):
+        """
+        Nothing is said.
+        """
+
+
+class TestHistoryServer:
+    def test_begins_when_hdfs_answers(self, tmp_path):
+        """
+        Its command becomes the server's.
+        """
+        (tmp_path / "plan.json").write_text(json.dumps({"member": "master", "deaths": "/none"}))
+        with http.server.HTTPServer(("127.0.0.1", 0), Answers) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            done = awaiting(tmp_path, server.server_port)
+            server.shutdown()
+
+        assert (done.returncode, done.stdout, Answers.asked) == (0, "began\n", 2)
+
+    def test_ends_with_the_namenode(self, tmp_path):
+        """
+        Nobody waits for what will not come.
+        """
+        (tmp_path / "deaths").write_text('{"key": "namenode-master", "status": 1}\n')
+        plan = {"member": "master", "deaths": str(tmp_path / "deaths")}
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
+
+        done = awaiting(tmp_path, 1)
+
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", "the NameNode has died\n")
+
+
+def awaiting(folder, port):
+    """
+    How a command ends that waits for a word.
+    """
+    argv = [sys.executable, "-I", "-S", INSIDE / "starter.py", folder / "plan.json", "await"]
+    return subprocess.run(
+        [*argv, f"http://127.0.0.1:{port}/", "Operational", "/bin/echo", "began"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip

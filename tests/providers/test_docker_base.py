@@ -1,0 +1,182 @@
+"""
+Tests for `harness.providers.docker.base`: which base an image is built on, and what is said of it.
+"""
+
+import os
+import signal
+import threading
+import time
+
+from contextlib import nullcontext
+
+import pytest
+
+from harness.errors import MachineError
+from harness.providers.docker import base as bases
+from harness.providers.docker.base import DEBIAN, OWN
+from harness.providers.docker.engine import EngineError
+
+ANOTHER = "registry.example:5000/debian"
+
+
+class FakeEngine:
+    """
+    An engine that has the images *there*, and of which the registry has those in *registry*.
+
+    *silent* pulls never end.
+    """
+
+    address, settings = "unix:///fake", {"DOCKER_HOST": "unix:///fake"}
+
+    def __init__(self, there=(), registry=(), *, silent=False, events=()):
+        self.there, self.registry, self.events = set(there), set(registry), events
+        self.client = self.images = self.api = self
+        self.over, self.silent = threading.Event(), silent
+
+    def asked(self, what=""):
+        return nullcontext()
+
+    def get(self, name):
+        if name not in self.there:
+            raise EngineError(f"no such image: {name}", status=404)
+
+    def pull(self, repository, tag, *, stream, decode):
+        name = f"{repository}:{tag}"
+        if self.silent:
+            self.over.wait()
+        if name not in self.registry:
+            raise EngineError("no route to host")
+        self.there.add(name)
+        return iter([{"status": "Pulling"}, *self.events])
+
+
+@pytest.fixture(autouse=True)
+def ordinary_user(monkeypatch):
+    """
+    Nobody makes a Debian root for a test.
+    """
+    monkeypatch.setattr(bases.os, "geteuid", lambda: 1000)
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ([DEBIAN, OWN], (DEBIAN, "which the engine has")),
+        ([OWN], (OWN, "which the engine has")),
+        ([], (DEBIAN, "pulled")),
+    ],
+    ids=["both", "own", "none"],
+)
+def test_what_the_engine_has_comes_first(capsys, there, found):
+    """
+    Debian's, else our own; only where it has none one is pulled, and that is said.
+    """
+    engine = FakeEngine(there=there, registry=[DEBIAN])
+
+    assert bases.find(engine, {}) == found
+    assert ("pulling" in capsys.readouterr().err) == (not there)
+
+
+def test_a_base_that_was_asked_for():
+    """
+    No other one takes its place.
+    """
+    asked = {"HARNESS_DOCKER_BASE": ANOTHER}
+
+    assert bases.find(FakeEngine([OWN, ANOTHER]), asked) == (ANOTHER, "which the engine has")
+    with pytest.raises(
+        MachineError, match=r"registry\.example:5000/debian cannot be had: no route"
+    ):
+        bases.find(FakeEngine([OWN]), asked)
+
+
+def test_without_a_registry_the_fix_is_a_command():
+    """
+    What the registry said, why none is made here, and who can make one.
+    """
+    with pytest.raises(MachineError, match=r"no route to host; none is made here: only root") as no:
+        bases.find(FakeEngine(), {})
+    assert no.value.fix.startswith("sudo docker/base")
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        (FakeEngine(silent=True), r"no registry has answered for 0\.05 s"),
+        (FakeEngine(registry=[DEBIAN], events=[{"error": "cut \x1b[2J"}]), "cut \ufffd"),
+    ],
+    ids=["silent", "cut"],
+)
+def test_a_pull_that_does_not_end_well(monkeypatch, engine, said):
+    """
+    It is given up after a while of silence; errors in its midst are errors.
+    """
+    monkeypatch.setattr(bases, "_SILENCE_S", 0.05)
+
+    with pytest.raises(MachineError, match=said):
+        bases.find(engine, {})
+    engine.over.set()
+
+
+class TestOnTheSpot:
+    @pytest.fixture
+    def script(self, tmp_path, monkeypatch):
+        """
+        Makes a ``docker/base`` that does something else, for root.
+        """
+        monkeypatch.setattr(bases.os, "geteuid", lambda: 0)
+        monkeypatch.setattr(bases.shutil, "which", lambda name: name)
+        monkeypatch.setattr(bases, "SOURCE", tmp_path)
+        monkeypatch.chdir(tmp_path)
+
+        def write(text):
+            (tmp_path / "base").write_text(f"#!/bin/bash\n{text}\n")
+            (tmp_path / "base").chmod(0o755)
+            return tmp_path
+
+        return write
+
+    def test_a_root_is_made(self, script, capfd):
+        """
+        For the engine that was asked; what the registry said stands before it.
+        """
+        folder = script('echo "$DOCKER_HOST" > where; echo making >&2')
+
+        assert bases.find(FakeEngine(), {}) == (OWN, "a Debian root made here")
+        assert (folder / "where").read_text() == "unix:///fake\n"
+        assert "no route to host" in capfd.readouterr().err
+
+    def test_one_that_cannot_be_made(self, script):
+        """
+        Both ways are named.
+        """
+        script("exit 3")
+
+        with pytest.raises(MachineError, match=r"neither .* pulled, nor a Debian root be made\n"):
+            bases.find(FakeEngine(), {})
+
+    def test_has_an_end_and_cleans_up(self, script, monkeypatch):
+        """
+        It is asked to end, so that it takes away what it has made; what it has started ends.
+        """
+        monkeypatch.setattr(bases, "_MAKE_LIMIT_S", 0.5)
+        folder = script("trap 'touch cleaned' EXIT\nsleep 600 & echo $! > pid; wait")
+
+        with pytest.raises(MachineError, match=r"made within 0\.5 s"):
+            bases.find(FakeEngine(), {})
+        assert (folder / "cleaned").exists()
+        assert gone(int((folder / "pid").read_text()))
+
+
+def gone(pid, limit_s=60.0):
+    """
+    Whether a process has ended, or does so soon.
+    """
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, signal.SIG_DFL)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False

@@ -1,0 +1,121 @@
+"""
+Tests for `harness.providers.docker.container`: what an engine is asked for, and what is refused.
+"""
+
+import pytest
+
+from harness.errors import MachineError, SpecError
+from harness.providers.docker import plan as plans
+from harness.providers.docker.container import Place, require, require_memory
+from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.units import MIB
+
+
+class FakeEngine:
+    """
+    An engine with these facts.
+    """
+
+    address = "unix:///fake"
+
+    def __init__(self, **facts):
+        self.facts = facts
+
+    def labels(self, cluster):
+        return {"cluster": cluster}
+
+
+def asked_for(name, **spec):
+    """
+    What the engine is asked to give to a node of a cluster of two workers.
+    """
+    cluster = ClusterSpec(provider="docker", workers=2, **spec)
+    place = Place(FakeEngine(), "c", "image", cluster, plans.layout(2, "198.18.64.0/24"))
+    member = next(m for m in place.layout.members if m.name == name)
+    return place._host(member, "volume")
+
+
+def test_names_are_known_without_a_resolver():
+    """
+    Every node has all names and addresses in its own file: both ways, without a suffix.
+    """
+    assert asked_for("worker1")["extra_hosts"] == {
+        "master": "198.18.64.2", "worker1": "198.18.64.3", "worker2": "198.18.64.4",
+    }  # fmt: skip
+
+
+def test_nothing_of_the_machine_is_given():
+    """
+    No right, no folder, no port; the data lies on a volume with the cluster's labels.
+    """
+    host = asked_for("master")
+
+    assert (host["cap_drop"], host["security_opt"]) == (["ALL"], ["no-new-privileges"])
+    assert [(m["Type"], m["Target"]) for m in host["mounts"]] == [("volume", "/cluster")]
+    assert host["mounts"][0]["VolumeOptions"]["Labels"] == {"cluster": "c"}
+    assert not {"binds", "port_bindings", "privileged", "devices"} & set(host)
+
+
+def test_gpus_are_shared_by_nobody():
+    """
+    Each worker has devices of its own; the master has none.
+    """
+    found = {
+        node: [r["DeviceIDs"] for r in asked_for(node, node=NodeSpec(gpus=2))["device_requests"]]
+        for node in ("master", "worker1", "worker2")
+    }
+
+    assert found == {"master": [], "worker1": [["0", "1"]], "worker2": [["2", "3"]]}
+
+
+def test_memory_is_the_workers_own():
+    """
+    Without swap; what is said of one worker stands in the place of what is said of all.
+    """
+    more = {
+        "node": NodeSpec(memory_bytes=2**32),
+        "nodes": {"worker2": Hardware(memory_bytes=2**33)},
+    }
+    found = {node: asked_for(node, **more).get("mem_limit") for node in ("master", "worker1")}
+
+    assert found == {"master": None, "worker1": 2**32}
+    assert asked_for("worker2", **more)["memswap_limit"] == 2**33
+
+
+class TestRequire:
+    def test_memory_is_to_hold_tasks_and_daemons(self):
+        """
+        Two slots of 512 MiB, an application master and two daemons; what is needed is said.
+        """
+        spec = ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2048 * MIB))
+
+        with pytest.raises(SpecError, match="worker1 has 2 GiB of memory"):
+            require_memory(spec)
+        require_memory(ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2176 * MIB)))
+
+    def test_memory_takes_a_control_group(self):
+        """
+        Only who asks for a limit is refused.
+        """
+        engine, limited = FakeEngine(MemoryLimit=False), {"worker1": Hardware(memory_bytes=2**32)}
+
+        require(engine, ClusterSpec(workers=1))
+        with pytest.raises(MachineError, match="cannot limit the memory of nodes"):
+            require(engine, ClusterSpec(workers=1, nodes=limited))
+
+    def test_gpus_take_a_runtime(self):
+        """
+        With it they are given, without it the run does not start.
+        """
+        spec = ClusterSpec(workers=1, node=NodeSpec(gpus=1))
+
+        require(FakeEngine(Runtimes={"runc": {}, "nvidia": {}}), spec)
+        with pytest.raises(MachineError, match="no NVIDIA runtime"):
+            require(FakeEngine(Runtimes={"runc": {}}), spec)
+
+    def test_containers_are_linux(self):
+        """
+        An engine of another system is told as that.
+        """
+        with pytest.raises(MachineError, match="no Linux containers"):
+            require(FakeEngine(OSType="windows"), ClusterSpec())

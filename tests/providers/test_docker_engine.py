@@ -1,0 +1,187 @@
+"""
+Tests for `harness.providers.docker.engine`: engines that cannot be used, told apart.
+"""
+
+import os
+import platform
+import socket
+import subprocess
+import sys
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import HarnessError, MachineError, SpecError
+from harness.providers.docker import engine as engines
+from harness.providers.docker.engine import Engine, EngineError, together
+
+PROJECT = Path(__file__).parents[2]
+
+
+def told(**environment):
+    """
+    The error for an engine that cannot be used.
+    """
+    with pytest.raises(HarnessError) as caught:
+        Engine.connect(environment)
+    return caught.value
+
+
+class TestConnect:
+    def test_a_socket_that_is_not_there(self, tmp_path):
+        """
+        No engine: the machine is not fit, and how to start one is said.
+        """
+        error = told(DOCKER_HOST=f"unix://{tmp_path}/none")
+
+        assert isinstance(error, MachineError)
+        assert error.what.startswith("no Docker engine answers")
+        assert str(tmp_path) in error.where
+        assert "systemctl start docker" in error.fix
+
+    def test_a_socket_on_which_nobody_listens(self, tmp_path):
+        """
+        What a killed engine leaves is not mistaken for one.
+        """
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(tmp_path / "left"))
+
+        assert "refused" in told(DOCKER_HOST=f"unix://{tmp_path}/left").what
+
+    def test_port_that_nobody_listens_on(self):
+        """
+        The system's own word, and nothing of the libraries between.
+        """
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        assert told(DOCKER_HOST=address).what == "no Docker engine answers: Connection refused"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
+    def test_a_socket_of_others(self, tmp_path_factory):
+        """
+        A user who may not is told so, not that nobody is there.
+        """
+        with socket.socket(socket.AF_UNIX) as listening:
+            place = f"/tmp/harness-test-{os.getpid()}.sock"
+            listening.bind(place)
+            listening.listen()
+            Path(place).chmod(0o600)
+            program = (
+                "import os\n"
+                "from docker.client import DockerClient\n"
+                "from harness.providers.docker.engine import Engine\n"
+                "from harness.errors import MachineError\n"
+                "import requests, urllib3\n"
+                "os.setuid(65534)\n"
+                "try:\n"
+                f"    Engine.connect({{'DOCKER_HOST': 'unix://{place}'}})\n"
+                "except MachineError as error:\n"
+                "    print(error)\n"
+            )
+            done = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                cwd=PROJECT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            )  # fmt: skip
+            Path(place).unlink()
+
+        assert "this user may not use the Docker engine" in done.stdout, done.stderr
+        assert "usermod -aG docker" in done.stdout
+
+    def test_an_address_that_cannot_be_used(self):
+        """
+        An engine behind SSH is reached by carrying its socket here; the command is given.
+        """
+        error = told(DOCKER_HOST="ssh://somebody@far")
+
+        assert isinstance(error, SpecError)
+        assert "ssh -nNT -L" in error.fix
+
+
+def refused(text, status=500):
+    """
+    Our error for what the engine says.
+    """
+    from docker.errors import APIError
+    from requests import Response
+
+    response = Response()
+    response.status_code = status
+    with pytest.raises(EngineError) as caught, Engine(None, {}).asked("a thing"):
+        raise APIError("x", response=response, explanation=text)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        ("write /var/lib/docker/x: no space left on device", "docker system df"),
+        ('Conflict. The container name "/x" is already in use by container "1"', "another name"),
+        ("something\x1b[2J else", "read the engine's log"),
+    ],
+    ids=["disk", "name", "other"],
+)
+def test_what_the_engine_says_becomes_an_error_with_a_fix(said, fix):
+    """
+    In its own words, safe to print, with what to do.
+    """
+    error = refused(said, 409)
+
+    assert error.what == said.replace("\x1b", "\ufffd")
+    assert fix in error.fix
+    assert "a thing" in error.where
+    assert error.status == 409
+
+
+def test_a_lost_connection_is_no_bug():
+    """
+    An engine that dies in the midst of a request is told as that.
+    """
+    with pytest.raises(EngineError, match="does not answer"), Engine(None, {}).asked():
+        raise ConnectionResetError("reset by peer")
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "near"),
+    [
+        ("unix:///s", platform.node(), True),
+        ("unix:///s", "elsewhere", False),
+        ("tcp://10.0.0.1:2375", platform.node(), False),
+    ],
+)
+def test_an_engine_behind_a_carried_socket_is_far(address, name, near):
+    """
+    ``ssh -L`` makes a socket here of an engine there: its machine's name tells.
+    """
+    client = SimpleNamespace(info=lambda: {"Name": name})
+
+    assert Engine(client, {"DOCKER_HOST": address}).near is near
+
+
+def test_owners_differ_by_their_state_folder(tmp_path, monkeypatch):
+    """
+    Two state folders never see each other's clusters, on whichever engine.
+    """
+    found = []
+    for name in ("one", "two", "one"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+        found.append(engines.owner())
+
+    assert found[0] == found[2] != found[1]
+
+
+def test_all_are_done_before_the_first_error_leaves():
+    """
+    Nothing goes on behind the back of who cleans up after an error.
+    """
+    done = []
+
+    def fail():
+        raise EngineError("no")
+
+    with pytest.raises(EngineError, match="no"):
+        together([fail, lambda: done.append(1), lambda: done.append(2)])
+
+    assert sorted(done) == [1, 2]

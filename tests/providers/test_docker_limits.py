@@ -1,0 +1,199 @@
+"""
+Tests for `harness.providers.docker.limits`, on an engine that notes what it is asked.
+"""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import ClusterError, MachineError
+from harness.node.device import device
+from harness.providers.docker import limits
+from harness.providers.docker.limits import DockerLimiter, Helpers, at_making
+from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
+
+LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
+
+
+class FakeEngine:
+    """
+    An engine with the nodes' links, which notes commands, updates, and who is there.
+    """
+
+    address = "unix:///fake"
+
+    def __init__(self, status=0, said=b"", **facts):
+        self.facts, self.status, self.said = facts, status, said
+        self.commands, self.updates, self.helpers = [], [], []
+        self.client = SimpleNamespace(api=self)
+
+    def asked(self, what=""):
+        return nullcontext()
+
+    def create_host_config(self, **how):
+        return how
+
+    def create_container(self, image, command, *, host_config, user, labels):
+        self.helpers.append(host_config["network_mode"])
+        return {"Id": host_config["network_mode"]}
+
+    def start(self, container):
+        pass
+
+    def remove_container(self, container, **how):
+        self.helpers.remove(container)
+
+    def update_container(self, container, **how):
+        self.updates.append((container, how))
+
+    def exec_create(self, container, argv, user):
+        self.commands.append((container, " ".join(argv)))
+        return {"Id": argv[0]}
+
+    def exec_start(self, made, demux):
+        return (LINKS.encode(), self.said)
+
+    def exec_inspect(self, made):
+        return {"ExitCode": self.status}
+
+
+class FakeHost:
+    """
+    A node whose link ends at number 7 of the machine.
+    """
+
+    container = "c1"
+
+    def __init__(self, iflink="7"):
+        self.iflink = iflink
+
+    def run(self, argv):
+        return SimpleNamespace(out=f"{self.iflink}\n")
+
+
+def limited(engine, host=None):
+    """
+    A limiter of worker1 on *engine*, what was made anew, and its helpers.
+    """
+    made = []
+    helpers = Helpers(engine, "image", {})
+    remake = lambda node, dials: made.append((node, dict(dials)))  # noqa: E731
+    host = host or FakeHost()
+    return DockerLimiter(engine, {"worker1": host}, None, remake, helpers), made, helpers
+
+
+def test_processors_are_given_while_it_runs():
+    """
+    A share is a quota of each period; no new container for that.
+    """
+    engine = FakeEngine()
+    limiter, made, _ = limited(engine)
+
+    limiter.set({"worker1": {CORES: 0.5}})
+    limiter.set({"worker1": {CORES: 0.5}})
+
+    assert engine.updates == [("c1", {"cpu_period": 20_000, "cpu_quota": 10_000})]
+    assert made == []
+
+
+def test_a_new_rate_of_a_disk_is_a_new_container():
+    """
+    With all that the node had before; an unchanged rate is none.
+    """
+    limiter, made, _ = limited(FakeEngine())
+    disk = {DISK_READ: 10.0, DISK_WRITE: 20.0}
+
+    limiter.set({"worker1": {CORES: 0.5}})
+    limiter.set({"worker1": disk})
+    limiter.set({"worker1": disk})
+
+    assert made == [("worker1", {CORES: 0.5, **disk})]
+    assert at_making(made[0][1], "/dev/sda") == {
+        "cpu_period": 20_000,
+        "cpu_quota": 10_000,
+        "device_read_bps": [{"Path": "/dev/sda", "Rate": 10}],
+        "device_write_bps": [{"Path": "/dev/sda", "Rate": 20}],
+    }
+
+
+def test_both_ends_of_a_link_are_shaped_and_no_helper_stays():
+    """
+    What leaves in the node's network, what comes at its other end on the machine.
+    """
+    engine = FakeEngine()
+    limiter, _, helpers = limited(engine)
+
+    with helpers:
+        limiter.set({"worker1": {NETWORK_OUT: 10**6, NETWORK_IN: 2 * 10**6}})
+        there = list(engine.helpers)
+
+    shaped = [(where, c.split(" root ")[0]) for where, c in engine.commands if c.startswith("tc")]
+    assert shaped == [
+        ("container:c1", "tc qdisc replace dev eth0"),
+        ("host", "tc qdisc replace dev veth12ab"),
+    ]
+    assert (sorted(there), engine.helpers) == (["container:c1", "host"], [])
+
+
+def test_a_link_that_is_hidden_is_told():
+    """
+    An engine whose machine does not show the nodes' links cannot limit what they receive.
+    """
+    limiter, _, helpers = limited(FakeEngine(), FakeHost(iflink="99"))
+
+    with pytest.raises(ClusterError, match="the other end of the link of worker1"), helpers:
+        limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
+
+
+def test_a_kernel_without_the_queue_is_told():
+    """
+    In its own words, safe to print, with the module to load; the helper is gone.
+    """
+    engine = FakeEngine(status=2, said=b"Specified qdisc kind is \x1b[2Junknown")
+    limiter, _, helpers = limited(engine)
+
+    with pytest.raises(ClusterError, match="kind is \ufffd") as caught, helpers:
+        limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
+    assert "modprobe sch_tbf" in caught.value.fix
+    assert engine.helpers == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "facts", "refused"),
+    [
+        ({CORES}, {"CgroupDriver": "none"}, True),
+        ({NETWORK_OUT}, {"CgroupDriver": "none"}, False),
+        ({CORES}, {"CgroupDriver": "cgroupfs", "CpuCfsQuota": False}, True),
+        ({CORES, DISK_READ}, {"CgroupDriver": "systemd", "CpuCfsQuota": True}, False),
+    ],
+)
+def test_an_engine_without_control_groups_limits_no_processor(asked, facts, refused):
+    """
+    Refused before anything is made; the network needs none.
+    """
+    engine = FakeEngine(**facts)
+
+    with pytest.raises(MachineError, match="no control groups") if refused else nullcontext():
+        limits.require(engine, asked)
+
+
+class TestDevice:
+    def test_of_a_partition_is_its_disk(self, tmp_path):
+        """
+        The kernel limits whole disks alone.
+        """
+        (tmp_path / "devices" / "nvme0n1" / "nvme0n1p2").mkdir(parents=True)
+        (tmp_path / "devices" / "nvme0n1" / "nvme0n1p2" / "partition").write_text("2")
+        (tmp_path / "block").mkdir()
+        (tmp_path / "block" / "259:2").symlink_to(tmp_path / "devices" / "nvme0n1" / "nvme0n1p2")
+        (tmp_path / "block" / "259:0").symlink_to(tmp_path / "devices" / "nvme0n1")
+
+        assert device(tmp_path / "block", 259, 2) == "/dev/nvme0n1"
+        assert device(tmp_path / "block", 259, 0) == "/dev/nvme0n1"
+
+    def test_is_nothing_on_a_file_system_without_one(self, tmp_path):
+        """
+        Memory and file systems over several disks have none.
+        """
+        assert device(tmp_path, 0, 45) == ""

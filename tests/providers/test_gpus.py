@@ -1,0 +1,139 @@
+"""
+Tests for `harness.providers.gpus`.
+"""
+
+import json
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import ClusterError
+from harness.providers.gpus import Devices, Gpu, find_devices, find_on, here
+from harness.providers.host import Completed, printable
+from harness.units import MIB
+
+LISTED = """\
+0, NVIDIA H100 80GB HBM3, 81559, 550.54.15, 5, 5, 16, 16
+1, NVIDIA A100-PCIE, 40GB, 40960, 550.54.15, 4, 1, [N/A], [Not Supported]
+"""
+LINKS = """\
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)
+\t Link 0: 26.562 GB/s
+\t Link 1: <inactive>
+\t Link 2: 26.562 GB/s
+GPU 1: NVIDIA A100-PCIE, 40GB (UUID: GPU-2)
+NVML: Unable to retrieve NVLink information as all links are inActive
+"""
+LIBRARY = "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n"
+H100 = Gpu("NVIDIA H100 80GB HBM3", 81559 * MIB, "550.54.15", 5, 5, 16, 16, (26.562, 26.562))
+A100 = Gpu("NVIDIA A100-PCIE, 40GB", 40960 * MIB, "550.54.15", 4, 1)
+
+
+def node(**said):
+    """
+    A node whose commands say *said*, by their names, and fail where nothing is given; `nvlink` is
+    what the driver's tool says of links.
+    """
+
+    def run(argv):
+        name = "nvlink" if "nvlink" in argv else argv[0].replace("-", "_")
+        return Completed(tuple(argv), 0 if name in said else 127, said.get(name, ""), "not found")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (
+            {"nvidia_smi": LISTED, "ldconfig": LIBRARY, "nvlink": LINKS},
+            Devices((H100, A100), "/usr/lib/libcuda.so.1"),
+        ),
+        ({"nvidia_smi": LISTED[:57]}, Devices((replace(H100, nvlink_gb_per_s=None),), "")),
+        (
+            {"nvidia_smi": f"Unable to determine the device handle\n{LISTED[57:]}"},
+            Devices((A100,), "", "Unable to determine the device handle"),
+        ),
+        ({"nvidia_smi": "No devices were found\n"}, Devices((), "", "No devices were found")),
+        (
+            {"find": "/dev/nvidia1\n/dev/nvidia0\n/dev/nvidiactl\n", "ldconfig": LIBRARY},
+            Devices((Gpu("nvidia0"), Gpu("nvidia1")), "/usr/lib/libcuda.so.1", "not found"),
+        ),
+        ({"find": "/dev/nvidia0\n"}, Devices((), "", "not found")),
+        ({}, Devices((), "", "not found")),
+    ],
+    ids=[
+        "the driver's list", "no links", "one is lost", "an empty list", "device files",
+        "files without a driver", "nothing",
+    ],
+)  # fmt: skip
+def test_devices_of_a_node(said, found):
+    """
+    The driver's tool describes them; without it, device files count where the driver's library is.
+    """
+    assert find_devices(node(**said)) == found
+
+
+def test_what_is_not_known_is_left_out():
+    """
+    Of a description in plain values, as a manifest has it.
+    """
+    assert Devices((A100, Gpu("nvidia1")), "/lib", "lost").described() == {
+        "devices": [
+            {
+                "name": "NVIDIA A100-PCIE, 40GB", "memory_bytes": 40960 * MIB,
+                "driver": "550.54.15", "pcie_generation_max": 4, "pcie_generation": 1,
+            },
+            {"name": "nvidia1"},
+        ],
+        "library": "/lib",
+        "said": "lost",
+    }  # fmt: skip
+
+
+def test_a_node_whose_driver_hangs_has_none():
+    """
+    A tool that does not end says nothing of devices.
+    """
+
+    def hang(argv):
+        raise ClusterError(f"{argv[0]} has not ended after 60 s")
+
+    assert find_devices(hang).names == ()
+
+
+@pytest.mark.parametrize("error", [ClusterError("it is gone"), FileNotFoundError("no such file")])
+def test_a_host_that_cannot_be_asked_says_why(error):
+    """
+    Its door is shut, or there is no such command behind it.
+    """
+
+    def run(argv, timeout):
+        raise error
+
+    assert find_on(SimpleNamespace(run=run)) == Devices((), "", str(error))
+
+
+@given(st.text(), st.text(), st.lists(st.text() | st.from_regex(r"\d{0,12}"), max_size=7))
+def test_any_answer_is_read(text, links, fields):
+    """
+    Whatever a tool prints, what is kept is short and has no character that moves a cursor.
+    """
+    listing = f"0, {text}, {', '.join(fields)}\n{text}"
+    found = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
+    texts = [*found.names, *(gpu.driver or "" for gpu in found.gpus), found.said]
+
+    assert [printable(each)[:300] for each in texts] == texts
+    assert json.loads(json.dumps(found.described())).keys() >= {"devices", "library"}
+
+
+def test_a_missing_command_has_failed():
+    """
+    As in a shell, its status is 127.
+    """
+    assert here(["/no/such/command"]).status == 127

@@ -1,0 +1,290 @@
+"""
+Tests for `harness.providers.hdfs` and the program at its other end, `harness.node.door`.
+
+A small WebHDFS on the loopback address stands for the cluster.
+"""
+
+import http.server
+import json
+import os
+import sys
+import threading
+import time
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.providers import hdfs as module
+from harness.providers.base import INSIDE
+from harness.providers.hdfs import Hdfs, RefusedError
+from harness.providers.host import LocalHost
+from tests.fake_webhdfs import FakeWebHdfs
+
+
+@pytest.fixture
+def fake():
+    """
+    The class of a running fake, with its files.
+    """
+    handler = type("Handler", (FakeWebHdfs,), {"files": {}, "cut": 0})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    handler.port = server.server_port
+    yield handler
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def hdfs(fake, tmp_path):
+    """
+    A file system whose door leads to the fake.
+    """
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
+    address = f"127.0.0.1:{fake.port}"
+    services = json.dumps({"nn": address, "rm": address, "user": "root"})
+    door = [sys.executable, "-I", "-S", str(INSIDE / "door.py"), services]
+    return Hdfs(lambda: here, lambda arguments: [*door, *arguments])
+
+
+NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']
+
+
+class TestFiles:
+    @pytest.mark.parametrize("path", NAMES)
+    @pytest.mark.parametrize("content", [b"", b"x", bytes(3 * 2**20 + 7)], ids=len)
+    def test_what_is_put_comes_back(self, hdfs, fake, path, content):
+        """
+        Any name, any length, whatever pieces it is written in.
+        """
+        pieces = [content[i : i + 1_000_000] for i in range(0, len(content), 1_000_000)]
+        hdfs.put(path, pieces)
+
+        assert fake.files == {path: content}
+        assert b"".join(hdfs.open(path)) == content
+
+    def test_several_files_by_one_process(self, hdfs, fake):
+        """
+        Each with its path, in the order asked for, even where the caller skips some.
+        """
+        fake.files.update({f"/{i}": bytes([i]) * i * 1000 for i in range(5)})
+        paths = sorted(fake.files, reverse=True)
+        read = {
+            path: b"".join(pieces)
+            for path, pieces in hdfs.open_many(paths)
+            if path != "/3"
+        }  # fmt: skip
+
+        assert read == {p: c for p, c in fake.files.items() if p != "/3"}
+
+    def test_no_files(self, hdfs):
+        """
+        Nothing asked, nothing started.
+        """
+        assert list(hdfs.open_many([])) == []
+
+    def test_listing_is_sorted(self, hdfs, fake):
+        """
+        Name, bytes and kind of each entry.
+        """
+        fake.files.update({"/d/b": b"12", "/d/a": b""})
+
+        assert hdfs.list("/d") == [("a", 0, False), ("b", 2, False)]
+
+    def test_rename_and_delete(self, hdfs, fake):
+        """
+        A file moves; a file that is gone can be deleted again.
+        """
+        fake.files["/a"] = b"1"
+        hdfs.rename("/a", "/b")
+        there = dict(fake.files)
+        hdfs.delete("/b")
+        hdfs.delete("/b")
+        hdfs.make("/d")
+
+        assert (there, fake.files) == ({"/b": b"1"}, {})
+
+    def test_web_services(self, hdfs):
+        """
+        What a daemon answers comes back unchanged.
+        """
+        assert json.loads(hdfs.call("get", "rm", "/ws/v1/cluster/info")) == {
+            "clusterInfo": {"state": "STARTED"}
+        }
+
+
+class TestRefusals:
+    def test_a_missing_file_is_told_in_hadoops_words(self, hdfs):
+        """
+        One line of them, and what was asked.
+        """
+        with pytest.raises(ClusterError, match=r"(?s)^File /no does not exist\.\n.*read /no"):
+            list(hdfs.open("/no"))
+        with pytest.raises(ClusterError, match="does not exist"):
+            hdfs.list("/no")
+
+    def test_a_target_that_is_there(self, hdfs, fake):
+        """
+        Nothing is overwritten by a rename.
+        """
+        fake.files.update({"/a": b"1", "/b": b"2"})
+
+        with pytest.raises(ClusterError, match="/a cannot become /b"):
+            hdfs.rename("/a", "/b")
+
+    def test_a_relative_path(self, hdfs):
+        """
+        There is no working folder.
+        """
+        with pytest.raises(ClusterError, match="not an absolute path"):
+            hdfs.list("x")
+
+    def test_a_file_that_ends_early(self, hdfs, fake):
+        """
+        Missing bytes are an error, never a short file.
+        """
+        fake.files["/a"], fake.cut = b"1234", 1
+
+        with pytest.raises(ClusterError, match=r"missing|early|IncompleteRead"):
+            list(hdfs.open("/a"))
+
+    def test_a_dead_namenode(self, hdfs, fake):
+        """
+        Nobody listens: an error with the reason.
+        """
+        door = hdfs._door
+        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+
+        with pytest.raises(ClusterError, match="ConnectionRefused"):
+            hdfs.list("/")
+
+    def test_put_to_a_dead_namenode(self, hdfs, fake):
+        """
+        The writer hears why, not that a pipe is broken.
+        """
+        door = hdfs._door
+        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+
+        with pytest.raises(ClusterError, match="ConnectionRefused"):
+            hdfs.put("/x", (bytes(2**20) for _ in range(64)))
+
+    @pytest.mark.parametrize(
+        ("full", "said"),
+        [("The quota of /x is exceeded.\nat x.Y", "^The quota of /x is exceeded\\.\n"),
+         ("", r"^127\.0\.0\.1:\d+ has hung up while it was sent a file")],
+        ids=["refused", "silent"],
+    )  # fmt: skip
+    def test_put_where_there_is_no_room(self, hdfs, fake, full, said):
+        """
+        A DataNode that hangs up in the middle is heard first; the file counts as not written.
+        """
+        fake.full = full
+
+        with pytest.raises(ClusterError, match=said) as caught:
+            hdfs.put("/x", (bytes(2**20) for _ in range(64)))
+        assert isinstance(caught.value, RefusedError) == bool(full)
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "7", "[" * 50_000, '{"bytes": "x"}', '{"bytes": 1e999}', '{"name": []}']
+)
+def test_a_host_that_makes_answers_up(tmp_path, answer):
+    """
+    Listings and headers that are none of ours are an error of the cluster, and no bug.
+    """
+    (tmp_path / "answer").write_text(f"{answer}\n")
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: here, lambda arguments: ["cat", str(tmp_path / "answer")])
+
+    for ask in (liar.list, lambda path: list(liar.open(path))):
+        with pytest.raises(ClusterError, match="no answer of ours"):
+            ask("/f")
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [r"yes | tr -d '\n'", r"exec 3>&2 >&-; yes | tr -d '\n' >&3"],
+    ids=["as an answer", "as an error"],
+)
+def test_a_host_that_talks_without_end(tmp_path, talk):
+    """
+    It is left after some KiB: neither a header nor words of an error are read to their end.
+    """
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: here, lambda arguments: ["sh", "-c", talk])
+
+    with pytest.raises(ClusterError) as caught:
+        list(liar.open("/f"))
+    assert len(caught.value.what) < 2**17
+
+
+@pytest.mark.parametrize(
+    "say", ["", """echo '{"bytes": 5}'; printf abc; """], ids=["nothing", "a part"]
+)
+def test_a_host_that_falls_silent(tmp_path, monkeypatch, say):
+    """
+    It is waited for so long and no longer.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 0.4)
+    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    silent = Hdfs(lambda: here, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
+
+    with pytest.raises(ClusterError, match=r"no answer after 0\.4 s"):
+        list(silent.open("/f"))
+
+
+def test_a_caller_may_take_its_time(hdfs, fake, monkeypatch):
+    """
+    Only waits for the cluster are counted.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 0.4)
+    fake.files["/big"] = bytes(2**21)
+    pieces = hdfs.open("/big")
+    first = len(next(pieces))
+    time.sleep(0.6)
+
+    assert first + sum(map(len, pieces)) == 2**21
+
+
+def children():
+    """
+    Processes that this one has started and that have not been collected.
+    """
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, NotADirectoryError):
+            continue
+        if fields[1] == str(os.getpid()):
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_reader_that_stops_leaves_no_process(hdfs, fake):
+    """
+    Neither running nor waiting to be collected.
+    """
+    fake.files["/big"] = bytes(32 * 2**20)
+    before = children()
+    reader = hdfs.open("/big")
+    first = len(next(reader))
+    during = len(children()) - len(before)
+    reader.close()
+
+    assert (first, during, children()) == (2**20, 1, before)
+
+
+def test_a_slow_reader_gets_everything(hdfs, fake):
+    """
+    Pipes fill up and empty again.
+    """
+    fake.files["/big"] = bytes(5 * 2**20)
+    size = 0
+    for piece in hdfs.open("/big"):
+        size += len(piece)
+        time.sleep(0.01)
+
+    assert size == 5 * 2**20

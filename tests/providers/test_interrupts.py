@@ -1,0 +1,123 @@
+"""
+Tests for `harness.providers.interrupts`: real signals to this process.
+"""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from harness.providers.interrupts import SIGNALS, Postponed
+
+
+def interrupt(number=signal.SIGINT):
+    """
+    A signal, which has arrived when this returns.
+    """
+    os.kill(os.getpid(), number)
+
+
+class TestPostponed:
+    def test_takes_effect_when_the_block_is_over(self):
+        """
+        All of the block is done, and then the program is interrupted.
+        """
+        done = []
+
+        with pytest.raises(KeyboardInterrupt), Postponed() as block:  # noqa: PT012 - the block is what is tested
+            interrupt()
+            interrupt()
+            done.append(block.asked)
+
+        assert done == [True]
+
+    def test_patience_ends(self):
+        """
+        The second one cuts a block that lets one wait; each that waits is told.
+        """
+        told, done = [], []
+
+        with (  # noqa: PT012 - the block is what is tested
+            pytest.raises(KeyboardInterrupt),
+            Postponed(patience=1, tell=lambda: told.append(1)),
+        ):
+            interrupt()
+            done.append("once")
+            interrupt()
+            done.append("twice")
+
+        assert (done, told) == (["once"], [1])
+
+    def test_leaves_everything_as_it_was(self):
+        """
+        Before and after the block a signal does what it did, and nothing waits.
+        """
+        before = [signal.getsignal(n) for n in SIGNALS]
+
+        with Postponed() as block:
+            pass
+
+        assert [signal.getsignal(n) for n in SIGNALS] == before
+        assert not block.asked
+
+    def test_inside_another(self):
+        """
+        What the inner one let wait, the outer one does too.
+        """
+        done = []
+
+        with pytest.raises(KeyboardInterrupt), Postponed():  # noqa: PT012 - the block is what is tested
+            with Postponed():
+                interrupt()
+                done.append("inner")
+            done.append("outer")
+
+        assert done == ["inner", "outer"]
+
+    def test_again(self):
+        """
+        One that was used can be used again, and has forgotten what was.
+        """
+        block = Postponed()
+        with pytest.raises(KeyboardInterrupt), block:
+            interrupt()
+
+        with block:
+            assert not block.asked
+
+    def test_an_error_goes_first(self):
+        """
+        What goes wrong in the block is more telling than who was impatient.
+        """
+        with pytest.raises(ValueError, match="telling"), Postponed():  # noqa: PT012
+            interrupt()
+            raise ValueError("telling")
+
+    def test_keeps_what_ends_a_process_silently(self):
+        """
+        A signal without a handler of Python's is left alone.
+        """
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with Postponed() as block:
+                interrupt(signal.SIGHUP)
+                assert not block.asked
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    def test_in_another_thread(self):
+        """
+        Signals come to the main thread; elsewhere the block is an ordinary one.
+        """
+        done = []
+
+        def work():
+            with Postponed() as block:
+                done.append(block.asked)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+        assert done == [False]

@@ -1,0 +1,100 @@
+"""
+Tests for disks of nodes: how they are found, and that nothing stays of one that was not made.
+
+A real one is made in `tests/live/test_limits.py`.
+"""
+
+import errno
+import os
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.providers.limits import disks
+
+MIB = 2**20
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """
+    Loop devices as a kernel without any: numbers that were asked for and given back.
+    """
+    devices = {}
+
+    def control(_, verb, number):
+        if verb == disks._ADD:
+            if number in devices:
+                raise OSError(errno.EEXIST, "exists")
+            devices[number] = "made"
+        elif devices.pop(number, None) is None:
+            raise OSError(errno.ENODEV, "no such device")
+
+    monkeypatch.setattr(disks, "CONTROL", tmp_path / "control")
+    (tmp_path / "control").touch()
+    monkeypatch.setattr("fcntl.ioctl", control)
+    return devices
+
+
+def test_a_disk_that_cannot_be_attached_leaves_no_device(kernel, tmp_path, monkeypatch):
+    """
+    Its number is given back; numbers that others have are passed over.
+    """
+    kernel[disks.FIRST_NUMBER] = "another's"
+    monkeypatch.setattr(disks, "_run", lambda *argv: None)
+
+    with pytest.raises(FileNotFoundError, match=f"loop{disks.FIRST_NUMBER + 1}"):
+        disks.make(tmp_path / "worker1.disk", 16 * MIB)
+
+    assert kernel == {disks.FIRST_NUMBER: "another's"}
+
+
+def test_a_disk_is_no_larger_than_what_is_in_it(kernel, tmp_path, monkeypatch):
+    """
+    The file takes room as it is used.
+    """
+    asked = []
+    monkeypatch.setattr(disks, "_run", lambda *argv: asked.append(argv[0]))
+    monkeypatch.setattr(disks, "_attached", lambda number, image: disks.Disk("", "", str(image)))
+
+    disks.make(tmp_path / "worker1.disk", 64 * MIB)
+
+    facts = (tmp_path / "worker1.disk").stat()
+    assert (facts.st_size, facts.st_blocks, asked) == (64 * MIB, 0, ["mkfs.ext4"])
+
+
+def test_what_a_command_says_is_told(tmp_path):
+    """
+    With the command, and one line that cannot move a terminal's cursor.
+    """
+    with pytest.raises(ClusterError) as caught:
+        disks._run("sh", "-c", "echo a >&2; printf '\\033[2Jno room\\n' >&2; exit 1")
+
+    assert caught.value.what == "no disk for a node: '\\x1b[2Jno room'"
+
+
+def test_a_disk_in_use_is_waited_for_and_named(kernel, monkeypatch):
+    """
+    The namespace that has it mounted may still be ending.
+    """
+    monkeypatch.setattr(disks, "_run", lambda *argv: None)
+    monkeypatch.setattr(disks, "_GONE_LIMIT_S", 0.1)
+    monkeypatch.setattr(disks, "_given_back", lambda number: False)
+
+    with pytest.raises(ClusterError, match=r"/dev/loop200 is still in use 0\.1 s after"):
+        disks.remove(disks.Disk("/dev/loop200", "7:200", "x"))
+
+
+def test_only_disks_of_the_folder_are_its_own(tmp_path):
+    """
+    Whatever this machine has: none of it lies in a folder that was just made.
+    """
+    assert disks.find(tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root makes disks")
+def test_an_ordinary_user_makes_none():
+    """
+    The kernel lets nobody else attach files.
+    """
+    assert disks.refusal() == "only root makes disks"

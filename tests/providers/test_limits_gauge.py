@@ -1,0 +1,170 @@
+"""
+Tests for the loads that measure nodes, on this machine as it is: no limit is set here.
+"""
+
+import json
+import os
+import sys
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.node import forget
+from harness.node import gauge as loads
+from harness.providers.base import INSIDE
+from harness.providers.host import LocalHost
+from harness.providers.limits.gauge import Gauge
+from harness.providers.limits.shaping import shape_argv
+
+SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); import gauge; gauge.SECONDS = 0.1; gauge._WARM_S = 0.01; gauge.main()"  # noqa: E501
+MIB = 2**20
+
+
+def host(name, folder):
+    """
+    A node that is this machine.
+    """
+    (folder / name / "data").mkdir(parents=True)
+    return LocalHost(name, "127.0.0.1", str(folder / name), list, {"PATH": "/usr/bin:/bin"})
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """
+    A master and two workers.
+    """
+    return [host(name, tmp_path) for name in ("master", "worker1", "worker2")]
+
+
+def gauge(hosts, program=SHORT):
+    """
+    The loads, shortened.
+    """
+    return Gauge(hosts, lambda _: [sys.executable, "-I", "-c", program, str(INSIDE)], disk="data")
+
+
+def test_cores_are_measured_on_all_nodes_at_once(hosts):
+    """
+    Each node gets some processor time, and no more than it has processes for.
+    """
+    measured = gauge(hosts).measure("cores", {"worker1": {"cores": 1.0}, "worker2": {"cores": 0.5}})
+
+    assert {name: 0 < dials["cores"] <= 2.1 for name, dials in measured.items()} == {
+        "worker1": True,
+        "worker2": True,
+    }
+
+
+def test_a_disk_is_measured_in_three_ways(hosts, tmp_path):
+    """
+    Written and waited for, read, written unwaited; the files are gone afterwards.
+    """
+    asked = {"worker2": {"disk_write": 8.0 * MIB, "disk_read": 8.0 * MIB}}
+
+    measured = gauge(hosts).measure("disk_bytes_per_s", asked)
+    unwaited = gauge(hosts).unwaited(asked)
+
+    assert measured["worker2"].keys() == {"disk_write", "disk_read"}
+    assert unwaited["worker2"] > 0
+    assert list((tmp_path / "worker2" / "data").iterdir()) == []
+
+
+def test_the_network_is_measured_between_nodes_and_master(hosts):
+    """
+    In both directions.
+    """
+    asked = {name: {"network_out": 1e6, "network_in": 1e6} for name in ("worker1", "worker2")}
+
+    measured = gauge(hosts).measure("network_bytes_per_s", asked)
+
+    assert {name: sorted(dials) for name, dials in measured.items()} == {
+        "worker1": ["network_in", "network_out"],
+        "worker2": ["network_in", "network_out"],
+    }
+    assert all(rate > 1e5 for dials in measured.values() for rate in dials.values())
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import sys; sys.exit('no room')", "worker1 is cannot be measured: no room"),
+        ("print('[1]')", "no message"),
+        ("print('{\"cores\": 0}')", r"it measured \{'cores': 0.0\}"),
+        ("print('{\"cores\": 1e999}')", r"it measured \{'cores': inf\}"),
+        ("print('\\x1b[2J', file=__import__('sys').stderr)", "\ufffd\\[2J"),
+    ],
+)
+def test_a_load_that_fails_says_so(hosts, program, said):
+    """
+    The error names the node; what it said cannot move a terminal's cursor.
+    """
+    with pytest.raises(ClusterError, match=said):
+        gauge(hosts, program).measure("cores", {"worker1": {"cores": 1.0}})
+
+
+def test_a_server_that_does_not_start_is_the_masters_fault(hosts):
+    """
+    Before any node sends.
+    """
+    with pytest.raises(ClusterError, match="what master is cannot be measured: nothing"):
+        gauge(hosts, "import sys; sys.exit('nothing')").measure(
+            "network_bytes_per_s", {"worker1": {"network_out": 1e6, "network_in": 1e6}}
+        )
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", '{"port": []}', "nonsense", "1" * 5000])
+def test_a_server_that_names_no_port(hosts, line):
+    """
+    What it said instead stands in the message.
+    """
+    with pytest.raises(ClusterError, match="what master is cannot be measured: no port: "):
+        gauge(hosts, f"print({line!r}, flush=True)").measure(
+            "network_bytes_per_s", {"worker1": {"network_out": 1e6, "network_in": 1e6}}
+        )
+
+
+def test_an_unknown_load_is_refused(monkeypatch):
+    """
+    Its name stands in the message.
+    """
+    monkeypatch.setattr(sys, "argv", ["gauge.py", "heat"])
+
+    with pytest.raises(SystemExit, match="heat"):
+        loads.main()
+
+
+def test_a_share_is_that_of_all_processes(capsys, monkeypatch):
+    """
+    The answer is one line of JSON.
+    """
+    monkeypatch.setattr(sys, "argv", ["gauge.py", "cores", "1", "0.1"])
+
+    loads.main()
+
+    assert 0 < json.loads(capsys.readouterr().out)["cores"] <= 1.1
+
+
+def test_a_bucket_holds_what_passes_between_two_ticks():
+    """
+    A rate is never limited by its bucket: 10 Gbit/s at 250 ticks per second are 5 MB each.
+    """
+    argv = shape_argv("eth0", 1.25e9)
+
+    assert argv[argv.index("burst") + 1] == "5000000b"
+
+
+def test_what_memory_forgets_is_as_it_was(tmp_path, monkeypatch):
+    """
+    Files keep what is in them; links, and files that are gone, are left alone.
+    """
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "block").write_bytes(b"x" * 5000)
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    asked = []
+    monkeypatch.setattr("os.posix_fadvise", lambda handle, *rest: asked.append(rest))
+    monkeypatch.setattr(sys, "argv", ["forget.py", str(tmp_path), str(tmp_path / "nowhere")])
+
+    forget.main()
+
+    assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)]
+    assert (tmp_path / "below" / "block").read_bytes() == b"x" * 5000

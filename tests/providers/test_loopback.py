@@ -1,0 +1,208 @@
+"""
+Tests for `harness.providers.local.loopback`, and for the holder of a cluster without namespaces.
+
+Its daemons are shells whose children run away from them, as containers do.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MachineError
+from harness.hadoop.layout import BLOCK_PORTS
+from harness.providers import state
+from harness.providers.base import INSIDE
+from harness.providers.local import loopback, namespace
+
+PATIENCE_S = 60.0
+# A child, one that has left its session, and one whose parent has ended.
+DAEMON = 'sleep 600 & setsid sleep 600 & (sleep 600 &); touch "$1"; wait'
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """
+    A holder without namespaces and with two daemons, which run; whatever it left is ended.
+    """
+    os.mkfifo(tmp_path / "control")
+    (tmp_path / "daemons").mkdir()
+    marked = {"PATH": os.environ["PATH"], "HADOOP_CONF_DIR": f"{tmp_path}/conf/x"}
+    daemons = [
+        {
+            "key": key, "node": 0, "argv": ["/bin/sh", "-c", DAEMON, "sh", str(tmp_path / key)],
+            "env": marked, "cwd": str(tmp_path), "log": str(tmp_path / f"{key}.log"),
+            "at_once": True,
+        }
+        for key in ("one", "two")
+    ]  # fmt: skip
+    plan = {
+        "flat": True, "nodes": [{"name": "x"}], "daemons": daemons,
+        "control": str(tmp_path / "control"),
+        "deaths": str(tmp_path / "deaths"), "daemons_folder": str(tmp_path / "daemons"),
+    }  # fmt: skip
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    argv = [sys.executable, "-I", "-S", str(INSIDE / "holder.py"), str(tmp_path / "plan.json")]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as guard:
+        try:
+            guard.stdin.write(b"go\n")
+            guard.stdin.close()
+            assert json.loads(guard.stdout.readline()) == []
+            assert until(lambda: all((tmp_path / key).exists() for key in ("one", "two")))
+            yield guard
+        finally:
+            for pid in [guard.pid, *sleepers(tmp_path)]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def sleepers(folder):
+    """
+    Processes of the daemons that run.
+    """
+    return [process.pid for process in state.strays(folder)]
+
+
+def until(condition):
+    """
+    The condition's first true value.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return value
+
+
+class TestHolder:
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    @pytest.mark.parametrize("who", ["guard", "keeper"])
+    def test_whoever_of_the_two_ends_nothing_is_left(self, holder, tmp_path, who, number):
+        """
+        Children, those that left their session, orphans: the other of the two ends them all.
+        """
+        before = len(sleepers(tmp_path))
+        keeper = state.child_of(holder.pid)
+        os.kill(holder.pid if who == "guard" else keeper, number)
+
+        assert before == 8
+        assert until(lambda: not sleepers(tmp_path))
+        assert until(lambda: holder.poll() is not None)
+        assert until(lambda: not Path(f"/proc/{keeper}").exists())
+
+    def test_orphans_belong_to_the_cluster(self, holder, tmp_path):
+        """
+        They are below the keeper, wherever their parents have gone.
+        """
+        assert set(sleepers(tmp_path)) <= loopback.below(state.child_of(holder.pid))
+
+    def test_a_death_is_written_down(self, holder, tmp_path):
+        """
+        As in a cluster with namespaces.
+        """
+        os.kill(int((tmp_path / "daemons" / "two").read_text()), signal.SIGKILL)
+
+        assert until((tmp_path / "deaths").exists)
+        assert json.loads((tmp_path / "deaths").read_text()) == {"key": "two", "status": -9}
+
+
+class TestStrays:
+    def test_are_known_by_their_configuration(self, tmp_path):
+        """
+        A reader of a cluster's logs is none.
+        """
+        (tmp_path / "log").touch()
+        ours = {"HADOOP_CONF_DIR": f"{tmp_path}/conf/worker1"}
+        other = {"HADOOP_CONF_DIR": f"{tmp_path}-2/conf/worker1"}
+        with (
+            subprocess.Popen(["/bin/sleep", "600"], env=ours) as stray,
+            subprocess.Popen(["/bin/sleep", "600"], env=other) as stranger,
+            subprocess.Popen(["/usr/bin/tail", "-f", str(tmp_path / "log")], env={}) as reader,
+        ):
+            found = until(lambda: [p.pid for p in state.strays(tmp_path)])
+            for each in (stray, stranger, reader):
+                each.kill()
+
+        assert found == [stray.pid]
+
+
+class TestPorts:
+    def test_are_free(self):
+        """
+        Enough of them, in a row.
+        """
+        first = loopback.free_ports(3)
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", first + 3 * BLOCK_PORTS - 1))
+
+        assert 20_000 <= first < 32_000
+
+    def test_a_block_with_one_that_is_taken_is_passed_over(self, monkeypatch):
+        """
+        The next one is tried.
+        """
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            taken = listener.getsockname()[1]
+            free = loopback.free_ports(1)
+            tried = iter([taken - 3, free])
+            monkeypatch.setattr(loopback.random, "randrange", lambda low, high: next(tried))
+
+            assert loopback.free_ports(1) == free
+
+    def test_none_is_free(self, monkeypatch):
+        """
+        The error says where was looked.
+        """
+        monkeypatch.setattr(loopback, "_all_free", lambda ports: False)
+
+        with pytest.raises(MachineError, match="no 20 ports in a row are free between 20000"):
+            loopback.free_ports(2)
+
+
+class TestReason:
+    @pytest.fixture(autouse=True)
+    def fresh(self, monkeypatch):
+        """
+        The machine is asked once per process.
+        """
+        monkeypatch.delenv(loopback.VARIABLE, raising=False)
+        loopback._refusal.cache_clear()
+        yield
+        loopback._refusal.cache_clear()
+
+    def test_asked_for(self, monkeypatch):
+        """
+        By the environment.
+        """
+        monkeypatch.setenv(loopback.VARIABLE, "ports")
+
+        assert loopback.reason() == "HARNESS_LOCAL_NETWORK=ports"
+
+    @pytest.mark.parametrize(
+        ("program", "begins"),
+        [
+            ("echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1", "this "),
+            ("exit 0", ""),
+            ("echo 'unshare: something else' >&2; exit 1", ""),
+        ],
+        ids=["refused", "allowed", "other"],
+    )
+    def test_what_the_kernel_says(self, monkeypatch, program, begins):
+        """
+        Only a refusal is a reason: another failure is told by the start itself.
+        """
+        monkeypatch.setattr(namespace, "make_argv", lambda argv, as_root: ["sh", "-c", program])
+        found = loopback.reason()
+
+        assert (found.startswith(begins), bool(found)) == (True, bool(begins))

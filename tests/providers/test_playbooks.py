@@ -1,0 +1,79 @@
+"""
+The playbooks as files: modules of Ansible's own alone, and every wait with an end.
+"""
+
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+
+from ruamel.yaml import YAML
+
+from harness.providers.ansible.run import PLAYBOOKS
+
+# What a task may have beside its module.
+KEYWORDS = {
+    "name", "when", "register", "become", "changed_when", "failed_when", "no_log", "vars", "loop",
+    "until", "retries", "delay",
+}  # fmt: skip
+FILES = [*sorted(PLAYBOOKS.glob("roles/*/tasks/*.yml")), PLAYBOOKS / "teardown.yml"]
+ROLES = {"java", "hadoop_home", "configuration", "hdfs", "yarn", "history", "gpu", "tracer"}
+
+
+def tasks(file):
+    """
+    The tasks of a file.
+    """
+    read = YAML(typ="safe").load(file.read_text())
+    return [task for play in read for task in play["tasks"]] if "tasks" in read[0] else read
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PLAYBOOKS)))
+class TestTasks:
+    def test_have_names_and_modules_of_ansible_itself(self, file):
+        """
+        No collection has to be fetched.
+        """
+        found = [sorted(task.keys() - KEYWORDS) for task in tasks(file)]
+
+        assert [f for f in found if len(f) != 1 or not f[0].startswith("ansible.builtin.")] == []
+        assert all(task["name"] for task in tasks(file))
+
+    def test_commands_end_by_themselves(self, file):
+        """
+        A playbook that is stopped does not stop what it runs on hosts: each command has its limit.
+        """
+        argvs = [t["ansible.builtin.command"]["argv"] for t in tasks(file)
+                 if "ansible.builtin.command" in t]  # fmt: skip
+
+        assert [argv for argv in argvs if argv[:2] != ["timeout", "-k"]] == []
+
+
+def test_every_role_is_played():
+    """
+    In the order in which the site needs them.
+    """
+    read = YAML(typ="safe").load((PLAYBOOKS / "site.yml").read_text())
+
+    assert {role["role"] for play in read for role in play["roles"]} == ROLES
+
+
+@pytest.mark.parametrize("name", ["site.yml", "teardown.yml"])
+def test_ansible_reads_them(name, tmp_path):
+    """
+    Ansible's own check of the syntax.
+    """
+    program = Path(sys.executable).parent / "ansible-playbook"
+    (tmp_path / "ansible.cfg").write_text("")
+    done = subprocess.run(
+        [program, "--syntax-check", "-i", "localhost,", PLAYBOOKS / name],
+        env={
+            "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin",
+        },
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr

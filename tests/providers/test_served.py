@@ -1,0 +1,203 @@
+"""
+Tests for `harness.providers.existing.served` on small web services.
+"""
+
+import http.server
+import json
+import threading
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.providers.existing import served
+from harness.providers.existing.served import Container, Server, copy_logs, get_json
+
+# Threads of a server end when they like, and leave their sockets to the collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+ID = "container_1700000000000_0001_01_000002"
+HERE = f"/ws/v1/node/containers/{ID}/logs"
+GATHERED = "/ws/v1/history"
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """
+    Answers what its *pages* have, 404 for all else.
+    """
+
+    def log_message(self, *arguments):
+        """
+        Be quiet.
+        """
+
+    def do_GET(self):
+        self.asked.append(urlsplit(self.path).path)
+        content = self.pages.get(urlsplit(self.path).path)
+        self.send_response(200 if content is not None else 404)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+
+@pytest.fixture
+def serve():
+    """
+    A function that serves pages and gives the address and what was asked.
+    """
+    running = []
+
+    def start(pages):
+        handler = type("Handler", (Service,), {"pages": pages, "asked": []})
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        running.append(server)
+        return f"127.0.0.1:{server.server_port}", handler.asked
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def listing(*names, root="containerLogsInfo"):
+    """
+    What a service tells of a container's logs; of one alone it makes no list.
+    """
+    files = [{"fileName": name, "fileSize": "1"} for name in names]
+    told = {"containerLogInfo": files[0] if len(files) == 1 else files} if files else {}
+    whole = {"containerLogsInfo": told}
+    return json.dumps(whole if root == "containerLogsInfo" else {root: whole}).encode()
+
+
+def wrapped(content, length=None):
+    """
+    A log as a service writes it.
+    """
+    size = len(content) if length is None else length
+    head = f"Container: {ID} on worker1\nLogType:syslog\nLogLength:{size}\nLogContents:\n"
+    return head.encode() + content + b"\nEnd of LogType:syslog\n*****\n"
+
+
+def copied(folder):
+    """
+    Content of what was copied, by its path.
+    """
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
+
+
+class TestCopy:
+    def test_of_the_node_on_which_it_ran(self, serve, tmp_path):
+        """
+        The log alone, whatever bytes are in it, without what the service writes around it.
+        """
+        log = b"LogContents:\n\x1b[2J LogLength:1\n\xff"
+        other, not_asked = serve({})
+        address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(log)})
+        known = [Server("worker2", other), Server("worker1", address)]
+        copy_logs([Container(ID, "worker1")], known, other, tmp_path)
+
+        assert copied(tmp_path) == {f"worker1/{ID}/syslog": log}
+        assert not_asked == []
+
+    def test_of_the_history_server_where_the_node_has_none(self, serve, tmp_path):
+        """
+        A cluster that gathers its logs keeps none on its nodes.
+        """
+        node, _ = serve({HERE: listing()})
+        history, _ = serve(
+            {
+                f"{GATHERED}/containers/{ID}/logs": listing("a", "b", root="containerLogsInfoes"),
+                f"{GATHERED}/containerlogs/{ID}/a": wrapped(b"1"),
+                f"{GATHERED}/containerlogs/{ID}/b": wrapped(b""),
+            }
+        )
+        copy_logs([Container(ID, "w")], [Server("w", node)], history, tmp_path)
+
+        assert copied(tmp_path) == {f"w/{ID}/a": b"1", f"w/{ID}/b": b""}
+
+    def test_names_that_climb_are_left(self, serve, tmp_path):
+        """
+        Neither a file, nor a container, nor a host leaves the folder.
+        """
+        names = ("../../x", "/etc/passwd", "-rf", "a/b", "syslog")
+        address, _ = serve({HERE: listing(*names), f"{HERE}/syslog": wrapped(b"1")})
+        wanted = [Container(ID, ".."), Container("../../c", "w"), Container(ID, "w")]
+        copy_logs(wanted, [Server("w", address)], address, tmp_path / "into")
+
+        assert copied(tmp_path) == {f"into/w/{ID}/syslog": b"1"}
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            (wrapped(b"1234", length=4000), "a log ends"),
+            (wrapped(b"1", length=2**40), "too long"),
+            (b"no header at all\n" * 100, "without its length"),
+            (b"x" * 10, "without its length"),
+        ],
+    )
+    def test_what_is_no_log_is_refused(self, serve, tmp_path, answer, told):
+        """
+        Nothing is read without an end, and no short log is taken for a whole one.
+        """
+        address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": answer})
+
+        with pytest.raises(ClusterError, match=told):
+            copy_logs([Container(ID, "w")], [Server("w", address)], address, tmp_path)
+
+    def test_a_container_that_nobody_knows(self, serve, tmp_path):
+        """
+        It has no logs; the others have.
+        """
+        address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(b"1")})
+        unknown = Container("container_1700000000000_0001_01_000009", "w")
+        copy_logs([unknown, Container(ID, "w")], [Server("w", address)], address, tmp_path)
+
+        assert list(copied(tmp_path)) == [f"w/{ID}/syslog"]
+
+
+class TestJson:
+    @pytest.mark.parametrize("pages", [{}, {"/x": b"<html>"}, {"/x": b"\xff"}])
+    def test_no_answer_is_an_error_with_the_address(self, serve, pages):
+        """
+        Whatever comes instead.
+        """
+        address, _ = serve(pages)
+
+        with pytest.raises(ClusterError, match=address) as caught:
+            get_json(address, "/x")
+        assert caught.value.where == f"http://{address}/x"
+
+    def test_nobody_listens(self):
+        """
+        The reason is told.
+        """
+        with pytest.raises(ClusterError, match="ConnectionRefused"):
+            get_json("127.0.0.1:1", "/x")
+
+    def test_an_answer_without_end_is_cut(self, serve, monkeypatch):
+        """
+        And so it is no JSON.
+        """
+        monkeypatch.setattr(served, "MOST_JSON", 10)
+        address, _ = serve({"/x": b"[" + b"1," * 100 + b"1]"})
+
+        with pytest.raises(ClusterError, match="no JSON"):
+            get_json(address, "/x")
+
+
+def test_servers_with_strange_addresses_are_left():
+    """
+    They would be asked.
+    """
+    nodes = [
+        {"nodeHostName": "w", "nodeHTTPAddress": "w:8042"},
+        {"nodeHostName": "w", "nodeHTTPAddress": "w:8042/../x"},
+        {"nodeHostName": "../w", "nodeHTTPAddress": "w:8042"},
+        {},
+    ]
+
+    assert served.servers(nodes) == [Server("w", "w:8042")]

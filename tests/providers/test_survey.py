@@ -1,0 +1,164 @@
+"""
+Tests for `harness.providers.survey` and the program at its other end,
+`harness.node.facts`.
+"""
+
+import os
+import shutil
+import sys
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.providers import survey as module
+from harness.providers.host import LocalHost
+from harness.providers.survey import survey
+
+LATE = "import sys, time; time.time = (lambda now=time.time: now() + 3600); "
+RUN = "import runpy; p = sys.argv.pop(1); sys.argv[0] = p; runpy.run_path(p, run_name='__main__')"
+# What stands before our program of a host whose clock is an hour ahead.
+AHEAD = [sys.executable, "-c", LATE + RUN]
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """
+    A function that makes a cluster of hosts with such command lines, by their names.
+    """
+
+    def make(**hosts):
+        def host(name, enter):
+            return LocalHost(name, "127.0.0.1", str(tmp_path), enter, dict(os.environ))
+
+        return SimpleNamespace(
+            hosts=[host(name, enter) for name, enter in hosts.items()],
+            host_path=lambda host, path: str(path),
+            python_on=lambda host: sys.executable,
+            java_on=lambda host: shutil.which("java"),
+        )
+
+    return make
+
+
+def test_each_host_tells_of_itself(cluster, tmp_path):
+    """
+    Its clock, what it has, what runs there.
+    """
+    (here,) = survey(cluster(here=list))
+
+    assert abs(here.clock_s) <= here.clock_within_s + 0.05
+    assert (here.error, here.name, here.cores) == ("", "here", len(os.sched_getaffinity(0)))
+    assert here.disk_bytes == shutil.disk_usage(tmp_path).total
+    assert (here.kernel, here.python) == (os.uname().release, sys.version.split()[0])
+    assert here.java[0].isdigit()
+    assert here.memory_bytes > 2**20
+
+
+def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
+    """
+    As the driver's tool there describes them, through the host's own door.
+    """
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(
+        "#!/bin/sh\n[ -z $GPUS ] || echo '0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8'\n"
+    )
+    tool.chmod(0o755)
+    path = f"PATH={tmp_path}:{os.environ['PATH']}"
+    some, none = survey(
+        cluster(
+            some=lambda argv: ["env", path, "GPUS=1", *argv],
+            none=lambda argv: ["env", path, "GPUS=", *argv],
+        )
+    )
+
+    assert [gpu["name"] for gpu in some.gpus["devices"]] == ["NVIDIA L4"]
+    assert some.gpus["devices"][0]["pcie_width"] == 8
+    assert none.gpus == {}
+
+
+def test_nothing_is_left_on_a_host(cluster, tmp_path):
+    """
+    A JVM would leave a folder among the temporary files.
+    """
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\necho "$@" > $0.asked\necho \'openjdk version "17.0.1"\' >&2\n')
+    java.chmod(0o755)
+    asked = cluster(here=list)
+    asked.java_on = lambda host: str(java)
+    (here,) = survey(asked)
+
+    assert (here.error, here.java) == ("", "17.0.1")
+    assert (tmp_path / "java.asked").read_text() == "-XX:-UsePerfData -version\n"
+
+
+def test_clocks_apart_are_seen(cluster):
+    """
+    By how much, as far as the way there lets it be known.
+    """
+    here, ahead = survey(cluster(here=list, ahead=lambda argv: [*AHEAD, *argv[3:]]))
+
+    assert ahead.clock_s - here.clock_s == pytest.approx(3600, abs=1)
+
+
+def test_a_host_without_java_says_so(cluster):
+    """
+    The rest is known all the same.
+    """
+    asked = cluster(here=list)
+    asked.java_on = lambda host: "/no/java"
+    (here,) = survey(asked)
+
+    assert (here.error, here.java) == ("", "FileNotFoundError: /no/java")
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("exit 0", "no answer|Broken pipe"),
+        ("while read x; do echo yes; done", "could not convert"),
+        ("while read x; do echo nan; done", "tells no time"),
+        ("while read x; do echo 1; done", "no object"),
+        (
+            f"for n in 1 2 3 4 5; do read x; echo 1; done; read x; echo {'[' * 60_000}; cat",
+            "nested",
+        ),
+        ("yes | tr -d '\\n'", "no answer"),
+        ("printf '\\033[2J\\n'; cat", "could not convert"),
+    ],
+)
+def test_a_host_that_answers_nonsense_is_named(cluster, monkeypatch, script, told):
+    """
+    The others are heard; nothing of it reaches a terminal; nothing is waited for without an end.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 10.0)
+    good, bad = survey(cluster(good=list, bad=lambda argv: ["sh", "-c", script]))
+
+    assert good.error == ""
+    assert (bad.cores, bad.clock_s) == (0, None)
+    assert "\x1b" not in bad.error
+    assert any(word in bad.error for word in told.split("|"))
+
+
+def test_a_host_that_says_nothing_is_given_up(cluster, monkeypatch):
+    """
+    After its time.
+    """
+    monkeypatch.setattr(module, "LIMIT_S", 0.5)
+    (silent,) = survey(cluster(silent=lambda argv: ["sleep", "600"]))
+
+    assert "no answer within 0.5 s" in silent.error
+
+
+def test_a_host_that_cannot_be_reached_is_named(cluster):
+    """
+    With the provider's own words.
+    """
+
+    def gone(argv):
+        raise ClusterError("cluster 'c' is not up")
+
+    (lost,) = survey(cluster(lost=gone))
+
+    assert lost.error == "cluster 'c' is not up"

@@ -1,0 +1,114 @@
+"""
+Tests for `harness.providers.versions`, its program on nodes, and what daemons tell over HTTP.
+"""
+
+import json
+import platform
+import sys
+
+import pytest
+
+from harness.node.versions import java
+from harness.providers.base import INSIDE
+from harness.providers.existing import served
+from harness.providers.host import LocalHost
+from harness.providers.versions import RanOn, ask
+
+
+def program(_):
+    """
+    The program as it runs on a node.
+    """
+    return [sys.executable, "-I", "-S", str(INSIDE / "versions.py")]
+
+
+def host(tmp_path, java_home):
+    """
+    This machine with a Java of its own.
+    """
+    return LocalHost("worker1", "127.0.0.1", str(tmp_path), list, {"JAVA_HOME": str(java_home)})
+
+
+def test_a_java_says_its_full_version(tmp_path):
+    """
+    Of the build, not of the release alone; no JVM is started.
+    """
+    (tmp_path / "release").write_text('A="b"\nJAVA_RUNTIME_VERSION="17.0.19+10-Debian"\n')
+
+    assert (
+        ask([host(tmp_path, tmp_path)] * 2, program, "3.5.0")
+        == [RanOn("3.5.0", "17.0.19+10-Debian", platform.release())] * 2
+    )
+
+
+def test_a_java_without_its_file_is_asked(tmp_path):
+    """
+    And one that says nothing has no version.
+    """
+    command = tmp_path / "bin" / "java"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\necho '    java.runtime.version = 17.0.2+8' >&2\n")
+    command.chmod(0o755)
+
+    assert (java(str(tmp_path)), java(str(tmp_path / "none"))) == ("17.0.2+8", "")
+
+
+@pytest.mark.parametrize(
+    ("says", "java", "kernel"),
+    [
+        ("", "", ""),
+        ("{", "", ""),
+        ("[1]", "", ""),
+        ('{"java": 17, "kernel": "6.1\\u001b[31m"}', "", "6.1\ufffd[31m"),
+        (json.dumps({"java": "x" * 9999, "kernel": "a\n\tb"}), "x" * 80, "a b"),
+    ],
+    ids=["nothing", "no JSON", "no object", "escapes", "long"],
+)
+def test_what_a_node_says_is_not_believed(tmp_path, says, java, kernel):
+    """
+    Texts are short and safe to print; all else counts as not said.
+    """
+    (answer,) = ask([host(tmp_path, tmp_path)], lambda _: ["printf", "%s", says], "3.5.0")
+
+    assert answer == RanOn("3.5.0", java, kernel)
+
+
+def test_a_node_that_cannot_be_asked(tmp_path):
+    """
+    Has no versions, and stops nobody.
+    """
+    (answer,) = ask([host(tmp_path, tmp_path)], lambda _: ["/no/such/program"], "3.5.0")
+
+    assert answer == RanOn("3.5.0", "", "")
+
+
+@pytest.mark.parametrize(
+    ("beans", "java", "kernel"),
+    [
+        (
+            {
+                "Runtime": {
+                    "VmVersion": "17.0.9",
+                    "SystemProperties": [{"key": "java.runtime.version", "value": "17.0.9+9"}],
+                },
+                "OperatingSystem": {"Version": "6.1.0-18"},
+            },
+            "17.0.9+9",
+            "6.1.0-18",
+        ),
+        ({"Runtime": {"VmVersion": "11.0.2"}}, "11.0.2", ""),
+        ({"Runtime": {"SystemProperties": "x"}}, "", ""),
+    ],
+    ids=["all", "little", "strange"],
+)
+def test_a_nodemanager_tells_of_its_jvm(monkeypatch, beans, java, kernel):
+    """
+    Over HTTP, where nodes have no door.
+    """
+
+    def get_json(address, path):
+        return {"beans": [beans[kind]] if (kind := path.rpartition("=")[2]) in beans else []}
+
+    monkeypatch.setattr(served, "get_json", get_json)
+
+    assert served.ran_on(served.Server("w1", "w1:8042"), "3.4.1") == RanOn("3.4.1", java, kernel)

@@ -1,0 +1,62 @@
+"""
+A results folder and clusters in memory, on which a plan can be run.
+"""
+
+import pytest
+
+from harness import providers as clusters_package
+from harness.experiment.model import Experiment, WorkloadAxes
+from harness.monitor import watching
+from harness.run import execute, jobs
+from harness.run.execute import Execution
+from harness.store import Store
+from tests.run.fakes import VERSIONS, Clusters, FakeProbe, Heard
+
+
+@pytest.fixture(autouse=True)
+def short_polls(monkeypatch):
+    """
+    Clients in memory end at once.
+    """
+    monkeypatch.setattr(jobs, "_POLL_S", 0.002)
+
+
+@pytest.fixture
+def clusters(monkeypatch):
+    """
+    Stands for the local provider, with a speed probe beside it.
+    """
+    made = Clusters()
+
+    def probe(*, log):
+        made.probe = FakeProbe(log=log)
+        return made.probe
+
+    for user in (execute, clusters_package):
+        monkeypatch.setattr(user, "PROVIDERS", {"local": made}, raising=False)
+    monkeypatch.setattr(watching, "SpeedProbe", probe)
+    return made
+
+
+@pytest.fixture
+def run(tmp_path):
+    """
+    A new run.
+    """
+    workload = WorkloadAxes(name="terasort", input_bytes=(6_000_000,))
+    experiment = Experiment(name="small", question="q", workloads=(workload,))
+    return Store(tmp_path / "results").open_run(experiment, "text")
+
+
+@pytest.fixture
+def execution(run, clusters):
+    """
+    Makes the execution of a test: no warm-up, and what is told is kept.
+    """
+    assert clusters.running == 0
+
+    def build(**rest):
+        asked = {"limit_s": 10.0, "warmup": 0, "talk": Heard(), "versions": VERSIONS, **rest}
+        return Execution(run=run, home=None, **asked)
+
+    return build

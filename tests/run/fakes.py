@@ -1,0 +1,321 @@
+"""
+A cluster that keeps its state in memory and runs TeraSort, with real processes as its clients.
+
+What it leaves behind is recorded: the history of a real TeraSort of 60 000 rows, under new ids.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.errors import ClusterError
+from harness.providers.host import Group
+from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
+from harness.workloads.terasort import TeraSort
+
+DATA = Path(__file__).parents[1] / "parsing" / "data"
+HISTORY = (DATA / "terasort.jhist").read_bytes()
+CONF = (DATA / "terasort_conf.xml").read_bytes()
+RECORDED = b"1795224441974_0003"
+ROWS = 60_000
+BLOCK = 2 * 2**20
+VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
+CLUSTER = ClusterSpec(workers=2, site={"dfs.blocksize": "2m"})
+
+
+class Rounds(TeraSort):
+    """
+    The recorded TeraSort as a workload whose trials have so many jobs; `None`: as it comes.
+    """
+
+    name = "rounds"
+
+    def __init__(self, jobs=None):
+        self.count = jobs
+
+    def jobs(self, spec):
+        return self.count
+
+
+def terasort(repetition=0, *, profiling=False, workers=2, name="terasort", **configuration):
+    """
+    One trial of the recorded TeraSort, or of a workload that is made of it.
+    """
+    cell = Cell(
+        cluster=ClusterSpec(workers=workers, site={"dfs.blocksize": "2m"}),
+        workload=WorkloadSpec(name=name, input_bytes=ROWS * 100),
+        configuration=configuration,
+    )
+    number = trial_id(cell, repetition, VERSIONS)
+    return Trial(id=number, cell=cell, repetition=repetition, profiling=profiling)
+
+
+def recorded_history(number):
+    """
+    The history as that job of the cluster would have left it, and the job's id.
+    """
+    new = b"1795224441974_%04d" % number
+    return HISTORY.replace(RECORDED, new), f"job_{new.decode()}"
+
+
+class FakeHdfs:
+    """
+    Files by path; a folder is there while something lies in it.
+    """
+
+    def __init__(self):
+        self.files = {}
+
+    def list(self, path):
+        inside = [p.removeprefix(f"{path}/") for p in self.files if p.startswith(f"{path}/")]
+        if not inside:
+            raise ClusterError(f"{path} does not exist", where="HDFS")
+        heads = {p.partition("/")[0]: "/" in p for p in inside}
+        sizes = {n: 0 if folder else len(self.files[f"{path}/{n}"]) for n, folder in heads.items()}
+        return sorted((n, sizes[n], folder) for n, folder in heads.items())
+
+    def open(self, path):
+        if path not in self.files:
+            raise ClusterError(f"{path} does not exist", where="HDFS")
+        yield self.files[path]
+
+    def open_many(self, paths):
+        return ((path, self.open(path)) for path in paths)
+
+    def put(self, path, chunks):
+        self.files[path] = b"".join(chunks)
+
+    def delete(self, path):
+        for name in [p for p in self.files if p == path or p.startswith(f"{path}/")]:
+            del self.files[name]
+
+    def make(self, path):
+        self.files[f"{path}/.made"] = b""
+
+    def rename(self, source, target):
+        if any(p.startswith(f"{target}/") for p in self.files):
+            raise ClusterError(f"{target} is there", where="HDFS")
+        for name in [p for p in self.files if p.startswith(f"{source}/")]:
+            self.files[target + name.removeprefix(source)] = self.files.pop(name)
+
+
+@dataclass
+class Mishap:
+    """
+    What is strange about one client, by its number among those of its kind in the whole test.
+
+    It runs *jobs* jobs, one after the other.
+    """
+
+    says: str = ""
+    status: int = 0
+    hangs: bool = False
+    kills: str = ""
+    swaps: bool = False
+    loses: int = 0
+    history: bool = True
+    jobs: int = 1
+
+
+class Clusters:
+    """
+    Stands for a provider: every start gives a new cluster, and what happened is written down.
+
+    *mishaps* maps ``teragen`` or ``terasort`` to what goes wrong with their first, second, ... job.
+    The first *refusals* starts fail; *on_job* is told the number of each job that starts.
+    """
+
+    def __init__(self, **mishaps):
+        self.mishaps = {kind: list(each) for kind, each in mishaps.items()}
+        self.started, self.running, self.jobs, self.removed = [], 0, [], []
+        self.probe = None
+        self.refusals, self.attempts = 0, 0
+        self.losses = ()
+        self.ran_on, self.starved, self.cut_off = {}, [], []
+        self.limits, self.limitable, self.forgotten = {}, frozenset(), []
+        self.on_job = lambda _: None
+
+    @contextmanager
+    def __call__(self, name, spec, home):
+        self.attempts += 1
+        if self.attempts <= self.refusals:
+            raise ClusterError("no NodeManager on worker1 after 180 s\nits last lines")
+        cluster = FakeCluster(self)
+        self.started.append(cluster)
+        self.running += 1
+        try:
+            yield cluster
+        finally:
+            self.running -= 1
+
+    def remove(self, name):
+        self.removed.append(name)
+        return False
+
+    def next_job(self, kind):
+        """
+        Number of the next job, and what goes wrong with it.
+        """
+        self.jobs.append(kind)
+        self.on_job(len(self.jobs))
+        if self.probe:
+            self.probe.sample(len(self.jobs))
+        planned = self.mishaps.get(kind, [])
+        return len(self.jobs), (planned.pop(0) if planned else None) or Mishap()
+
+
+class FakeCluster:
+    """
+    A running cluster: its work is done when a client starts, and the client tells of it.
+    """
+
+    hosts = ()
+
+    def __init__(self, clusters=None):
+        self.clusters = clusters or Clusters()
+        self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
+        self.clients, self.arguments = [], []
+        self.losses = self.clusters.losses
+        self.limits = self.clusters.limits
+        self.root, self.watched = "/harness", None
+
+    def java_on(self, host):
+        return "java"
+
+    def host_path(self, host, path):
+        return str(path)
+
+    def ran_on(self):
+        return self.clusters.ran_on
+
+    def out_of_memory(self):
+        return [self.clusters.starved.pop()] if self.clusters.starved else []
+
+    def silent_daemons(self):
+        return self.clusters.cut_off
+
+    def forget(self):
+        self.clusters.forgotten.append(len(self.clusters.jobs))
+
+    def disk_bytes(self):
+        jobs = len(self.clusters.jobs)
+        return {node: {"read": 10 * jobs, "written": jobs} for node in self.limits}
+
+    def client(self, main_class, args, *, log, jars=()):
+        self.arguments.append(tuple(args))
+        program, *rest = args
+        source, target = [a for a in rest if not a.startswith("-D")]
+        number, mishap = self.clusters.next_job(program)
+        ran = [self._leave_history(number + 100 * n, mishap) for n in range(mishap.jobs)]
+        if mishap.kills:
+            self.dead.append(mishap.kills)
+        if not (mishap.status or mishap.hangs or mishap.kills):
+            getattr(self, f"_{program}")(source, target, mishap)
+        named = "".join(f"INFO mapreduce.Job: Running job: {job}\n" for job in ran)
+        said = f"{named}{mishap.says}"
+        script = 'printf "%s\\n" "$1"; [ "$2" = 0 ] || exec sleep "$2"; exit "$3"'
+        with log.open("wb") as out:
+            self.clients.append(
+                Group(
+                    ["sh", "-c", script, "client", said,
+                     "60" if mishap.hangs else "0", str(mishap.status)],
+                    stdout=out, stderr=out, start_new_session=True,
+                )
+            )  # fmt: skip
+        return self.clients[-1]
+
+    def _leave_history(self, number, mishap):
+        history, job = recorded_history(number)
+        if mishap.history:
+            folder = "/history/intermediate/root"
+            self.hdfs.put(f"{folder}/{job}-1795224600000-root-TeraSort.jhist", [history])
+            self.hdfs.put(f"{folder}/{job}_conf.xml", [CONF])
+        return job
+
+    def _teragen(self, rows, target, mishap):
+        table = np.random.default_rng(7).bytes((int(rows) - mishap.loses) * 100)
+        third = -(-len(table) // 300) * 100
+        for part in range(3):
+            piece = table[part * third : (part + 1) * third]
+            self.hdfs.put(f"{target}/part-m-{part:05d}", [piece])
+
+    def _terasort(self, source, target, mishap):
+        parts = [self.hdfs.files[f"{source}/{n}"] for n, _, _ in self.hdfs.list(source)]
+        rows = np.frombuffer(b"".join(parts), "S100").reshape(-1)
+        raw = np.frombuffer(b"".join(parts), np.uint8).reshape(len(rows), 100)
+        ordered = raw[np.lexsort(raw[:, 9::-1].T)]
+        if mishap.swaps:
+            ordered[[0, -1]] = ordered[[-1, 0]]
+        self.hdfs.put(f"{target}/_SUCCESS", [b""])
+        self.hdfs.put(f"{target}/part-r-00000", [ordered.tobytes()])
+
+    def dead_daemons(self):
+        return list(self.dead)
+
+    def await_idle(self, timeout_s):
+        assert timeout_s > 0
+        self.idle_calls += 1
+
+    def container_logs(self, application_id, into):
+        container = application_id.replace("application", "container") + "_01_000002"
+        target = into / "worker1" / container / "syslog"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((DATA / "terasort-map.syslog").read_bytes())
+        return [target]
+
+    def daemon_logs(self, lines=20):
+        return {"datanode on worker2": "the last words of a daemon"}
+
+    def thread_dumps(self, into):
+        return []
+
+    def trace_properties(self, tracing, configuration):
+        return {}
+
+    def site_properties(self):
+        return {}
+
+    def history_folders(self, job):
+        return ["/history/intermediate", "/history/done"]
+
+
+class FakeProbe:
+    """
+    A speed probe that samples whenever a job starts, and tells its number as the units of work.
+    """
+
+    pid = 1
+
+    def __init__(self, *, log):
+        self.log = log
+
+    def __enter__(self):
+        with self.log.open("a") as log:
+            log.write("# probe\n")
+        return self
+
+    def __exit__(self, *exc_info):
+        pass
+
+    def sample(self, number):
+        with self.log.open("a") as log:
+            log.write(f"{1795224600000 + number} 0 {number} 1000000\n")
+
+
+class Heard:
+    """
+    Keeps what was told.
+    """
+
+    def __init__(self):
+        self.lines, self.steps = [], []
+
+    def say(self, text):
+        self.lines.append(text)
+
+    def step(self, done, total, left_s, text):
+        self.steps.append((done, total, left_s, text))

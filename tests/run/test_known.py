@@ -1,0 +1,82 @@
+"""
+Tests for `harness.run.known`, and for inputs that a workload refuses.
+"""
+
+import pytest
+
+from harness.errors import SpecError
+from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.run.known import known_names, refusal
+from harness.run.plan import refuse_inputs
+from harness.workloads import WORKLOADS
+from harness.workloads.base import Parameter
+from harness.workloads.terasort import TeraSort
+
+
+class Rounded(TeraSort):
+    """
+    A workload with an argument.
+    """
+
+    name = "rounded"
+    parameters = {"rounds": Parameter(3, "how often", least=1, most=9)}  # noqa: RUF012
+
+
+@pytest.fixture(autouse=True)
+def workload(monkeypatch):
+    """
+    It is there beside the others.
+    """
+    monkeypatch.setitem(WORKLOADS, "rounded", Rounded())
+
+
+def test_workloads_say_their_arguments_and_sizes():
+    """
+    What `harness list workloads` shows is what an experiment may say.
+    """
+    known = known_names()
+
+    assert known.parameters["rounded"] == ("rounds",)
+    assert known.scales["wordcount"]["tiny"] == WORKLOADS["wordcount"].scales["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(3, None), (10, "rounds of rounded is '10': it lies from 1 to 9"),
+     ("x", "rounds of rounded is 'x': it is a whole number")],
+)  # fmt: skip
+def test_values_are_judged_by_the_workload(value, said):
+    """
+    What is wrong, and an example of what is right.
+    """
+    expected = None if said is None else (said, "write, for example, rounds: 3")
+
+    assert refusal("rounded", "rounds", value) == expected
+
+
+@pytest.mark.parametrize(("name", "argument"), [("nowhere", "rounds"), ("rounded", "other")])
+def test_unknown_names_are_left_to_the_reader(name, argument):
+    """
+    They are told elsewhere, once.
+    """
+    assert refusal(name, argument, 1) is None
+
+
+TEXT = """\
+schema: 1
+workloads:
+  - {name: wordcount, input: 1 MiB}
+  - name: terasort
+    input: 150
+"""
+
+
+def test_an_input_that_cannot_be_made_is_refused_at_its_workload():
+    """
+    Before anything is started, with the place of the workload in the file.
+    """
+    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name="terasort", input_bytes=150))
+
+    with pytest.raises(SpecError, match="150 bytes is too far from whole rows") as caught:
+        refuse_inputs([cell, cell], "e.yaml", TEXT)
+    assert caught.value.where == "e.yaml:4:5"

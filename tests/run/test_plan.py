@@ -1,0 +1,209 @@
+"""
+Tests for `harness.run.plan`.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import SpecError
+from harness.experiment.grid import expand, order
+from harness.experiment.model import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
+from harness.records.trial import TrialRecord, Versions
+from harness.run.plan import (
+    BYTES_PER_S,
+    CLUSTER_START_S,
+    LIMITING_S,
+    SOME_JOBS,
+    TRIAL_S,
+    make_plan,
+    plan_json,
+    refuse,
+)
+from harness.workloads import WORKLOADS
+from tests.run.fakes import Rounds
+
+VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
+MIB = 2**20
+
+
+def experiment(**rest):
+    """
+    Two cells, of 6 and 60 seconds beyond what every trial takes, twice each.
+    """
+    sizes = (6 * BYTES_PER_S, 60 * BYTES_PER_S)
+    workload = WorkloadAxes(name="terasort", input_bytes=sizes)
+    return Experiment(**{
+        "name": "e", "question": "q", "workloads": (workload,), "repeat": 2, "warmup": 0,
+        "predict": Predict(profile_on={"input": (str(sizes[0]),)}), **rest,
+    })  # fmt: skip
+
+
+def plan(records=(), **rest):
+    """
+    The plan of the experiment with what is there of it.
+    """
+    e = experiment(**rest)
+    return make_plan(e, trials(e), {r.trial.id: r for r in records})
+
+
+def trials(e=None):
+    """
+    The trials of an experiment in their order.
+    """
+    e = e or experiment()
+    return order(e, expand(e), VERSIONS)
+
+
+def record(trial, took=10.0, state="done"):
+    """
+    A trial that ended after some seconds.
+    """
+    return TrialRecord(
+        trial=trial, state=state, started_s=100.0, finished_s=100.0 + took, versions=VERSIONS
+    )
+
+
+class TestEstimate:
+    def test_follows_the_rule_while_nothing_was_measured(self):
+        """
+        Each trial costs a constant and its bytes, each cluster its start.
+        """
+        assert plan().estimate_s == pytest.approx(CLUSTER_START_S + 4 * TRIAL_S + 2 * 66)
+
+    @pytest.mark.parametrize(("promised", "jobs"), [(4, 4), (None, SOME_JOBS)])
+    def test_counts_every_job_of_a_trial(self, monkeypatch, promised, jobs):
+        """
+        A trial of several jobs takes as many times as long as one of them.
+        """
+        monkeypatch.setitem(WORKLOADS, "terasort", Rounds(promised))
+
+        assert plan().estimate_s == pytest.approx(CLUSTER_START_S + jobs * (4 * TRIAL_S + 2 * 66))
+
+    def test_counts_the_warm_up(self):
+        """
+        Warm-up trials are as long as the first trial of their cluster.
+        """
+        p = plan(warmup=2)
+
+        assert p.estimate_s - plan().estimate_s == pytest.approx(2 * p.trials[0].estimate_s)
+
+    def test_counts_what_limited_nodes_are_measured(self):
+        """
+        Once for each of their clusters, before anything runs there.
+        """
+        limited = ClusterAxes(node=Node(cores=(0.5, None)))
+        unlimited = ClusterAxes(workers=(2, 3))
+
+        difference = plan(cluster=limited).estimate_s - plan(cluster=unlimited).estimate_s
+
+        assert difference == pytest.approx(LIMITING_S)
+
+    def test_takes_what_was_measured(self):
+        """
+        A cell that was measured takes as long again; the others by the rule, scaled.
+        """
+        first = trials()[0]
+        rule = {t.cell.id: TRIAL_S + t.cell.workload.input_bytes / BYTES_PER_S for t in trials()}
+
+        p = plan([record(first, took=3 * rule[first.cell.id])])
+
+        rest = sum(rule[t.cell.id] for t in trials()[1:])
+        assert p.estimate_s == pytest.approx(CLUSTER_START_S + 3 * rest)
+
+    def test_never_exceeds_the_limit_of_a_trial(self):
+        """
+        A trial ends at its limit at the latest.
+        """
+        assert plan(trial_limit_s=5.0).estimate_s == pytest.approx(CLUSTER_START_S + 4 * 5.0)
+
+    def test_is_zero_when_all_is_there(self):
+        """
+        Nothing to do takes no time, not even a cluster.
+        """
+        p = plan([record(t) for t in trials()])
+
+        assert (p.estimate_s, p.pending) == (0.0, ())
+
+
+def test_trials_have_their_state_in_the_order_of_the_plan():
+    """
+    Done and failed trials are marked, the others are pending.
+    """
+    a, b, c, d = trials()
+
+    p = plan([record(b), record(c, state="timed_out")])
+
+    assert [t.state for t in p.trials] == ["pending", "done", "timed_out", "pending"]
+    assert p.pending == (a, d)
+
+
+def test_json_says_what_the_plan_says():
+    """
+    The document has its version, all trials with id, cell and state, and the time needed.
+    """
+    document = plan_json(plan([record(trials()[0])]))
+
+    assert document.keys() == {"schema_version", "trials", "estimate_s"}
+    assert [t["id"] for t in document["trials"]] == [t.id for t in trials()]
+    assert document["trials"][0]["state"] == "done"
+    assert document["trials"][0]["cell"] == trials()[0].cell.model_dump(mode="json")
+    assert sum(t["profiling"] for t in document["trials"]) == 2
+
+
+class TestRefuse:
+    TEXT = "cluster:\n  node: {task_memory: 1 MiB}\nconfiguration:\n  a.memory.mb: 9\n"
+
+    def refusal(self, reasons):
+        """
+        What is said where each cell is refused for *reasons*.
+        """
+        with pytest.raises(SpecError) as caught:
+            refuse(expand(experiment()), lambda cluster, job: reasons, "f.yaml", self.TEXT)
+        return str(caught.value)
+
+    def test_lets_pass_what_fits(self):
+        """
+        Without a reason nothing is refused.
+        """
+        assert refuse(expand(experiment()), lambda cluster, job: [], "f.yaml") is None
+
+    def test_points_at_the_key_that_the_reason_names(self):
+        """
+        A reason that holds for many cells is said once, with the place of its key.
+        """
+        said = self.refusal(["a.memory.mb 9 does not fit"]).splitlines()
+
+        assert said[:2] == ["a.memory.mb 9 does not fit", "  at:  f.yaml:4:3"]
+
+    def test_says_all_reasons_at_once(self):
+        """
+        Several reasons are listed, each with its place and the number of cells it hits.
+        """
+        said = self.refusal(["a.memory.mb 9 does not fit", "no node has a core"]).splitlines()
+
+        assert said[:3] == [
+            "the cluster cannot hold this grid",
+            "  f.yaml:4:3: a.memory.mb 9 does not fit (2 cells)",
+            "  f.yaml: no node has a core (2 cells)",
+        ]
+
+    def test_points_at_the_end_of_a_path_of_keys(self):
+        """
+        A reason that names a path of keys is placed at the last of them that the file has.
+        """
+        said = self.refusal(["a node has none: set cluster.node.gpus to 1"]).splitlines()
+
+        assert said[1] == "  at:  f.yaml:2:3"
+
+    def test_knows_what_the_workload_sets(self, monkeypatch):
+        """
+        Properties that a workload sets itself are those of its jobs, too, and win.
+        """
+        own = SimpleNamespace(properties=lambda spec: {"mapreduce.job.reduces": "0"})
+        monkeypatch.setitem(WORKLOADS, "terasort", own)
+        cells, seen = expand(experiment(configuration={"mapreduce.job.reduces": ("2",)})), []
+
+        refuse(cells, lambda cluster, job: seen.append(job) or [], "f.yaml")
+
+        assert seen == [{"mapreduce.job.reduces": "0"}] * 2

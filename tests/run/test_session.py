@@ -1,0 +1,544 @@
+"""
+Tests for `harness.run.session`: an experiment file on clusters in memory, results on disk.
+"""
+
+import shutil
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import ClusterError, DataError, MachineError, SpecError
+from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.jars import JARS
+from harness.monitor import gpus
+from harness.providers.gpus import Devices, Gpu
+from harness.providers.local.cluster import LocalCluster
+from harness.records.overhead import TracerOverhead
+from harness.records.trial import TrialRecord
+from harness.run import known
+from harness.run import preflight as fitness
+from harness.run import session as module
+from harness.run.execute import cluster_name
+from harness.run.session import Session, check_readable, make_trace
+from harness.workloads.base import JOBS
+from tests.run.fakes import VERSIONS, Heard, Mishap
+
+EXPERIMENT = """
+schema: 1
+name: small
+question: How long does the recorded TeraSort take?
+cluster: {workers: 2, site: {dfs.blocksize: 2m}}
+workloads:
+  - {name: terasort, input: 6000000}
+configuration:
+  mapreduce.job.reduces: 2
+  mapreduce.task.io.sort.factor: [3, 10]
+repeat: 2
+warmup: 0
+predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
+"""
+
+OVERHEAD = TracerOverhead(
+    workload="terasort", mode="spans", share=0.01, low=0.0, high=0.02, tasks=9, stock=9,
+    measured_s=1.7e9,
+)  # fmt: skip
+
+
+class Interrupted(Heard):
+    """
+    A user who interrupts once so many trials are done.
+    """
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+
+    def step(self, done, total, left_s, text):
+        super().step(done, total, left_s, text)
+        if done == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def session(tmp_path, clusters, monkeypatch):
+    """
+    Makes a session as a new process would, always with the same results folder.
+    """
+    home = SimpleNamespace(versions=lambda: VERSIONS, path=tmp_path, trace_path_jar=tmp_path)
+    monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
+    monkeypatch.setattr(module, "probe_jar", lambda: None)
+    monkeypatch.setattr(module, "tracer_overhead", lambda _: [OVERHEAD])
+    assert clusters.running == 0
+
+    def build(text=EXPERIMENT, talk=None, overrides=()):
+        return Session(text, "small.yaml", tmp_path / "results", overrides, talk or Heard())
+
+    return build
+
+
+@pytest.fixture
+def measured(session):
+    """
+    A session whose run is finished, and the run.
+    """
+    s = session()
+    run, failed = s.measure()
+    assert failed == 0
+    return s, run
+
+
+class TestMeasure:
+    def test_more_than_the_memory_holds_is_refused(self, session, clusters, monkeypatch):
+        """
+        A cluster larger than this machine's memory is refused before anything is started.
+        """
+        monkeypatch.setattr(fitness, "machine_facts", lambda: {"memory_bytes": 2**30})
+
+        with pytest.raises(MachineError, match=r"workers and their tasks take .* has 1 GiB"):
+            session().measure()
+
+        assert clusters.running == 0
+
+    def test_more_than_the_disk_holds_is_refused(self, session, clusters):
+        """
+        An input that has no room is refused before anything is started; a plan only tells it.
+        """
+        large = ["workloads.0.input=900 TiB", "cluster.site.dfs.blocksize=16 GiB"]
+        s = session(overrides=large)
+
+        with pytest.raises(MachineError, match=r"900 TiB takes 1800 TiB with its replicas, and"):
+            s.measure()
+        s.plan()
+
+        assert clusters.running == 0
+        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
+    def test_jobs_that_are_not_built_are_refused(self, session, clusters, monkeypatch):
+        """
+        The jar is named before anything is started; a plan only tells it.
+        """
+        monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
+        monkeypatch.setattr(fitness, "jars_of", lambda _: [JOBS])
+        s = session()
+
+        with pytest.raises(MachineError, match=r"the jar harness-jobs\.jar is missing") as caught:
+            s.measure()
+        s.plan()
+
+        assert (caught.value.fix, clusters.running) == ("make setup", 0)
+        assert any("harness-jobs.jar is missing: this machine" in x for x in s.talk.lines)
+
+    def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
+        """
+        Without classes that have hooks nothing is started, for nothing would be recorded; a trace
+        that needs none is run all the same, and a plan only tells it.
+        """
+        home = SimpleNamespace(versions=lambda: VERSIONS, path="/h", trace_path_jar=None)
+        monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
+        s = session()
+
+        with pytest.raises(MachineError, match="trace: spans needs Hadoop's classes with the"):
+            s.measure()
+        s.plan()
+        assert clusters.jobs == []
+        _, failed = session(overrides=["trace=logs"]).measure()
+
+        assert failed == 0
+        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+
+    def test_a_plan_tells_what_is_there_already(self, session, monkeypatch):
+        """
+        Of a cluster that is not ours: what it is, or why nothing would run; and the plan is told.
+        """
+
+        def look(spec):
+            if spec.workers == 5:
+                raise ClusterError("no ResourceManager is active", where="there", fix="look")
+            return f"Hadoop 3.4.3, {spec.workers} nodes"
+
+        monkeypatch.setattr(LocalCluster, "look", look)
+        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        s, lost = session(), session(overrides=["cluster.workers=5"])
+
+        assert len(s.plan().trials) == len(lost.plan().trials)
+        assert "local cluster: Hadoop 3.4.3, 2 nodes" in s.talk.lines
+        assert (
+            "warning: no ResourceManager is active (at: there; fix: look): nothing would run"
+            in lost.talk.lines
+        )
+
+    def test_what_a_running_cluster_cannot_hold_is_refused(self, session, clusters, monkeypatch):
+        """
+        Before a run is opened for it.
+        """
+
+        def look(spec):
+            raise ClusterError(f"5 nodes run there, and cluster.workers is {spec.workers}")
+
+        monkeypatch.setattr(LocalCluster, "look", look)
+        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        s = session()
+        with pytest.raises(ClusterError, match="5 nodes run there"):
+            s.measure()
+
+        assert (clusters.attempts, s.store.runs(s.experiment.name)) == (0, ())
+
+    def test_a_size_without_its_unit_is_told(self, session):
+        """
+        5000 are bytes, and hardly anybody means them.
+        """
+        s = session(overrides=["workloads.0.input=5000"])
+        s.plan()
+
+        assert [
+            x for x in s.talk.lines if x.startswith("warning: an input of 4.88 KiB tells nothing")
+        ]
+
+    def test_runs_the_whole_plan(self, session):
+        """
+        Every trial of the plan is done, in its order, and the run says what it is.
+        """
+        s = session()
+        run, failed = s.measure()
+
+        by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
+        assert (failed, run.finished) == (0, True)
+        assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
+        assert run.manifest()["versions"]["hadoop"] == "3.5.0"
+        assert run.manifest()["seed"] == 7
+        assert run.manifest()["tracer_overhead"] == [OVERHEAD.model_dump()]
+
+    def test_goes_on_where_it_was_interrupted(self, session, clusters):
+        """
+        Interrupted at any trial and started again: the same trials, none lost, none twice.
+        """
+        for after in (1, 3):
+            with pytest.raises(KeyboardInterrupt):
+                session(talk=Interrupted(after)).measure()
+            assert clusters.running == 0
+
+        s = session()
+        run, _ = s.measure()
+
+        assert len(s.store.runs("small")) == 1
+        assert set(run.trials()) == {t.id for t in s.trials}
+        assert clusters.jobs.count("terasort") == 4
+
+    def test_takes_down_what_a_killed_run_left(self, session, clusters):
+        """
+        Before anything is started, by the name that the run gives its cluster.
+        """
+        run, _ = session().measure()
+
+        assert clusters.removed == [cluster_name(run)]
+
+    def test_counts_the_failures(self, session, clusters):
+        """
+        Failed trials end a run like others; they are counted, also those of an earlier start.
+        """
+        clusters.mishaps["terasort"] = [Mishap(swaps=True)]
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+
+        run, failed = session().measure()
+
+        assert failed == 1
+        assert sorted(r.state for r in run.trials().values()) == ["done"] * 3 + ["failed"]
+
+    def test_makes_missing_traces(self, session):
+        """
+        A run killed between a trial and its trace has the trace after the next start.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+        run = session().latest()
+        (first, _) = run.trials()
+        expected = run.read_trace(first)
+        shutil.rmtree(run.trial_dir(first) / "trace")
+
+        session().measure()
+
+        assert run.read_trace(first) == expected
+
+    @pytest.mark.parametrize("new", [False, True])
+    def test_a_finished_run_is_left_alone(self, session, measured, new):
+        """
+        The next one is a run of its own.
+        """
+        _, first = measured
+        second, _ = session().measure(new=new)
+
+        assert first.path != second.path
+        assert session().latest().path == second.path
+
+    def test_says_when_tasks_outnumber_cores(self, session, monkeypatch):
+        """
+        Contention is measured only knowingly; the limits of running tasks count.
+        """
+        monkeypatch.setattr("os.cpu_count", lambda: 1)
+        s = session()
+        s.measure()
+
+        assert [x for x in s.talk.lines if x.startswith("warning: 2 containers at once on 1 cores")]
+
+
+class TestNewerSchema:
+    @pytest.mark.parametrize("name", ["manifest.json", "trials/*/trial.json"])
+    def test_is_refused_and_left_alone(self, session, clusters, name):
+        """
+        The error names file, both versions and what to do; no byte of the results is changed.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(2)).measure()
+        run = session().latest()
+        path = min(run.path.glob(name))
+        path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+        before, started = content(run.path), len(clusters.started)
+
+        with pytest.raises(DataError, match="schema_version 9 is newer than 1") as caught:
+            session().measure()
+
+        assert (caught.value.exit_status, caught.value.where) == (7, str(path))
+        assert "use the harness that wrote it" in caught.value.fix
+        assert content(run.path) == before
+        assert len(clusters.started) == started
+
+
+def content(folder):
+    """
+    Every file below a folder but the lock, which says who looked last.
+    """
+    files = (p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
+    return {str(p): p.read_bytes() for p in files}
+
+
+class TestGpus:
+    @pytest.mark.parametrize(
+        ("written", "per_node", "origin"),
+        [("auto", [2], "found on the nodes"), ("[0, 3]", [0, 3], "declared, not detected")],
+    )
+    def test_manifest_tells_where_their_number_is_from(
+        self, session, monkeypatch, written, per_node, origin
+    ):
+        """
+        Beside it what the machine really has, asked when the cluster is there.
+        """
+        found = Devices((Gpu("H100"),) * 4, "/lib/libcuda.so.1")
+        provider = SimpleNamespace(gpus_per_node=lambda workers: 4 // workers)
+        monkeypatch.setattr(known, "PROVIDERS", {"local": provider})
+        monkeypatch.setattr(gpus, "find_devices", lambda run: found)
+        run, _ = session(overrides=(f"cluster.node.gpus={written}", "repeat=1")).measure()
+        manifest = run.manifest()
+
+        assert manifest["gpus"] == {"per_node": per_node, "origin": origin}
+        assert manifest["gpus_found"]["machine"]["devices"] == [{"name": "H100"}] * 4
+
+    def test_a_workload_that_asks_for_more_than_there_are(self, session, clusters):
+        """
+        It is refused before anything is started, where the cluster is described: what the workload
+        asks for is not in the file.
+        """
+        asking = "{name: gpu-kmeans, input: 6000000, device: gpu}"
+        s = session(EXPERIMENT.replace("{name: terasort, input: 6000000}", asking))
+
+        with pytest.raises(SpecError, match="gpu = 1, and a node has none") as caught:
+            s.measure()
+        assert caught.value.where == "small.yaml:5:1"
+        assert clusters.started == []
+
+    @pytest.mark.parametrize(
+        ("devices", "said"),
+        [
+            (Devices((), ""), ["nodes offer 4 GPUs together, and this machine has none"]),
+            (Devices((Gpu("H100"),) * 4, "/lib"), []),
+            (
+                Devices((Gpu("nvidia0"),) * 4, "/lib", "Unable to determine the device handle"),
+                ["nvidia-smi fails, the GPUs here may not work: Unable to determine"],
+            ),
+        ],
+        ids=["none", "all", "lost"],
+    )
+    def test_what_does_not_work_is_told_before_the_run(self, session, monkeypatch, devices, said):
+        """
+        A node that offers what its machine has not, or has lost.
+        """
+        monkeypatch.setattr(fitness, "find_devices", lambda run: devices)
+        heard = Heard()
+        session(overrides=("cluster.node.gpus=2",), talk=heard).plan()
+        told = [line.removeprefix("warning: ") for line in heard.lines if "GPUs" in line]
+
+        assert [line[: len(text)] for line, text in zip(told, said, strict=True)] == said
+
+    def test_manifest_without_any(self, measured):
+        """
+        Nothing is looked for, and nothing said.
+        """
+        assert "gpus" not in measured[1].manifest()
+
+
+class TestPlan:
+    def test_starts_nothing(self, session, clusters):
+        """
+        Without a run everything is pending, and no folder appears.
+        """
+        s = session()
+        plan = s.plan()
+
+        assert plan.pending == s.trials
+        assert (clusters.started, s.results_dir.exists()) == ([], False)
+
+    def test_knows_what_is_done(self, session):
+        """
+        The unfinished run is what would be continued.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            session(talk=Interrupted(3)).measure()
+
+        assert [p.state for p in session().plan().trials] == ["done"] * 3 + ["pending"]
+
+
+class TestNames:
+    def test_that_are_slips_are_refused_where_they_stand(self, session):
+        """
+        All of them at once, each with the name that was meant.
+        """
+        text = EXPERIMENT.replace("job.reduces: 2", "job.reducers: 2").replace(
+            "blocksize", "blokcsize"
+        )
+
+        with pytest.raises(SpecError) as caught:
+            session(text).plan()
+
+        lines = caught.value.what.splitlines()[1:]
+        assert ["dfs.blocksize?" in lines[0], "mapreduce.job.reduces?" in lines[1]] == [True, True]
+        assert [line.split(": ")[0].strip() for line in lines] == [
+            "small.yaml:5:30",
+            "small.yaml:9:3",
+        ]
+
+    def test_that_hadoop_does_not_know_are_told_and_passed_on(self, session):
+        """
+        A warning with the nearest name, for those that begin as Hadoop's; none for a user's own.
+        """
+        heard = Heard()
+        strange = ("mapreduce.map.sort.spill.pct", "mapreduce.acme.rows", "com.acme.rows")
+        opened = session(talk=heard, overrides=[f"configuration.{name}=1" for name in strange])
+
+        opened.plan()
+
+        first, second = [line for line in heard.lines if "knows no property" in line]
+        assert "pct: passed on as it is; the nearest that it knows is mapreduce.map.sort" in first
+        assert second.endswith("mapreduce.acme.rows: passed on as it is")
+        assert set(strange) <= set(opened.experiment.configuration)
+
+
+class TestExperiment:
+    @pytest.mark.parametrize(
+        ("provider", "written", "traced"),
+        [("existing", "units", "logs"), ("existing", "off", "off"), ("local", "units", "units")],
+    )
+    def test_is_traced_as_its_provider_can(self, session, provider, written, traced):
+        """
+        What cannot be had is told; cells say what they really are.
+        """
+        asked = session(overrides=(f"cluster.provider={provider}", f"trace={written}"))
+        modes = {trial.cell.tracing.mode for trial in asked.trials}
+        told = [line for line in asked.talk.lines if "needs the tracer on the nodes" in line]
+
+        assert (modes, len(told)) == ({traced}, int(traced != written))
+
+    def test_that_no_cluster_can_hold(self, session, clusters):
+        """
+        A container larger than a node is refused with its place, before anything is started.
+        """
+        s = session(overrides=("configuration.mapreduce.map.memory.mb=99999",))
+
+        with pytest.raises(SpecError, match=r"mapreduce\.map\.memory\.mb"):
+            s.measure()
+        assert clusters.started == []
+
+    @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+    def test_that_cannot_be_read(self, tmp_path, content):
+        """
+        A missing file and one that is no text.
+        """
+        path = tmp_path / "e.yaml"
+        if content is not None:
+            path.write_bytes(content)
+
+        with pytest.raises(SpecError, match="the experiment file cannot be read"):
+            check_readable(path)
+
+    @pytest.mark.parametrize("written", ["experiments/smok.yaml", "smoke", "smoke.yml"])
+    def test_whose_name_is_misspelled(self, tmp_path, monkeypatch, written):
+        """
+        The file of nearly that name is offered, those below experiments/ among them.
+        """
+        (tmp_path / "experiments").mkdir()
+        (tmp_path / "experiments" / "smoke.yaml").write_text(EXPERIMENT)
+        monkeypatch.chdir(tmp_path)
+
+        with pytest.raises(SpecError) as caught:
+            check_readable(Path(written))
+
+        assert caught.value.where == f"{written}, seen from {tmp_path}"
+        assert caught.value.fix == "did you mean experiments/smoke.yaml?"
+
+
+class TestCollect:
+    def test_makes_all_traces_again(self, measured):
+        """
+        They are derived from the raw logs, and come out the same.
+        """
+        s, run = measured
+        before = {i: run.read_trace(i) for i in run.trials()}
+        for trial_id in before:
+            shutil.rmtree(run.trial_dir(trial_id) / "trace")
+
+        assert s.collect() == 4
+        assert {i: run.read_trace(i) for i in before} == before
+
+    def test_needs_a_run(self, session):
+        """
+        Nothing to collect is said, not skipped.
+        """
+        with pytest.raises(DataError, match="no run of experiment small"):
+            session().collect()
+
+    @pytest.mark.parametrize(
+        ("state", "history"), [("failed", b"Avro-Json\n{"), ("timed_out", b""), ("failed", None)]
+    )
+    def test_a_failed_trial_may_lack_a_history(self, session, run, state, history):
+        """
+        What broke the trial may have broken its history: it has no trace, and is no obstacle.
+        """
+        record = _commit(session, run, state, history)
+
+        assert not make_trace(run, record)
+        assert run.read_trace(record.trial.id) == ()
+
+    def test_a_done_trial_must_have_one(self, session, run):
+        """
+        Without it the measurement is not there.
+        """
+        record = _commit(session, run, "done", None)
+
+        with pytest.raises(DataError, match="has no history"):
+            make_trace(run, record)
+
+
+def _commit(session, run, state, history):
+    """
+    A trial that ended so, and left this history.
+    """
+    trial = session().trials[0]
+    folder = run.begin_trial(trial)
+    if history is not None:
+        folder.file("job-0-history.jhist").write_bytes(history)
+    record = TrialRecord(
+        trial=trial, state=state, started_s=1.0, finished_s=2.0, reason="why", versions=VERSIONS
+    )
+    folder.commit(record)
+    return record
