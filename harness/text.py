@@ -1,0 +1,77 @@
+"""
+Text for messages: foreign text made safe to print, and the nearest known name to an unknown one.
+
+Host names, reasons, keys of a file and lines of logs come from outside.  A terminal obeys some of
+their characters, and others turn the direction of what follows; both are written out instead.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+# Controls, marks of direction, surrogates, private and unassigned characters, line separators.
+_WRITTEN_OUT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def printable(text: object) -> str:
+    r"""
+    *text* with each character written out that a terminal would obey; line feeds and tabs stay.
+
+    >>> printable("a\x1b[31mb\u202ec\r\n")
+    'a\\x1b[31mb\\u202ec\n'
+    """
+    plain = str(text)
+    if plain.isprintable():  # nearly always, and then there is nothing to write out
+        return plain
+    return "".join(map(_visible, plain.replace("\r\n", "\n")))
+
+
+def _visible(char: str) -> str:
+    if char in "\n\t" or unicodedata.category(char) not in _WRITTEN_OUT:
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def excerpt(text: object, most: int = 100) -> str:
+    r"""
+    *text* in one printable line of at most *most* characters; bytes are read as UTF-8.
+
+    A message puts its own quotation marks around it where it needs some.
+
+    >>> excerpt(b"  two\nlines \x1b "), excerpt("abcdefgh", 6)
+    ('two lines \\x1b', 'abc...')
+    """
+    # Cut before it is looked at: what came from outside may be a gigabyte.
+    plain = text[: 4 * most].decode(errors="replace") if isinstance(text, bytes) else str(text)
+    cut = len(text) > 4 * most if isinstance(text, bytes) else len(plain) > 4 * most
+    line = " ".join(printable(plain[: 4 * most]).split())
+    return line if len(line) <= most and not cut else f"{line[: most - 3]}..."
+
+
+def nearest_name(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str | None:
+    """
+    Give the one of *known* that looks most like *name*, if any does, whatever its case.
+
+    >>> nearest_name("Wordcuont", ["sort", "wordcount"])
+    'wordcount'
+    """
+    by_lower_case = {each.lower(): each for each in known}
+    close = get_close_matches(name[:100].lower(), by_lower_case, n=1, cutoff=cutoff)
+    return by_lower_case[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """
+    Give the fix for an unknown *name*: the nearest known one, or all of them.
+
+    >>> did_you_mean("wordcuont", ["sort", "wordcount"]), did_you_mean("x", ["sort", "wordcount"])
+    ('did you mean wordcount?', 'known are: sort, wordcount')
+    """
+    near = nearest_name(name, known)
+    return f"did you mean {near}?" if near else f"known are: {', '.join(known)}"
