@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from harness.parsing.container_log import read_task_log
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.logs import TaskLog
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.store.files import RawLogs
@@ -30,7 +30,7 @@ class ContainerLogs:
         self._attempts = [a for a in trace.attempts if a.container_id in self._folders]
         self.tasks = {a.attempt_id: self._task(a) for a in self._attempts}
 
-    def inside(self, *, compressed: bool) -> Iterator[MapInside | ReduceInside]:
+    def inside(self, *, compressed: bool) -> Iterator[MapTimes | ReduceTimes]:
         """What happened inside each attempt with a log; *compressed*: map outputs are."""
         for attempt in self._attempts:
             log = self.tasks[attempt.attempt_id]
@@ -44,7 +44,7 @@ class ContainerLogs:
         with self._raw.open(name) as lines:
             return read_task_log(lines, name)
 
-    def _reduce(self, log: TaskLog, attempt: TaskAttempt) -> ReduceInside:
+    def _reduce(self, log: TaskLog, attempt: TaskAttempt) -> ReduceTimes:
         """Hadoop writes the shuffle into a log of its own, unless told not to."""
         folder = self._folders[attempt.container_id]
         own = f"{folder}/{SHUFFLE_LOG}"

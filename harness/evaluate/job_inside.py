@@ -8,7 +8,7 @@ from dataclasses import astuple
 from harness.profiling.inside import compare
 from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.spans import TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.data import Difference, JobInside
@@ -16,7 +16,7 @@ from harness.reports.inside import chosen, task_parts
 
 
 def job_inside(
-    trace: JobTrace, told: Sequence[MapInside | ReduceInside], recorded: Iterable[TaskSpans]
+    trace: JobTrace, told: Sequence[MapTimes | ReduceTimes], recorded: Iterable[TaskSpans]
 ) -> JobInside:
     """
     Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory.
@@ -26,7 +26,7 @@ def job_inside(
     every = {a.attempt_id: a for a in trace.attempts}
     attempts = {name: a for name, a in every.items() if a.state == "succeeded"}
     drawn, recordings = chosen(trace), dict[str, TaskSpans]()
-    spans: list[MapInside | ReduceInside] = []
+    spans: list[MapTimes | ReduceTimes] = []
     parts = {}
     for task in recorded:
         if task.attempt_id in drawn and task.attempt_id in every:
@@ -47,8 +47,8 @@ def job_inside(
 
 
 def _differences(
-    spans: Sequence[MapInside | ReduceInside],
-    logs: Sequence[MapInside | ReduceInside],
+    spans: Sequence[MapTimes | ReduceTimes],
+    logs: Sequence[MapTimes | ReduceTimes],
     attempts: Mapping[str, TaskAttempt],
 ) -> list[Difference]:
     counters = {name: attempt.counters for name, attempt in attempts.items()}

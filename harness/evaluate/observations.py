@@ -9,7 +9,7 @@ from harness.evaluate.model_inputs import planned_jobs, question
 from harness.parsing.container_log import spills_of
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import JobConfig, JobInput
 from harness.records.trace import JobTrace, joined
 from harness.records.trial import TrialRecord
@@ -65,7 +65,7 @@ def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
 
 def _inside(
     run: Run, record: TrialRecord, trace: JobTrace, logs: ContainerLogs, config: JobConfig
-) -> Iterator[MapInside | ReduceInside]:
+) -> Iterator[MapTimes | ReduceTimes]:
     """What the tasks' logs tell of them, and what the tracer recorded in them."""
     if record.trial.cell.tracing.mode == "off":
         return

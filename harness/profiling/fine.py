@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 from harness.profiling.observation import Observation
 from harness.profiling.spans import covered
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import TaskAttempt
 
 Terms = Mapping[str, Mapping[str, float]]
@@ -86,15 +86,15 @@ def fine_rows(timed: Timed, terms: Terms) -> dict[str, tuple[float, dict[str, fl
 
 
 def _timed(
-    task: MapInside | ReduceInside, attempt: TaskAttempt, observation: Observation
+    task: MapTimes | ReduceTimes, attempt: TaskAttempt, observation: Observation
 ) -> Timed | None:
     trace = observation.trace
-    if isinstance(task, ReduceInside):
+    if isinstance(task, ReduceTimes):
         return _reduce(task, attempt, trace.num_maps)
     return _map_only(task, attempt) if trace.num_reduces == 0 else _map(task, attempt)
 
 
-def _map(task: MapInside, attempt: TaskAttempt) -> Timed | None:
+def _map(task: MapTimes, attempt: TaskAttempt) -> Timed | None:
     spilled = sum(s.records or 0 for s in task.spills)
     loop = _loop(task, attempt)
     if loop is None or task.merge_s is None or spilled != _count(attempt, "MAP_OUTPUT_RECORDS"):
@@ -113,13 +113,13 @@ def _map(task: MapInside, attempt: TaskAttempt) -> Timed | None:
     return Timed(parts)
 
 
-def _map_only(task: MapInside, attempt: TaskAttempt) -> Timed | None:
+def _map_only(task: MapTimes, attempt: TaskAttempt) -> Timed | None:
     """Closing the writer comes behind the record loop, and so counts as cleaning up."""
     loop = _loop(task, attempt)
     return None if loop is None else Timed(_with_output(loop, "map_write_s"))
 
 
-def _loop(task: MapInside, attempt: TaskAttempt) -> dict[str, float] | None:
+def _loop(task: MapTimes, attempt: TaskAttempt) -> dict[str, float] | None:
     """Parts that every map has, with its output as `output`; `map_cleanup_s` is all behind them."""
     told = (task.start_up_s, task.alone_s, task.spilling_s, task.read_s, task.blocked_s)
     known = [seconds for seconds in told if seconds is not None]
@@ -142,7 +142,7 @@ def _with_output(loop: dict[str, float], name: str) -> dict[str, float]:
     return {name if part == "output" else part: seconds for part, seconds in loop.items()}
 
 
-def _reduce(task: ReduceInside, attempt: TaskAttempt, maps: int) -> Timed | None:
+def _reduce(task: ReduceTimes, attempt: TaskAttempt, maps: int) -> Timed | None:
     told = (task.start_up_s, task.shuffle_s, task.read_s, task.function_s, task.write_s)
     known = [seconds for seconds in told if seconds is not None]
     whole = task.records == _count(attempt, "REDUCE_INPUT_RECORDS")
@@ -171,7 +171,7 @@ def _reduce(task: ReduceInside, attempt: TaskAttempt, maps: int) -> Timed | None
 _MERGES = {"inmem_merge_s": "memory", "ondisk_merge_s": "disk", "reduce_merge_s": "final"}
 
 
-def _merges(task: ReduceInside) -> dict[str, float]:
+def _merges(task: ReduceTimes) -> dict[str, float]:
     """Seconds of each kind of merge that there was."""
     found = {}
     for part, kind in _MERGES.items():

@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.profiling.dataflow import pooled
 from harness.profiling.observation import Observation
 from harness.records.device import CPU, CUDA, devices
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.stats.spread import standard_deviation
@@ -156,7 +156,7 @@ def _map_functions(observation: Observation) -> Iterable[float]:
     done = {a.attempt_id: a for a in observation.trace.succeeded("map")}
     for task in observation.inside:
         attempt = done.get(task.attempt_id)
-        if not isinstance(task, MapInside) or attempt is None or task.loop_s is None:
+        if not isinstance(task, MapTimes) or attempt is None or task.loop_s is None:
             continue
         steps = sum(_count(attempt, name) for name in _STEPS) / 1e9
         yield max(0.0, task.loop_s - (task.read_s or 0.0) - (task.blocked_s or 0.0) - steps)
@@ -189,7 +189,7 @@ def _functions(observation: Observation) -> float | None:
     told = {
         t.attempt_id: t.function_s
         for t in observation.inside
-        if isinstance(t, ReduceInside) and t.function_s is not None and t.attempt_id in done
+        if isinstance(t, ReduceTimes) and t.function_s is not None and t.attempt_id in done
     }
     return math.fsum(told.values()) if told.keys() == done else None
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.inside_definitions import MAP, REDUCE, Counters, TaskStatistic
 from harness.profiling.observation import Observation
-from harness.records.inside import MapInside, ReduceInside, Source
+from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.stats.spread import standard_deviation
 
@@ -76,10 +76,10 @@ def _values(observation: Observation, speed: SpeedCorrection) -> Iterator[tuple[
 
 
 def _pairs(
-    task: MapInside | ReduceInside, counters: Counters
-) -> Iterator[tuple[str, TaskStatistic[MapInside] | TaskStatistic[ReduceInside], Pair]]:
+    task: MapTimes | ReduceTimes, counters: Counters
+) -> Iterator[tuple[str, TaskStatistic[MapTimes] | TaskStatistic[ReduceTimes], Pair]]:
     """Statistics of one task, those that it can tell."""
-    if isinstance(task, MapInside):
+    if isinstance(task, MapTimes):
         maps = ((n, d, d.pair(task, counters)) for n, d in MAP.items())
         yield from ((n, d, pair) for n, d, told in maps if (pair := _known(*told)))
     else:
@@ -121,8 +121,8 @@ class Comparison:
 
 
 def compare(
-    spans: Iterable[MapInside | ReduceInside],
-    logs: Iterable[MapInside | ReduceInside],
+    spans: Iterable[MapTimes | ReduceTimes],
+    logs: Iterable[MapTimes | ReduceTimes],
     counters: Mapping[str, Counters],
 ) -> dict[str, Comparison]:
     """

@@ -17,10 +17,10 @@ from typing import Generic, Literal, TypeVar
 
 from harness.profiling.dataflow import Pair
 from harness.profiling.spans import covered
-from harness.records.inside import MapInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 
 Counters = Mapping[str, int]
-Task = TypeVar("Task", MapInside, ReduceInside)
+Task = TypeVar("Task", MapTimes, ReduceTimes)
 _Maybe = float | None
 
 
@@ -43,11 +43,11 @@ class TaskStatistic(Generic[Task]):
 
 
 def _spills(
-    part: Callable[[SpillInside], _Maybe], per: Callable[[SpillInside], _Maybe]
-) -> Callable[[MapInside, Counters], tuple[_Maybe, _Maybe]]:
+    part: Callable[[SpillTimes], _Maybe], per: Callable[[SpillTimes], _Maybe]
+) -> Callable[[MapTimes, Counters], tuple[_Maybe, _Maybe]]:
     """Sums over the spills of which both are known."""
 
-    def pair(task: MapInside, _: Counters) -> Pair:
+    def pair(task: MapTimes, _: Counters) -> Pair:
         told = [(part(s), per(s)) for s in task.spills]
         known = [(top, bottom) for top, bottom in told if top is not None and bottom is not None]
         return math.fsum(top for top, _ in known), math.fsum(bottom for _, bottom in known)
@@ -55,13 +55,13 @@ def _spills(
     return pair
 
 
-def _spill_bytes(task: MapInside, counters: Counters) -> tuple[_Maybe, _Maybe]:
+def _spill_bytes(task: MapTimes, counters: Counters) -> tuple[_Maybe, _Maybe]:
     taken = [s.buffer_bytes for s in task.spills]
     emitted = counters.get("TaskCounter.MAP_OUTPUT_BYTES")
     return _sum(s.file_bytes for s in task.spills), _sum(taken) if None not in taken else emitted
 
 
-def _map_merge(task: MapInside, _: Counters) -> tuple[_Maybe, _Maybe]:
+def _map_merge(task: MapTimes, _: Counters) -> tuple[_Maybe, _Maybe]:
     """A single spill is the output: nothing is merged."""
     read = _sum(s.file_bytes for s in task.spills) if len(task.spills) > 1 else None
     return task.merge_s, read
@@ -73,7 +73,7 @@ def _sum(values: Iterable[_Maybe]) -> _Maybe:
     return None if any(v is None for v in known) else math.fsum(v or 0.0 for v in known)
 
 
-MAP: dict[str, TaskStatistic[MapInside]] = {
+MAP: dict[str, TaskStatistic[MapTimes]] = {
     "map_s_per_record": TaskStatistic(
         "map function with reading and collecting, no spill running / records",
         lambda m, _: (m.alone_s, m.alone_records),
@@ -134,7 +134,7 @@ MAP: dict[str, TaskStatistic[MapInside]] = {
 }
 
 
-def _copies(part: Callable[[SegmentInside], float]) -> Callable[[ReduceInside], float]:
+def _copies(part: Callable[[SegmentTimes], float]) -> Callable[[ReduceTimes], float]:
     return lambda r: math.fsum(part(s) for s in r.segments)
 
 
@@ -142,13 +142,13 @@ _SENT = _copies(lambda s: s.sent_bytes)
 _COPYING = _copies(lambda s: s.finish_s - s.start_s + (s.connect_s or 0.0))
 
 
-def _busy(task: ReduceInside) -> float:
+def _busy(task: ReduceTimes) -> float:
     """Seconds in which one or more map outputs were on their way."""
     return covered([(s.start_s, s.finish_s) for s in task.segments], (-math.inf, math.inf))
 
 
-def _merges(kind: str) -> Callable[[ReduceInside, Counters], Pair]:
-    def pair(task: ReduceInside, _: Counters) -> Pair:
+def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
+    def pair(task: ReduceTimes, _: Counters) -> Pair:
         known = [(m.finish_s - m.start_s, m.bytes) for m in task.merges if m.kind == kind]
         told = [(seconds, size) for seconds, size in known if size is not None]
         return math.fsum(seconds for seconds, _ in told), float(sum(size for _, size in told))
@@ -156,19 +156,19 @@ def _merges(kind: str) -> Callable[[ReduceInside, Counters], Pair]:
     return pair
 
 
-def _loop(task: ReduceInside, _: Counters) -> tuple[_Maybe, _Maybe]:
+def _loop(task: ReduceTimes, _: Counters) -> tuple[_Maybe, _Maybe]:
     told = task.loop_s
     if told is None:
         told = _sum((task.read_s, task.function_s, task.write_s))
     return told, task.records
 
 
-def _final_merge(task: ReduceInside, _: Counters) -> tuple[_Maybe, _Maybe]:
+def _final_merge(task: ReduceTimes, _: Counters) -> tuple[_Maybe, _Maybe]:
     final = [m.finish_s - m.start_s for m in task.merges if m.kind == "final"]
     return math.fsum(final), len(final)
 
 
-REDUCE: dict[str, TaskStatistic[ReduceInside]] = {
+REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
     "reduce_startup_s": TaskStatistic("launch to shuffle", lambda r, _: (r.start_up_s, 1)),
     "copy_s_per_byte": TaskStatistic(
         "connecting and copying of each fetcher / bytes sent",

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.profiling.spans import covered
-from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.logs import ShuffleLog, SpillLog, TaskLog
 from harness.records.trace import TaskAttempt
 
@@ -49,7 +49,7 @@ class _Overlap:
     state: Literal["running", "blocked", "cut"]
 
 
-def map_from_logs(log: TaskLog, attempt: TaskAttempt, *, compressed: bool = False) -> MapInside:
+def map_from_logs(log: TaskLog, attempt: TaskAttempt, *, compressed: bool = False) -> MapTimes:
     """
     Say what happened inside the map *attempt*, as its log and its counters tell.
 
@@ -65,7 +65,7 @@ def map_from_logs(log: TaskLog, attempt: TaskAttempt, *, compressed: bool = Fals
     during = sum(o.during_s for o in overlaps or ())
     beside = None if overlaps is None else [round(o.emitted * _inputs(attempt)) for o in overlaps]
     complete = overlaps is not None and begin is not None and loop_end is not None
-    return MapInside(
+    return MapTimes(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
@@ -85,20 +85,20 @@ def map_from_logs(log: TaskLog, attempt: TaskAttempt, *, compressed: bool = Fals
     )
 
 
-def reduce_from_logs(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) -> ReduceInside:
+def reduce_from_logs(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) -> ReduceTimes:
     """Say what happened inside the reduce *attempt*, as its two logs and its counters tell."""
     begin = shuffle.begin_s
     stalls = _stalls(shuffle)
     visits = [(v.start_s, v.finish_s) for v in shuffle.visits]
     copying = (begin, shuffle.copied_s) if begin and shuffle.copied_s else None
-    return ReduceInside(
+    return ReduceTimes(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
         records=_counter(attempt, "REDUCE_INPUT_RECORDS"),
         segments=tuple(_segments(shuffle)),
         merges=tuple(
-            MergeInside(m.kind, m.start_s, m.finish_s, m.segments, m.bytes) for m in shuffle.merges
+            MergeTimes(m.kind, m.start_s, m.finish_s, m.segments, m.bytes) for m in shuffle.merges
         ),
         start_up_s=_between(attempt.start_s, begin),
         shuffle_s=_between(begin, shuffle.merged_s),
@@ -204,13 +204,13 @@ def _estimates(overlaps: Sequence[_Overlap]) -> tuple[str, ...]:
 
 def _spills(
     log: TaskLog, written: int | None, overlapped: Sequence[int] | None
-) -> Iterator[SpillInside]:
+) -> Iterator[SpillTimes]:
     """Spills with their shares of what was *written*: by the bytes that each took."""
     beside = iter(overlapped or ())
     total = sum(s.buffer_bytes or 0 for s in log.spills)
     for spill in log.spills:
         share = (spill.buffer_bytes or 0) / total if total else 0.0
-        yield SpillInside(
+        yield SpillTimes(
             start_s=spill.start_s,
             finish_s=spill.finish_s,
             last=spill.last,
@@ -236,14 +236,14 @@ def _file_bytes(log: TaskLog, attempt: TaskAttempt, *, compressed: bool) -> int 
     return log.merged_bytes or None
 
 
-def _segments(shuffle: ShuffleLog) -> Iterator[SegmentInside]:
+def _segments(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:
     seen: set[int] = set()
     for copy in shuffle.copies:
         visit = shuffle.visits[copy.visit] if copy.visit >= 0 else None
         # A visit connects once, for all that it brings.
         connect = 0.0 if visit is None or copy.visit in seen else copy.start_s - visit.start_s
         seen.add(copy.visit)
-        yield SegmentInside(
+        yield SegmentTimes(
             map_attempt=copy.map_attempt,
             host=visit.host.rpartition(":")[0] if visit else "",
             sent_bytes=copy.sent_bytes,

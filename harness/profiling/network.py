@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.observation import Observation
 from harness.profiling.spans import covered
-from harness.records.inside import ReduceInside
+from harness.records.task_times import ReduceTimes
 from harness.records.profile import SpeedCorrection, Statistic
 
 
@@ -36,15 +36,15 @@ def network_statistics(
     return {"network_bps": pooled(rates, f"{what}, over {len(rates)} nodes of jobs")}
 
 
-def _copied(observation: Observation) -> list[ReduceInside]:
+def _copied(observation: Observation) -> list[ReduceTimes]:
     """Reduces that succeeded and copied something."""
     done = {a.attempt_id for a in observation.trace.succeeded("reduce")}
-    reduces = (t for t in observation.inside if isinstance(t, ReduceInside) and t.segments)
+    reduces = (t for t in observation.inside if isinstance(t, ReduceTimes) and t.segments)
     return [t for t in reduces if t.attempt_id in done]
 
 
 def _by_host(
-    observation: Observation, reduces: Sequence[ReduceInside], speed: SpeedCorrection
+    observation: Observation, reduces: Sequence[ReduceTimes], speed: SpeedCorrection
 ) -> list[tuple[str, Pair]]:
     rate = observation.rate
     factor = speed.at_reference(1.0, rate) if rate else 1.0

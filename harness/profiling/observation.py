@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import JobTrace, Spill
 from harness.records.trial import Trial
@@ -29,6 +29,6 @@ class Observation:
     job_input: JobInput
     spills: dict[str, tuple[Spill, ...]]
     rate: float | None
-    inside: tuple[MapInside | ReduceInside, ...] = ()
+    inside: tuple[MapTimes | ReduceTimes, ...] = ()
     number: int = 0
     planned_jobs: int | None = 1

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 
 Interval = tuple[float, float]
 
 
-def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapInside:
+def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapTimes:
     """Say what happened inside the map *attempt*, as *task* recorded it."""
     loop, middle, merge = task.loop, _first(task, "map_loop"), task.named("merge")
     loop_end = middle.finish_s if middle else None
     merge_start = merge[0].start_s if merge else None
-    return MapInside(
+    return MapTimes(
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
@@ -44,7 +44,7 @@ def map_inside(task: TaskSpans, attempt: TaskAttempt) -> MapInside:
     )
 
 
-def reduce_inside(task: TaskSpans, attempt: TaskAttempt) -> ReduceInside:
+def reduce_inside(task: TaskSpans, attempt: TaskAttempt) -> ReduceTimes:
     """Say what happened inside the reduce *attempt*, as *task* recorded it."""
     shuffle, reducer = _first(task, "shuffle"), _first(task, "run_reducer")
     loop = _first(task, "reduce_loop")
@@ -52,7 +52,7 @@ def reduce_inside(task: TaskSpans, attempt: TaskAttempt) -> ReduceInside:
     visits = [_interval(span) for span in task.named("visit")]
     # After the last copy the shuffle waits for merges, which have their own spans.
     copying = shuffle and (shuffle.start_s, max((v[1] for v in visits), default=shuffle.finish_s))
-    return ReduceInside(
+    return ReduceTimes(
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
@@ -114,14 +114,14 @@ def _length(interval: Interval) -> float:
     return interval[1] - interval[0]
 
 
-def _spill(task: TaskSpans, place: int) -> SpillInside:
+def _spill(task: TaskSpans, place: int) -> SpillTimes:
     span = task.spans[place]
     parts = [inner for inner in task.spans if inner.parent == place]
     sort_s = sum(inner.wall_s for inner in parts if inner.name == "sort")
     combine_s = sum(inner.wall_s for inner in parts if inner.name == "combine")
     untold = span.amount, None, 0, None, 0
     records, file_bytes, _, overlapped, _ = span.details if len(span.details) == 5 else untold
-    return SpillInside(
+    return SpillTimes(
         start_s=span.start_s,
         finish_s=span.finish_s,
         last=span.thread != "SpillThread",
@@ -134,7 +134,7 @@ def _spill(task: TaskSpans, place: int) -> SpillInside:
     )
 
 
-def segments(task: TaskSpans) -> Iterable[SegmentInside]:
+def segments(task: TaskSpans) -> Iterable[SegmentTimes]:
     """Every map output that the reduce *task* copied."""
     connects = {span.parent: span.wall_s for span in task.named("connect")}
     for place in _places(task, "segment"):
@@ -142,7 +142,7 @@ def segments(task: TaskSpans) -> Iterable[SegmentInside]:
         visit = _around(task, place, "visit")
         untold = span.amount, span.amount, 0
         sent, raw, disk = span.details[:3] if len(span.details) > 2 else untold
-        yield SegmentInside(
+        yield SegmentTimes(
             map_attempt=span.text,
             host=_host(task.spans[visit].text) if visit >= 0 else "",
             sent_bytes=sent,
@@ -167,8 +167,8 @@ def _around(task: TaskSpans, place: int, name: str) -> int:
     return place
 
 
-def _merge(span: Span) -> MergeInside:
-    return MergeInside(
+def _merge(span: Span) -> MergeTimes:
+    return MergeTimes(
         kind=_MERGES[span.name],
         start_s=span.start_s,
         finish_s=span.finish_s,

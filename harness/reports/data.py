@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.experiment.model import Experiment
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Score, ScoreBook, Speed, Summary
@@ -50,7 +50,7 @@ class JobInside:
 
     parts: Sequence[TaskParts] = ()
     recordings: Mapping[str, TaskSpans] = field(default_factory=dict)
-    told: Mapping[str, MapInside | ReduceInside] = field(default_factory=dict)
+    told: Mapping[str, MapTimes | ReduceTimes] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
 
 

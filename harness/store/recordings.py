@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from harness.errors import DataError
 from harness.profiling.spans import segments
-from harness.records.inside import SegmentInside
+from harness.records.task_times import SegmentTimes
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store.files import validated
 from harness.store.parquet import FROM_RAW, read_columns, read_table, write_table
@@ -36,8 +36,8 @@ MOST_UNITS = 50_000_000
 _LATEST_S = 2**33
 
 _DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
-_COPY = tuple(f.name for f in fields(SegmentInside))
-_TO = get_args(get_type_hints(SegmentInside)["to"])
+_COPY = tuple(f.name for f in fields(SegmentTimes))
+_TO = get_args(get_type_hints(SegmentTimes)["to"])
 _HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
@@ -58,7 +58,7 @@ def _task_columns() -> dict[str, Any]:
 
 
 def _segment_columns() -> dict[str, Any]:
-    return {"attempt_id": str, **_columns(SegmentInside)}
+    return {"attempt_id": str, **_columns(SegmentTimes)}
 
 
 class Recorded(Protocol):
@@ -152,7 +152,7 @@ def _joined(parts: Iterable[list[Any]]) -> Iterator[tuple[str | None, int | None
         yield name, size, seconds
 
 
-def read_segments(folder: Path) -> Iterator[tuple[str, SegmentInside]]:
+def read_segments(folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
     """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
     path = folder / "segments.parquet"
     if path.exists():
@@ -160,7 +160,7 @@ def read_segments(folder: Path) -> Iterator[tuple[str, SegmentInside]]:
             yield _attempt(row), _segment(row, path)
 
 
-def _segment(row: Mapping[str, Any], path: Path) -> SegmentInside:
+def _segment(row: Mapping[str, Any], path: Path) -> SegmentTimes:
     values = {name: row[name] for name in _COPY}
     connect_s = values["connect_s"] or 0.0
     if None in (row["attempt_id"], *(v for name, v in values.items() if name != "connect_s")):
@@ -171,7 +171,7 @@ def _segment(row: Mapping[str, Any], path: Path) -> SegmentInside:
         raise DataError("a copy that no reduce made", where=str(path), fix=FROM_RAW)
     if values["sent_bytes"] < 0 or values["raw_bytes"] < 0:
         raise DataError("a size below 0", where=str(path), fix=FROM_RAW)
-    return SegmentInside(**values)
+    return SegmentTimes(**values)
 
 
 def _attempt(row: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.errors import DataError, MachineError
 from harness.experiment.model import Experiment
-from harness.records.inside import SegmentInside
+from harness.records.task_times import SegmentTimes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
@@ -192,7 +192,7 @@ class Run:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
         return recordings.read_units(self.trial_dir(trial_id) / "trace")
 
-    def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentInside]]:
+    def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentTimes]]:
         """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
         return recordings.read_segments(self.trial_dir(trial_id) / "trace")
 

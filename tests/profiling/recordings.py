@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.models.whatif import evaluate, part_terms
-from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from tests.profiling.jobs import COSTS, flow, no_noise, observation
 
 # Time that is no cost, in every task that can have it.
@@ -58,7 +58,7 @@ def a_map(attempt, seconds, amounts, job, _):
     )
     merge = part.get("map_merge_s", 0.0)
     loop = part["map_read_s"] + part["map_function_s"] + out
-    told = MapInside(
+    told = MapTimes(
         attempt.attempt_id, "spans", "w1", attempt.counters["TaskCounter.MAP_INPUT_RECORDS"],
         spills, start_up_s=part["map_setup_s"], alone_s=0.75 * loop, spilling_s=0.25 * loop,
         read_s=part["map_read_s"], collect_s=out, blocked_s=BLOCKED,
@@ -71,7 +71,7 @@ def a_map(attempt, seconds, amounts, job, _):
 
 def a_spill(sort_s, write_s, *, last):
     """A spill, of whose writing a third is combining."""
-    return SpillInside(
+    return SpillTimes(
         0.0, sort_s + write_s, last=last,
         sort_s=sort_s, combine_s=write_s / 3, write_s=write_s * 2 / 3,
     )  # fmt: skip
@@ -89,15 +89,15 @@ def a_reduce(attempt, seconds, amounts, job, costs):
         at += WAITED / maps
         to = "disk" if straight else "memory"
         end, connect = at + copying / maps, 0.0 if k else 0.1
-        segments.append(SegmentInside(f"m{k}", "w1", size, size, to, at, end, connect))
+        segments.append(SegmentTimes(f"m{k}", "w1", size, size, to, at, end, connect))
         at = end
     merges = tuple(
-        MergeInside(kind, 0.0, seconds[part])
+        MergeTimes(kind, 0.0, seconds[part])
         for kind, part in MERGES.items()
         if seconds[part] and not (kind == "memory" and straight)
     )
     function, write = seconds["reduce_function_s"], seconds["reduce_write_s"]
-    told = ReduceInside(
+    told = ReduceTimes(
         attempt.attempt_id, "spans", "w1", attempt.counters["TaskCounter.REDUCE_INPUT_RECORDS"],
         tuple(segments), merges, start_up_s=seconds["reduce_setup_s"] - 0.1, shuffle_s=at + 5.0,
         waited_s=WAITED, stalled_s=0.0, read_s=0.3 * function, function_s=0.7 * function,

@@ -13,7 +13,7 @@ from harness.errors import MissingStatistic
 from harness.models import MODELS
 from harness.profiling.fit import fit_profile
 from harness.profiling.gpu import gpu_statistics
-from harness.records.inside import MapInside, ReduceInside, SegmentInside
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes
 from harness.records.profile import SpeedCorrection, Statistic
 from tests.profiling.jobs import observation
 
@@ -62,11 +62,11 @@ def recording(attempt, loop_s):
     What spans tell: 0.2 s of reading and 0.1 s blocked within the mapper; a reduce of 0.4 s.
     """
     if attempt.kind == "map":
-        return MapInside(
+        return MapTimes(
             attempt.attempt_id, "spans", "w1", 1, (), loop_s=loop_s, read_s=0.2, blocked_s=0.1
         )
-    copy = SegmentInside("m", "w1", 1000, 1000, "memory", 0.0, 1.0)
-    return ReduceInside(attempt.attempt_id, "spans", "w1", 1, (copy,), (), function_s=0.4)
+    copy = SegmentTimes("m", "w1", 1000, 1000, "memory", 0.0, 1.0)
+    return ReduceTimes(attempt.attempt_id, "spans", "w1", 1, (copy,), (), function_s=0.4)
 
 
 def statistics(*jobs, speed=PLAIN):

@@ -9,7 +9,7 @@ from harness.profiling import fit_profile
 from harness.profiling.inside import Comparison, compare, inside_statistics
 from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
-from harness.records.inside import MapInside, MergeInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.profile import SpeedCorrection
 from tests.parsing.recorded import JOBS, told
 from tests.profiling.jobs import grid, observation
@@ -24,15 +24,15 @@ def a_map(number=0, *, source="spans", host="w1", scale=1.0, **fields):
     if source == "spans":
         parts |= {"sort_s": 0.4 * scale, "combine_s": 0.2 * scale, "write_s": 0.1 * scale}
     both = (
-        SpillInside(2.0, 2.0 + 0.8 * scale, last=False, overlapped=200, **parts),
-        SpillInside(9.0, 9.0 + 0.8 * scale, last=True, overlapped=0, **parts),
+        SpillTimes(2.0, 2.0 + 0.8 * scale, last=False, overlapped=200, **parts),
+        SpillTimes(9.0, 9.0 + 0.8 * scale, last=True, overlapped=0, **parts),
     )
     known = {
         "alone_s": 8.0 * scale, "alone_records": 800, "spilling_s": 4.0 * scale,
         "spilling_records": 200, "merge_s": 2.0 * scale, "start_up_s": 3.0 * scale,
         "end_s": 0.5 * scale, "blocked_s": 1.0 * scale,
     }  # fmt: skip
-    return MapInside(
+    return MapTimes(
         f"attempt_1_0001_m_{number:06}_0", source, host, 1000, both, **(known | fields)
     )
 
@@ -40,11 +40,11 @@ def a_map(number=0, *, source="spans", host="w1", scale=1.0, **fields):
 def a_reduce(number=0, *, source="spans", **fields):
     """A reduce of 500 records: two copies side by side, and a merge on disk."""
     copies = (
-        SegmentInside("m0", "w2", 3000, 9000, "memory", 1.0, 2.0, connect_s=0.5),
-        SegmentInside("m1", "w1", 1000, 9000, "disk", 1.5, 3.0, connect_s=0.0),
+        SegmentTimes("m0", "w2", 3000, 9000, "memory", 1.0, 2.0, connect_s=0.5),
+        SegmentTimes("m1", "w1", 1000, 9000, "disk", 1.5, 3.0, connect_s=0.0),
     )
-    merges = (MergeInside("disk", 3.0, 5.0, 2, 4000), MergeInside("final", 6.0, 7.0, 1))
-    return ReduceInside(
+    merges = (MergeTimes("disk", 3.0, 5.0, 2, 4000), MergeTimes("final", 6.0, 7.0, 1))
+    return ReduceTimes(
         f"attempt_1_0001_r_{number:06}_0", source, "w1", 500, copies, merges, **fields
     )
 

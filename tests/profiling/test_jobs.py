@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.profiling import fit_profile
 from harness.profiling.jobs import map_slowdown, profiled_jobs
 from harness.profiling.network import network_statistics
-from harness.records.inside import ReduceInside, SegmentInside
+from harness.records.task_times import ReduceTimes, SegmentTimes
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile, SpeedCorrection
 from harness.records.trace import JobTrace, TaskAttempt
@@ -38,8 +38,8 @@ def trace(maps, reduces=()):
 
 def copies(number, *segments, host="w1", source="spans"):
     """A reduce that copied *segments*, each as begin, end and bytes."""
-    made = tuple(SegmentInside("m0", "w2", n, 2 * n, "memory", s, f) for s, f, n in segments)
-    return ReduceInside(f"attempt_1_0001_r_{number:06}_0", source, host, 1, made, ())
+    made = tuple(SegmentTimes("m0", "w2", n, 2 * n, "memory", s, f) for s, f, n in segments)
+    return ReduceTimes(f"attempt_1_0001_r_{number:06}_0", source, host, 1, made, ())
 
 
 def rate(*inside, speed=STEADY, **options):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.records.inside import MapInside, ReduceInside, Source
+from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.records.spans import TaskSpans
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.reports.inside.names import PARTS
@@ -59,7 +59,7 @@ class Bar:
 
 
 def task_parts(
-    told: MapInside | ReduceInside, attempt: TaskAttempt, recording: TaskSpans | None = None
+    told: MapTimes | ReduceTimes, attempt: TaskAttempt, recording: TaskSpans | None = None
 ) -> TaskParts:
     """
     Say where the time of *attempt* went, as *told* has it.
@@ -67,7 +67,7 @@ def task_parts(
     Its *recording*, where there is one, tells launch, JVM start and initialisation apart.  What is
     left of the attempt's time is ``other``, or the record loop where only that is not known.
     """
-    inner = _map(told) if isinstance(told, MapInside) else _reduce(told, attempt)
+    inner = _map(told) if isinstance(told, MapTimes) else _reduce(told, attempt)
     parts = {**_start(told.start_up_s, attempt, recording), **inner}
     known = {name: seconds for name in PARTS if (seconds := parts.get(name)) and seconds > 0}
     rest = attempt.duration_s - sum(known.values())
@@ -83,9 +83,9 @@ def task_parts(
     )
 
 
-def _blocked_unknown(told: MapInside | ReduceInside) -> bool:
+def _blocked_unknown(told: MapTimes | ReduceTimes) -> bool:
     """Whether the record loop is all that is not known, for nothing tells how long it stood."""
-    if not isinstance(told, MapInside) or told.spilling_s is not None:
+    if not isinstance(told, MapTimes) or told.spilling_s is not None:
         return False
     return None not in (told.start_up_s, told.flush_s, told.merge_s, told.end_s)
 
@@ -107,7 +107,7 @@ def _start(
     return {"launch": launch, "jvm": before - launch, "init": init}
 
 
-def _map(told: MapInside) -> Seconds:
+def _map(told: MapTimes) -> Seconds:
     return {
         **_map_loop(told),
         "blocked": told.blocked_s,
@@ -117,7 +117,7 @@ def _map(told: MapInside) -> Seconds:
     }
 
 
-def _map_loop(told: MapInside) -> Seconds:
+def _map_loop(told: MapTimes) -> Seconds:
     if told.alone_s is None or told.spilling_s is None:
         return {}
     loop = told.alone_s + told.spilling_s
@@ -131,7 +131,7 @@ def _map_loop(told: MapInside) -> Seconds:
     }
 
 
-def _flush(told: MapInside) -> Seconds:
+def _flush(told: MapTimes) -> Seconds:
     last = next((s for s in told.spills if s.last), None)
     if told.flush_s is None or last is None:
         return {"wait_spill": told.flush_s}
@@ -146,7 +146,7 @@ def _flush(told: MapInside) -> Seconds:
     }
 
 
-def _reduce(told: ReduceInside, attempt: TaskAttempt) -> Seconds:
+def _reduce(told: ReduceTimes, attempt: TaskAttempt) -> Seconds:
     commit = told.commit_s or 0.0
     apart = told.read_s is not None
     return {
@@ -160,7 +160,7 @@ def _reduce(told: ReduceInside, attempt: TaskAttempt) -> Seconds:
     }
 
 
-def _shuffle(told: ReduceInside, attempt: TaskAttempt) -> Seconds:
+def _shuffle(told: ReduceTimes, attempt: TaskAttempt) -> Seconds:
     """A fetcher without memory counts only while no other copies."""
     if told.shuffle_s is None or told.start_up_s is None:
         return {}

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from harness.records.inside import MapInside, ReduceInside
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.spans import Span, TaskSpans
 from harness.records.trace import TaskAttempt
 
@@ -42,7 +42,7 @@ class Track(NamedTuple):
 
 
 def tracks(
-    attempt: TaskAttempt, told: MapInside | ReduceInside | None, recording: TaskSpans | None
+    attempt: TaskAttempt, told: MapTimes | ReduceTimes | None, recording: TaskSpans | None
 ) -> list[Track]:
     """
     Tracks of *attempt* from its *recording*, else from what its log *told*; else none.
@@ -53,9 +53,9 @@ def tracks(
         main = _map_main if attempt.kind == "map" else _reduce_main
         layers = [*_before(attempt, recording), *main(attempt, recording)]
         return [Track("main thread", paint(layers)), *_others(recording)]
-    if isinstance(told, MapInside):
+    if isinstance(told, MapTimes):
         return _map_told(attempt, told)
-    if isinstance(told, ReduceInside):
+    if isinstance(told, ReduceTimes):
         return _reduce_told(attempt, told)
     return []
 
@@ -217,7 +217,7 @@ def _chain(begin: float, *parts: tuple[float | None, str]) -> Iterator[Piece]:
         begin += seconds
 
 
-def _map_told(attempt: TaskAttempt, told: MapInside) -> list[Track]:
+def _map_told(attempt: TaskAttempt, told: MapTimes) -> list[Track]:
     last = next((s for s in told.spills if s.last), None)
     flush = (told.merge_s or 0.0) + (told.end_s or 0.0) + (told.flush_s or 0.0)
     layers = []
@@ -240,7 +240,7 @@ def _map_told(attempt: TaskAttempt, told: MapInside) -> list[Track]:
     return [main, *([Track("spill thread", paint(behind))] if behind else [])]
 
 
-def _reduce_told(attempt: TaskAttempt, told: ReduceInside) -> list[Track]:
+def _reduce_told(attempt: TaskAttempt, told: ReduceTimes) -> list[Track]:
     if told.start_up_s is None or told.shuffle_s is None or told.end_s is None:
         return []
     begin = attempt.start_s + told.start_up_s

@@ -2,13 +2,13 @@
 
 import pytest
 
-from harness.records.inside import MapInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 from harness.reports.inside import bars, task_parts
 
 LOOP = RecordLoop(0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
-LAST = SpillInside(106.0, 106.5, last=True, sort_s=0.25, combine_s=0.0, write_s=0.25)
+LAST = SpillTimes(106.0, 106.5, last=True, sort_s=0.25, combine_s=0.0, write_s=0.25)
 
 
 def attempt(kind="map", name="m0", host="worker1", duration_s=10.0):
@@ -23,13 +23,13 @@ def of_map(**changes):
         "start_up_s": 2.0, "alone_s": 2.0, "spilling_s": 1.0, "read_s": 0.5, "collect_s": 0.5,
         "blocked_s": 1.0, "flush_s": 1.0, "merge_s": 1.0, "end_s": 0.5, "sampled": ("collect_s",),
     }  # fmt: skip
-    return MapInside(**{**fields, **changes})
+    return MapTimes(**{**fields, **changes})
 
 
 def of_reduce(**changes):
     """A reduce whose copies took one second, half of it by two fetchers at once."""
     copies = tuple(
-        SegmentInside(f"m{n}", "worker1", 9, 9, "memory", begin, end, connect_s=0.0)
+        SegmentTimes(f"m{n}", "worker1", 9, 9, "memory", begin, end, connect_s=0.0)
         for n, (begin, end) in enumerate([(103.0, 103.75), (103.25, 104.0)])
     )
     fields = {
@@ -38,7 +38,7 @@ def of_reduce(**changes):
         "stalled_s": 0.25, "read_s": 1.0, "function_s": 1.0, "write_s": 0.5, "loop_s": 2.75,
         "commit_s": 0.25, "end_s": 1.0, "sampled": ("function_s", "write_s"),
     }  # fmt: skip
-    return ReduceInside(**{**fields, **changes})
+    return ReduceTimes(**{**fields, **changes})
 
 
 def recording(born=100.5, main=101.5):
@@ -72,7 +72,7 @@ class TestMap:
         """
         What a log cannot tell apart is one part.
         """
-        spill = SpillInside(106.0, 106.5, last=True)
+        spill = SpillTimes(106.0, 106.5, last=True)
         told = of_map(source="logs", read_s=None, collect_s=None, spills=(spill,),
                       sampled=("spilling_s", "blocked_s"))  # fmt: skip
         found = task_parts(told, attempt())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.parsing.ltrace import read_ltrace
-from harness.records.inside import MapInside, ReduceInside, SegmentInside, SpillInside
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
 from harness.reports.inside import chosen, typical
 from harness.reports.inside.tracks import Piece, paint, thinned, tracks
@@ -164,8 +164,8 @@ class TestTold:
         """
         The last spill stands in the main thread, the others beside it.
         """
-        spills = SpillInside(104.0, 105.0, last=False), SpillInside(107.0, 107.5, last=True)
-        told = MapInside("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
+        spills = SpillTimes(104.0, 105.0, last=False), SpillTimes(107.0, 107.5, last=True)
+        told = MapTimes("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
                          merge_s=1.5, end_s=1.0)  # fmt: skip
 
         assert [(t.name, [tuple(p) for p in t.pieces]) for t in tracks(MAP, told, None)] == [
@@ -180,8 +180,8 @@ class TestTold:
         """
         Between copies nothing is told, so it waited.
         """
-        copies = (SegmentInside("m0", "worker1", 9, 9, "memory", 104.0, 105.0),)
-        told = ReduceInside("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
+        copies = (SegmentTimes("m0", "worker1", 9, 9, "memory", 104.0, 105.0),)
+        told = ReduceTimes("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
                             end_s=1.0)  # fmt: skip
         main, fetchers = tracks(REDUCE, told, None)
 

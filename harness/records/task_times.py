@@ -1,8 +1,8 @@
 """
-What happened inside a task, whoever told it: the tracer (spans) or the task's own log.
+Seconds of each part of a task, from the tracer's recording (spans) or from the task's own log.
 
-Durations are seconds of wall time; what a source cannot tell is `None`.  *sampled* names the
-fields that are estimates.
+Durations are wall time; `None` is what a source does not show.  *sampled* names the fields that
+are estimates.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ Source = Literal["spans", "logs"]
 
 
 @dataclass(frozen=True, slots=True)
-class SpillInside:
+class SpillTimes:
     """
     One spill of a map task.
 
     *last* is the one that the flush makes on the main thread, overlapped by nothing.  *records* and
     *buffer_bytes* were taken from the buffer, *file_bytes* written.  *overlapped* are the records
     that were mapped while it ran.  *sort_s*, *combine_s* and *write_s* are its parts; combining and
-    writing are one where the log alone tells.
+    writing are one in what a log shows.
     """
 
     start_s: float
@@ -42,7 +42,7 @@ class SpillInside:
 
 
 @dataclass(frozen=True, slots=True)
-class MapInside:
+class MapTimes:
     """
     A map task.
 
@@ -58,7 +58,7 @@ class MapInside:
     source: Source
     host: str
     records: int
-    spills: tuple[SpillInside, ...]
+    spills: tuple[SpillTimes, ...]
     start_up_s: float | None = None
     alone_s: float | None = None
     alone_records: int | None = None
@@ -76,7 +76,7 @@ class MapInside:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentInside:
+class SegmentTimes:
     """One map output copied by a reduce: sizes in bytes as sent and unpacked, and where it went."""
 
     map_attempt: str
@@ -90,7 +90,7 @@ class SegmentInside:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeInside:
+class MergeTimes:
     """One merge of a reduce: of segments in memory, of files on disk, or the final one."""
 
     kind: Literal["memory", "disk", "final"]
@@ -101,7 +101,7 @@ class MergeInside:
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceInside:
+class ReduceTimes:
     """
     A reduce task.
 
@@ -114,8 +114,8 @@ class ReduceInside:
     source: Source
     host: str
     records: int
-    segments: tuple[SegmentInside, ...]
-    merges: tuple[MergeInside, ...]
+    segments: tuple[SegmentTimes, ...]
+    merges: tuple[MergeTimes, ...]
     start_up_s: float | None = None
     shuffle_s: float | None = None
     waited_s: float | None = None
