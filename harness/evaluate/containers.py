@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from harness.parsing.container_log import read_task_log
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.logs import TaskLog
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.store.files import RawLogs
 

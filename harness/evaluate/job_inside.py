@@ -8,8 +8,8 @@ from dataclasses import astuple
 from harness.profiling.inside import compare
 from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.spans import TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.data import Difference, JobInside
 from harness.reports.inside import chosen, task_parts

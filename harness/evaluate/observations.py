@@ -9,8 +9,8 @@ from harness.evaluate.model_inputs import planned_jobs, question
 from harness.parsing.container_log import spills_of
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import JobConfig, JobInput
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, joined
 from harness.records.trial import TrialRecord
 from harness.store import Run

@@ -39,8 +39,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.profiling.dataflow import pooled
 from harness.profiling.observation import Observation
 from harness.records.device import CPU, CUDA, devices
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.profile import SpeedCorrection, Statistic
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.stats.spread import standard_deviation
 

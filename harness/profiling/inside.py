@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.inside_definitions import MAP, REDUCE, Counters, TaskStatistic
 from harness.profiling.observation import Observation
-from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.records.profile import SpeedCorrection, Statistic
+from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.stats.spread import standard_deviation
 
 COMPRESSED = "_compressed"

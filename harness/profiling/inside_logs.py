@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.profiling.spans import covered
-from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.logs import ShuffleLog, SpillLog, TaskLog
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
 
 # Room counts as filled from here on: how long the records beside a spill are is known only as a

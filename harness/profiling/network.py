@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.observation import Observation
 from harness.profiling.spans import covered
-from harness.records.task_times import ReduceTimes
 from harness.records.profile import SpeedCorrection, Statistic
+from harness.records.task_times import ReduceTimes
 
 
 def network_statistics(

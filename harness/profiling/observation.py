@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, Spill
 from harness.records.trial import Trial
 

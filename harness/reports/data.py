@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.experiment.model import Experiment
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Score, ScoreBook, Speed, Summary
 from harness.records.spans import TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook

@@ -22,8 +22,8 @@ from pydantic import TypeAdapter
 
 from harness.errors import DataError
 from harness.profiling.spans import segments
-from harness.records.task_times import SegmentTimes
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.records.task_times import SegmentTimes
 from harness.store.files import validated
 from harness.store.parquet import FROM_RAW, read_columns, read_table, write_table
 

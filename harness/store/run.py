@@ -11,11 +11,11 @@ from typing import Any
 
 from harness.errors import DataError, MachineError
 from harness.experiment.model import Experiment
-from harness.records.task_times import SegmentTimes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
 from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.task_times import SegmentTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
 from harness.store import recordings, seal, tables

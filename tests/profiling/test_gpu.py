@@ -13,8 +13,8 @@ from harness.errors import MissingStatistic
 from harness.models import MODELS
 from harness.profiling.fit import fit_profile
 from harness.profiling.gpu import gpu_statistics
-from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes
 from harness.records.profile import SpeedCorrection, Statistic
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes
 from tests.profiling.jobs import observation
 
 BLOCK = 2**20

@@ -9,8 +9,8 @@ from harness.profiling import fit_profile
 from harness.profiling.inside import Comparison, compare, inside_statistics
 from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
-from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.profile import SpeedCorrection
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from tests.parsing.recorded import JOBS, told
 from tests.profiling.jobs import grid, observation
 
@@ -32,9 +32,7 @@ def a_map(number=0, *, source="spans", host="w1", scale=1.0, **fields):
         "spilling_records": 200, "merge_s": 2.0 * scale, "start_up_s": 3.0 * scale,
         "end_s": 0.5 * scale, "blocked_s": 1.0 * scale,
     }  # fmt: skip
-    return MapTimes(
-        f"attempt_1_0001_m_{number:06}_0", source, host, 1000, both, **(known | fields)
-    )
+    return MapTimes(f"attempt_1_0001_m_{number:06}_0", source, host, 1000, both, **(known | fields))
 
 
 def a_reduce(number=0, *, source="spans", **fields):

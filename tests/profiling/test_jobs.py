@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from harness.profiling import fit_profile
 from harness.profiling.jobs import map_slowdown, profiled_jobs
 from harness.profiling.network import network_statistics
-from harness.records.task_times import ReduceTimes, SegmentTimes
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile, SpeedCorrection
+from harness.records.task_times import ReduceTimes, SegmentTimes
 from harness.records.trace import JobTrace, TaskAttempt
 from tests.profiling.jobs import SLOTS, observation
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.records.spans import TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes, Source
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.reports.inside.names import PARTS
 from harness.reports.wording import natural

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.spans import Span, TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import TaskAttempt
 
 # So many fetchers have a track each; more share one.

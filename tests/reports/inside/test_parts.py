@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
 from harness.reports.inside import bars, task_parts
 
