@@ -42,7 +42,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
     "trust": ("harness.cli.trust", "Pin the SSH key of a host by its fingerprint."),
     "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
-    "papers": ("harness.cli.papers", "Compute the papers' own tables anew; judge their claims."),
     "net": ("harness.cli.net", "Print the Petri net of SPN-GC, as a picture or for other tools."),
     "list": ("harness.cli.list", "List workloads, models, providers, metrics or reports."),
 }
