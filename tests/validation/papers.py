@@ -318,8 +318,10 @@ def vet_contradictions():
     yield (
         "all else equal",
         [
-            f"{slots['Job6'][0]} with {slots['Job6'][1]} map slots"
-            f" against {slots['Job7'][0]} with {slots['Job7'][1]}"
+            (
+                f"{slots['Job6'][0]} with {slots['Job6'][1]} map slots"
+                f" against {slots['Job7'][0]} with {slots['Job7'][1]}"
+            )
         ]
         * (slots["Job6"][1] != slots["Job7"][1]),
     )
@@ -334,8 +336,10 @@ def vet_contradictions():
     yield (
         "EI remains constant",
         [
-            f"it rises from {ei[0]:.3f} to {ei[-1]:.3f} s ({100 * (ei[-1] / ei[0] - 1):.0f} %),"
-            f" {sigmas:.1f} standard errors of {tasks} tasks (4 GB in blocks of 64 MB)"
+            (
+                f"it rises from {ei[0]:.3f} to {ei[-1]:.3f} s ({100 * (ei[-1] / ei[0] - 1):.0f} %),"
+                f" {sigmas:.1f} standard errors of {tasks} tasks (4 GB in blocks of 64 MB)"
+            )
         ]
         * (sigmas > 3),
     )
@@ -439,10 +443,12 @@ def made_tables():
         "cells": ["| printed cells | compare so | slips |", "|---|---|---|"]
         + [f"| {count} | {outcome} | {slips} |" for outcome, count, slips in cell_counts()],
         "verdicts": [
-            f"Of {len(claims)} claims, {verdicts['holds']} hold, {verdicts['contradicted']} are"
-            " contradicted by what the papers themselves print, and"
-            f" {verdicts['cannot be checked']} cannot be checked, because the numbers behind them"
-            " are not printed."
+            (
+                f"Of {len(claims)} claims, {verdicts['holds']} hold, {verdicts['contradicted']} are"
+                " contradicted by what the papers themselves print, and"
+                f" {verdicts['cannot be checked']} cannot be checked, because the numbers behind them"
+                " are not printed."
+            )
         ],
         "claims": ["| claim | the paper's own figures | id |", "|---|---|---|"]
         + [
