@@ -439,6 +439,7 @@ def made_tables():
     """
     claims = rows("claims")
     verdicts = Counter(claim["verdict"] for claim in claims)
+    undecided = verdicts["cannot be checked"]
     return {
         "cells": ["| printed cells | compare so | slips |", "|---|---|---|"]
         + [f"| {count} | {outcome} | {slips} |" for outcome, count, slips in cell_counts()],
@@ -446,7 +447,7 @@ def made_tables():
             (
                 f"Of {len(claims)} claims, {verdicts['holds']} hold, {verdicts['contradicted']} are"
                 " contradicted by what the papers themselves print, and"
-                f" {verdicts['cannot be checked']} cannot be checked, because the numbers behind them"
+                f" {undecided} cannot be checked, because the numbers behind them"
                 " are not printed."
             )
         ],
