@@ -11,12 +11,12 @@ from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.prediction import JobConfig, JobInput
 from harness.records.task_times import MapTimes, ReduceTimes
-from harness.records.trace import JobTrace, joined
+from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
 from harness.records.trial import TrialRecord
 from harness.store import Run
 from harness.workloads.base import INPUT_TOLERANCE
 
-BYTES_READ = "FileInputFormatCounter.BYTES_READ"
+BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 
 
 def observe(

@@ -147,8 +147,8 @@ class Sets:
 
 
 def name_of(group: str, counter: str) -> str:
-    """Give the key of a counter: the last component of its group's class, and its name."""
-    return f"{clean(group[:LONGEST]).rpartition('.')[2]}.{clean(counter[:LONGEST])}"
+    """Give the key of a counter: its group's name, and its own."""
+    return f"{clean(group[:LONGEST])}.{clean(counter[:LONGEST])}"
 
 
 def index_of(names: Iterable[str]) -> dict[str, int]:

@@ -80,7 +80,7 @@ class Event:
         return value
 
     def counters(self, name: str) -> Mapping[str, int]:
-        """Field *name* as counters, keyed by the last component of the group's class and name."""
+        """Field *name* as counters, keyed by the group's name and their own."""
         value = self.values.get(name)
         if isinstance(value, Counters):
             return value

@@ -14,20 +14,20 @@ from collections.abc import Callable, Sequence
 from harness.profiling.dataflow import Ratios
 from harness.profiling.observation import Observation
 from harness.records.profile import Statistic
-from harness.records.trace import TaskAttempt, TaskKind
+from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt, TaskKind
 
 _NAMES = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
 _Density = tuple[TaskKind, str, str]
 
 _MAP_OUTPUT: _Density = (
     "map",
-    "TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES",
-    "TaskCounter.MAP_OUTPUT_BYTES",
+    f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES",
+    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
 )
 _OUTPUT: _Density = (
     "reduce",
-    "FileOutputFormatCounter.BYTES_WRITTEN",
-    "TaskCounter.REDUCE_OUTPUT_RECORDS",
+    f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN",
+    f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
 )
 
 

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 from harness.profiling.observation import Observation
 from harness.records.profile import Statistic
-from harness.records.trace import TaskAttempt, TaskKind
+from harness.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
+    TASK_COUNTER,
+    TaskAttempt,
+    TaskKind,
+)
 from harness.stats.spread import standard_deviation
 
 Pair = tuple[float, float]
@@ -40,19 +46,19 @@ class Task:
 
     def __getitem__(self, counter: str) -> float:
         """Value of a counter, 0 where the task does not have it."""
-        group = "" if "." in counter else "TaskCounter."
+        group = "" if "." in counter else f"{TASK_COUNTER}."
         return float(self.attempt.counters.get(f"{group}{counter}", 0))
 
     @property
     def input_bytes(self) -> float:
         """Stored bytes that a map read."""
-        return self["FileInputFormatCounter.BYTES_READ"]
+        return self[f"{FILE_INPUT_COUNTER}.BYTES_READ"]
 
     @property
     def map_bytes(self) -> float:
         """Uncompressed bytes that a map emitted; of a map-only job, what it wrote."""
         if self.map_only:
-            return self["FileOutputFormatCounter.BYTES_WRITTEN"] / self.ratios.output
+            return self[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / self.ratios.output
         return self["MAP_OUTPUT_BYTES"]
 
     @property
@@ -96,7 +102,7 @@ DEFINITIONS: dict[str, Definition] = {
         "reduce",
         "BYTES_WRITTEN / REDUCE_SHUFFLE_BYTES",
         lambda t: (
-            t["FileOutputFormatCounter.BYTES_WRITTEN"] / t.ratios.output,
+            t[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / t.ratios.output,
             t["REDUCE_SHUFFLE_BYTES"] / t.ratios.map_output,
         ),
     ),

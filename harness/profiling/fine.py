@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from harness.profiling.observation import Observation
 from harness.profiling.spans import covered
 from harness.records.task_times import MapTimes, ReduceTimes
-from harness.records.trace import TaskAttempt
+from harness.records.trace import TASK_COUNTER, TaskAttempt
 
 Terms = Mapping[str, Mapping[str, float]]
 
@@ -182,4 +182,4 @@ def _merges(task: ReduceTimes) -> dict[str, float]:
 
 
 def _count(attempt: TaskAttempt, counter: str, absent: int = 0) -> int:
-    return attempt.counters.get(f"TaskCounter.{counter}", absent)
+    return attempt.counters.get(f"{TASK_COUNTER}.{counter}", absent)

@@ -38,10 +38,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.profiling.dataflow import pooled
 from harness.profiling.observation import Observation
-from harness.records.device import CPU, CUDA, devices
+from harness.records.device import CPU, CUDA, DEVICE_COUNTER, devices
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.task_times import MapTimes, ReduceTimes
-from harness.records.trace import TaskAttempt, TaskKind
+from harness.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
+    FILE_SYSTEM_COUNTER,
+    TASK_COUNTER,
+    TaskAttempt,
+    TaskKind,
+)
 from harness.stats.spread import standard_deviation
 
 _STEPS = ("H2D_NS", "KERNEL_NS", "D2H_NS")
@@ -207,8 +214,8 @@ def _sum(kind: str, *counters: str) -> Callable[[Observation], float]:
 
 
 def _map_bytes(observation: Observation) -> float:
-    written = "FileOutputFormatCounter.BYTES_WRITTEN"
-    counter = "TaskCounter.MAP_OUTPUT_BYTES" if observation.trace.num_reduces else written
+    written = f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"
+    counter = f"{TASK_COUNTER}.MAP_OUTPUT_BYTES" if observation.trace.num_reduces else written
     return _sum("map", counter)(observation)
 
 
@@ -216,7 +223,8 @@ def _spilled(observation: Observation) -> float:
     """Records that the maps spilled for the first time: with several spills they count again."""
     return math.fsum(
         min(
-            a.counters.get(f"TaskCounter.{n}", 0) for n in ("SPILLED_RECORDS", "MAP_OUTPUT_RECORDS")
+            a.counters.get(f"{TASK_COUNTER}.{n}", 0)
+            for n in ("SPILLED_RECORDS", "MAP_OUTPUT_RECORDS")
         )
         for a in observation.trace.succeeded("map")
     )
@@ -225,15 +233,15 @@ def _spilled(observation: Observation) -> float:
 _Of = Callable[[Observation], float]
 _DATAFLOW: Mapping[str, tuple[str, bool, _Of]] = {
     # name: what is summed, whether map-only jobs have it, how
-    "test_input_bytes": ("BYTES_READ", True, _sum("map", "FileInputFormatCounter.BYTES_READ")),
+    "test_input_bytes": ("BYTES_READ", True, _sum("map", f"{FILE_INPUT_COUNTER}.BYTES_READ")),
     "test_num_maps": ("maps", True, lambda o: float(len(o.trace.succeeded("map")))),
     "test_map_bytes": ("MAP_OUTPUT_BYTES", True, _map_bytes),
     "test_map_spilled_records": ("SPILLED_RECORDS", True, _spilled),
     "test_map_output_bytes": (
-        "REDUCE_SHUFFLE_BYTES", False, _sum("reduce", "TaskCounter.REDUCE_SHUFFLE_BYTES"),
+        "REDUCE_SHUFFLE_BYTES", False, _sum("reduce", f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"),
     ),
     "test_reduce_bytes": (
-        "HDFS_BYTES_WRITTEN", False, _sum("reduce", "FileSystemCounter.HDFS_BYTES_WRITTEN"),
+        "HDFS_BYTES_WRITTEN", False, _sum("reduce", f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_WRITTEN"),
     ),
 }  # fmt: skip
 
@@ -262,7 +270,7 @@ def _plain(value: float, count: int, source: str) -> Statistic:
 
 
 def _count(attempt: TaskAttempt, name: str) -> float:
-    return float(attempt.counters.get(f"Device.{name}", 0))
+    return float(attempt.counters.get(f"{DEVICE_COUNTER}.{name}", 0))
 
 
 def _devices(observation: Observation, kind: TaskKind) -> tuple[str, ...]:

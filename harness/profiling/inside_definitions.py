@@ -18,6 +18,7 @@ from typing import Generic, Literal, TypeVar
 from harness.profiling.dataflow import Pair
 from harness.profiling.spans import covered
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.trace import TASK_COUNTER
 
 Counters = Mapping[str, int]
 Task = TypeVar("Task", MapTimes, ReduceTimes)
@@ -57,7 +58,7 @@ def _spills(
 
 def _spill_bytes(task: MapTimes, counters: Counters) -> tuple[_Maybe, _Maybe]:
     taken = [s.buffer_bytes for s in task.spills]
-    emitted = counters.get("TaskCounter.MAP_OUTPUT_BYTES")
+    emitted = counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
     return _sum(s.file_bytes for s in task.spills), _sum(taken) if None not in taken else emitted
 
 
@@ -88,7 +89,7 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
     "read_s_per_record": TaskStatistic("reading / records", lambda m, _: (m.read_s, m.records)),
     "collect_s_per_record": TaskStatistic(
         "collecting / map output records",
-        lambda m, c: (m.collect_s, c.get("TaskCounter.MAP_OUTPUT_RECORDS")),
+        lambda m, c: (m.collect_s, c.get(f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS")),
         of="collect_s",
     ),
     "sort_s_per_record": TaskStatistic(
@@ -195,7 +196,7 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
     ),
     "reduce_write_s_per_record": TaskStatistic(
         "writing / output records",
-        lambda r, c: (r.write_s, c.get("TaskCounter.REDUCE_OUTPUT_RECORDS")),
+        lambda r, c: (r.write_s, c.get(f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS")),
         codec="output",
         of="write_s",
     ),

@@ -32,7 +32,7 @@ from typing import Literal
 from harness.profiling.spans import covered
 from harness.records.logs import ShuffleLog, SpillLog, TaskLog
 from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
-from harness.records.trace import TaskAttempt
+from harness.records.trace import TASK_COUNTER, TaskAttempt
 
 # Room counts as filled from here on: how long the records beside a spill are is known only as a
 # mean with later ones.  Of TeraSort's equal records, two or three never fit.
@@ -114,7 +114,7 @@ def reduce_from_logs(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) ->
 
 
 def _counter(attempt: TaskAttempt, name: str) -> int:
-    return attempt.counters.get(f"TaskCounter.{name}", 0)
+    return attempt.counters.get(f"{TASK_COUNTER}.{name}", 0)
 
 
 def _cpu_s(attempt: TaskAttempt) -> float | None:

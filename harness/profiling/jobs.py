@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from harness.profiling.observation import Observation
 from harness.records.profile import ProfiledJob, SpeedCorrection
-from harness.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt, TaskKind
 
 
 def profiled_jobs(
@@ -40,7 +40,8 @@ def _job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
         reduce_task_s=at_reference(_mean(trace, "reduce")),
         map_slowdown_s=at_reference(map_slowdown(trace, observation.cluster.map_slots)),
         shuffle_bytes_total=math.fsum(
-            a.counters.get("TaskCounter.REDUCE_SHUFFLE_BYTES", 0) for a in trace.succeeded("reduce")
+            a.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
+            for a in trace.succeeded("reduce")
         ),
     )
 

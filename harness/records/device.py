@@ -6,15 +6,17 @@ from collections.abc import Iterable, Mapping
 
 CUDA, CPU = "cuda", "cpu"
 
-# Of the group mapreduce.harness.gpu.Device.
-_COUNTERS = {CPU: "Device.DEVICE_CPU", CUDA: "Device.DEVICE_CUDA"}
+# The group of the GPU jobs' own counters.
+DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
+
+_COUNTERS = {CPU: f"{DEVICE_COUNTER}.DEVICE_CPU", CUDA: f"{DEVICE_COUNTER}.DEVICE_CUDA"}
 
 
 def devices(tasks: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
     """
     Kinds of device that *tasks*, each given by its counters, have used: none, one, or both.
 
-    >>> devices([{"Device.DEVICE_CPU": 1}, {"TaskCounter.SPILLED_RECORDS": 9}])
+    >>> devices([{f"{DEVICE_COUNTER}.DEVICE_CPU": 1}, {"Other.DEVICE_CUDA": 9}])
     ('cpu',)
     """
     seen = {k for task in tasks for k, counter in _COUNTERS.items() if task.get(counter, 0) > 0}

@@ -1,9 +1,8 @@
 """
 What was observed of one job and of the machine meanwhile.
 
-Times are seconds since the epoch; counters are keyed ``Group.NAME`` with the last component of
-the group's class name (``TaskCounter.MAP_INPUT_RECORDS``, ``FileSystemCounter.HDFS_BYTES_READ``,
-``FileInputFormatCounter.BYTES_READ``).
+Times are seconds since the epoch.  A counter's key is its group's whole name, a dot and its own
+name: ``org.apache.hadoop.mapreduce.TaskCounter.MAP_INPUT_RECORDS``.
 """
 
 from __future__ import annotations
@@ -11,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
+
+# Hadoop's groups of counters.
+TASK_COUNTER = "org.apache.hadoop.mapreduce.TaskCounter"
+JOB_COUNTER = "org.apache.hadoop.mapreduce.JobCounter"
+FILE_SYSTEM_COUNTER = "org.apache.hadoop.mapreduce.FileSystemCounter"
+FILE_INPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.input.FileInputFormatCounter"
+FILE_OUTPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.output.FileOutputFormatCounter"
 
 TaskKind = Literal["map", "reduce"]
 AttemptState = Literal["succeeded", "failed", "killed"]

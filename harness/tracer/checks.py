@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harness.profiling.spans import covered, segments
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 LEAST_GAP_S, GAP_SHARE = 0.05, 0.01
 SLEEP_SHARE = 0.02
@@ -162,7 +162,7 @@ def check_counts(job: Observed) -> Iterator[Check]:
     for kind, counts in told.items():
         pairs = [(t, a) for t, a in _pairs(job) if a.kind == kind]
         for name, counter, count in counts:
-            both = [(a.counters.get(f"TaskCounter.{counter}", 0), count(t), a) for t, a in pairs]
+            both = [(a.counters.get(f"{TASK_COUNTER}.{counter}", 0), count(t), a) for t, a in pairs]
             yield _equal(job.name, f"{kind}: {name}", f"{counter} ", both)
 
 
@@ -273,7 +273,7 @@ def check_killed(job: Observed, record: int) -> Check:
 
 def check_output(job: Observed, records: int) -> Check:
     """The job is done, and its successful maps have read all of its *records*."""
-    got = job.trace.counters.get("TaskCounter.MAP_INPUT_RECORDS", 0)
+    got = job.trace.counters.get(f"{TASK_COUNTER}.MAP_INPUT_RECORDS", 0)
     return Check(
         job.name,
         "job in spite of the kill",

@@ -34,7 +34,7 @@ from harness.monitor.probe import SpeedProbe, rate, usable_cores
 from harness.parsing.speed_probe import read_speed
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.state import clusters_folder
-from harness.records.trace import SpeedSample, TaskAttempt
+from harness.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.run.talk import Talk
 from harness.tracer.checks import Observed
@@ -69,7 +69,7 @@ _OUTPUT = "/harness/selftest/mixed"
 _ATTEMPTS = 4
 _LEAST_JOBS = 2
 _JOB_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:./*:."
-_CPU, _GC = "TaskCounter.CPU_MILLISECONDS", "TaskCounter.GC_TIME_MILLIS"
+_CPU, _GC = f"{TASK_COUNTER}.CPU_MILLISECONDS", f"{TASK_COUNTER}.GC_TIME_MILLIS"
 
 
 class Drawn(NamedTuple):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TASK_COUNTER
 
 
 def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | None) -> str:
@@ -30,7 +30,7 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
 
     *input_records* is the number of records in the input files, `None` where nobody counted them.
     """
-    if "TaskCounter.MAP_INPUT_RECORDS" not in trace.counters:
+    if f"{TASK_COUNTER}.MAP_INPUT_RECORDS" not in trace.counters:
         return "the job's counters lack MAP_INPUT_RECORDS"
     return "; ".join(
         _violations(_Counters(trace), uses_combiner=uses_combiner, input_records=input_records)
@@ -46,7 +46,7 @@ class _Counters:
 
     def __getitem__(self, name: str) -> int:
         # Hadoop leaves out counters that nothing touched.
-        return self._values.get(f"TaskCounter.{name}", 0)
+        return self._values.get(f"{TASK_COUNTER}.{name}", 0)
 
 
 def _violations(

@@ -16,7 +16,7 @@ from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.models.vet import ks_two_sample, vet_job
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.records.trial import Tracing, TrialRecord, Versions
 from harness.store import Store
 
@@ -59,8 +59,8 @@ def attempt(name, state="succeeded"):
     A map of four seconds, or a reduce; with its counters.
     """
     counters = {
-        "TaskCounter.MAP_OUTPUT_BYTES": 10**6, "TaskCounter.MAP_OUTPUT_RECORDS": 4500,
-        "TaskCounter.SPILLED_RECORDS": 9000,
+        f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6, f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 4500,
+        f"{TASK_COUNTER}.SPILLED_RECORDS": 9000,
     }  # fmt: skip
     kind = "map" if "_m_" in name else "reduce"
     task, finish = name.rsplit("_", 1)[0].replace("attempt", "task"), 13.0 + int(name[-3])

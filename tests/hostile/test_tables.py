@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.errors import DataError
-from harness.records.trace import JobTrace
+from harness.records.trace import TASK_COUNTER, JobTrace
 from harness.store import pages, parquet, tables
 from harness.store.files import read_file
 from tests.hostile.hunt import time_limit
@@ -25,7 +25,7 @@ TEXTS = ("job_id", "attempt_id", "scope", "name")
 SCHEMA = pa.schema([*((name, pa.string()) for name in TEXTS), ("value", pa.int64())])
 JOB = JobTrace(
     job_id="job_1_0001", name="a", user="b", state="SUCCEEDED", submit_s=1.0, launch_s=2.0,
-    finish_s=9.0, num_maps=0, num_reduces=0, attempts=(), counters={"TaskCounter.A": 1},
+    finish_s=9.0, num_maps=0, num_reduces=0, attempts=(), counters={f"{TASK_COUNTER}.A": 1},
 )  # fmt: skip
 
 PLAIN = {"use_dictionary": False, "write_statistics": False}

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from harness.records.device import DEVICE_COUNTER
 from harness.store import Store
 from tests.live.runs import command, output, settings
 
@@ -48,8 +49,8 @@ def check(tmp_path, name, sizes, more=""):
 
     assert [(t.state, t.reason) for t in trials] == [("done", "")] * len(sizes)
     for trace in (each for t in trials for each in run.read_trace(t.trial.id)):
-        assert trace.counters["Device.DEVICE_CPU"] == trace.num_maps
-        assert "Device.DEVICE_CUDA" not in trace.counters
+        assert trace.counters[f"{DEVICE_COUNTER}.DEVICE_CPU"] == trace.num_maps
+        assert f"{DEVICE_COUNTER}.DEVICE_CUDA" not in trace.counters
     return trials
 
 

@@ -11,7 +11,7 @@ from harness.parsing.container_log import read_task_log
 from harness.parsing.jobhistory import read_job
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.records.logs import ShuffleLog, TaskLog
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 CONTAINERS = Path(__file__).parent / "data" / "containers"
 JOBS = ("disk", "passes", "stalled", "uneven")
@@ -27,7 +27,7 @@ class Told:
 
     def counter(self, name):
         """Value of one of Hadoop's task counters."""
-        return self.attempt.counters[f"TaskCounter.{name}"]
+        return self.attempt.counters[f"{TASK_COUNTER}.{name}"]
 
 
 def text(job, name):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ParseError
 from harness.parsing.jobhistory import read_job
-from harness.records.trace import JobTrace
+from harness.records.trace import JOB_COUNTER, TASK_COUNTER, JobTrace
 
 DATA = Path(__file__).parent / "data"
 FILES = {name: (DATA / f"{name}.jhist").read_bytes() for name in
@@ -70,10 +70,10 @@ class TestRealHistories:
         assert (job.submit_s, job.launch_s, job.finish_s) == (
             1795224567.936, 1795224577.706, 1795224600.369,
         )  # fmt: skip
-        assert job.map_counters["TaskCounter.MAP_INPUT_RECORDS"] == sum(
-            a.counters["TaskCounter.MAP_INPUT_RECORDS"] for a in job.succeeded("map")
+        assert job.map_counters[f"{TASK_COUNTER}.MAP_INPUT_RECORDS"] == sum(
+            a.counters[f"{TASK_COUNTER}.MAP_INPUT_RECORDS"] for a in job.succeeded("map")
         )
-        assert job.counters["JobCounter.TOTAL_LAUNCHED_MAPS"] == 3
+        assert job.counters[f"{JOB_COUNTER}.TOTAL_LAUNCHED_MAPS"] == 3
         assert job.reduce_counters["Shuffle Errors.IO_ERROR"] == 0
 
     def test_phases_follow_each_other(self):

@@ -20,7 +20,7 @@ from harness.errors import ParseError
 from harness.parsing import jobhistory_counters, jobhistory_shapes
 from harness.parsing.jobhistory import read_job
 from harness.parsing.jobhistory_job import READ, Job
-from harness.records.trace import JobTrace
+from harness.records.trace import FILE_INPUT_COUNTER, FILE_SYSTEM_COUNTER, TASK_COUNTER, JobTrace
 from tests.parsing.avro import binary, number, text
 
 DATA = Path(__file__).parent / "data"
@@ -99,7 +99,7 @@ class TestForms:
 
         assert (job.num_reduces, job.uberized) == (0, False)
         assert ran(job) == [("m_000000", "0", "succeeded"), ("m_000001", "0", "succeeded")]
-        assert job.counters["FileSystemCounter.HDFS_BYTES_WRITTEN"] == 500_000
+        assert job.counters[f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_WRITTEN"] == 500_000
 
     def test_failed_job(self):
         """
@@ -134,7 +134,7 @@ class TestForms:
         job = read(REAL["wordcount-binary"])
 
         for name, total in job.map_counters.items():
-            if name.startswith(("TaskCounter.MAP_OUTPUT", "FileInputFormatCounter")):
+            if name.startswith((f"{TASK_COUNTER}.MAP_OUTPUT", FILE_INPUT_COUNTER)):
                 assert sum(a.counters[name] for a in job.succeeded("map")) == total
 
     @given(st.sampled_from(sorted(JSON)), st.booleans(), st.lists(st.integers(0, 60_000)))

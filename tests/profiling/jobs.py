@@ -3,7 +3,13 @@
 from harness.models.whatif import phase_terms
 from harness.profiling.observation import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
+    TASK_COUNTER,
+    JobTrace,
+    TaskAttempt,
+)
 from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
 
 COSTS = {
@@ -127,13 +133,13 @@ def _map(index, at, seconds, records, *, combine):
     pairs = records * PAIRS
     kept = KEPT if combine else 1.0
     counters = {
-        "FileInputFormatCounter.BYTES_READ": records * RECORD,
-        "TaskCounter.MAP_INPUT_RECORDS": records,
-        "TaskCounter.MAP_OUTPUT_RECORDS": pairs,
-        "TaskCounter.MAP_OUTPUT_BYTES": pairs * PAIR,
-        "TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES": int(pairs * PAIR * kept),
-        "TaskCounter.COMBINE_INPUT_RECORDS": pairs if combine else 0,
-        "TaskCounter.COMBINE_OUTPUT_RECORDS": int(pairs * kept) if combine else 0,
+        f"{FILE_INPUT_COUNTER}.BYTES_READ": records * RECORD,
+        f"{TASK_COUNTER}.MAP_INPUT_RECORDS": records,
+        f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": pairs,
+        f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": pairs * PAIR,
+        f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES": int(pairs * PAIR * kept),
+        f"{TASK_COUNTER}.COMBINE_INPUT_RECORDS": pairs if combine else 0,
+        f"{TASK_COUNTER}.COMBINE_OUTPUT_RECORDS": int(pairs * kept) if combine else 0,
     }
     return TaskAttempt(
         f"attempt_1_0001_m_{index:06}_0", f"task_1_0001_m_{index:06}", "map", "succeeded",
@@ -148,11 +154,11 @@ def _reduce(index, at, seconds, records, *, maps_end):
     finish = shuffled + sort + rest
     at.free[at.free.index(start + at.gap)] = finish + at.gap
     counters = {
-        "TaskCounter.REDUCE_SHUFFLE_BYTES": int(records * PAIR),
-        "TaskCounter.REDUCE_INPUT_RECORDS": int(records),
-        "TaskCounter.REDUCE_INPUT_GROUPS": int(records / 2),
-        "TaskCounter.REDUCE_OUTPUT_RECORDS": int(records / 2),
-        "FileOutputFormatCounter.BYTES_WRITTEN": int(records * PAIR / 4),
+        f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES": int(records * PAIR),
+        f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": int(records),
+        f"{TASK_COUNTER}.REDUCE_INPUT_GROUPS": int(records / 2),
+        f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS": int(records / 2),
+        f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN": int(records * PAIR / 4),
     }
     return TaskAttempt(
         f"attempt_1_0001_r_{index:06}_0", f"task_1_0001_r_{index:06}", "reduce", "succeeded",

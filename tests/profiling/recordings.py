@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from harness.models.whatif import evaluate, part_terms
 from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.trace import TASK_COUNTER
 from tests.profiling.jobs import COSTS, flow, no_noise, observation
 
 # Time that is no cost, in every task that can have it.
@@ -51,7 +52,7 @@ def a_map(attempt, seconds, amounts, job, _):
         a_spill(part["spill_sort_s"] / count, part["spill_write_s"] / count, last=k == count - 1)
         for k in range(count)
     )
-    pairs = attempt.counters["TaskCounter.MAP_OUTPUT_RECORDS"]
+    pairs = attempt.counters[f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS"]
     spills = tuple(
         replace(s, records=pairs - pairs // count * (count - 1) if s.last else pairs // count)
         for s in spills
@@ -59,7 +60,7 @@ def a_map(attempt, seconds, amounts, job, _):
     merge = part.get("map_merge_s", 0.0)
     loop = part["map_read_s"] + part["map_function_s"] + out
     told = MapTimes(
-        attempt.attempt_id, "spans", "w1", attempt.counters["TaskCounter.MAP_INPUT_RECORDS"],
+        attempt.attempt_id, "spans", "w1", attempt.counters[f"{TASK_COUNTER}.MAP_INPUT_RECORDS"],
         spills, start_up_s=part["map_setup_s"], alone_s=0.75 * loop, spilling_s=0.25 * loop,
         read_s=part["map_read_s"], collect_s=out, blocked_s=BLOCKED,
         merge_s=merge if job.trace.num_reduces else None, sampled=("collect_s",),
@@ -98,7 +99,7 @@ def a_reduce(attempt, seconds, amounts, job, costs):
     )
     function, write = seconds["reduce_function_s"], seconds["reduce_write_s"]
     told = ReduceTimes(
-        attempt.attempt_id, "spans", "w1", attempt.counters["TaskCounter.REDUCE_INPUT_RECORDS"],
+        attempt.attempt_id, "spans", "w1", attempt.counters[f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS"],
         tuple(segments), merges, start_up_s=seconds["reduce_setup_s"] - 0.1, shuffle_s=at + 5.0,
         waited_s=WAITED, stalled_s=0.0, read_s=0.3 * function, function_s=0.7 * function,
         write_s=write,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.profiling import fit_profile
+from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
 from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
 
 # Costs that meet in every phase with one that is proportional to them: bytes and records of equal
@@ -144,8 +145,8 @@ class TestGroups:
         jobs = [observation(r, 2, reduces=0) for r in (50_000, 150_000)]
         for job in jobs:
             for attempt in job.trace.attempts:
-                attempt.counters["FileOutputFormatCounter.BYTES_WRITTEN"] = attempt.counters[
-                    "TaskCounter.MAP_OUTPUT_BYTES"
+                attempt.counters[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] = attempt.counters[
+                    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES"
                 ]
 
         profile = fit_profile("w", jobs)

@@ -16,7 +16,7 @@ from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
 from harness.profiling.fine import timed_tasks
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.trace import TaskAttempt
+from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
 from tests.profiling.jobs import COSTS, grid, observation
 from tests.profiling.recordings import recorded, recorded_grid
 
@@ -117,8 +117,8 @@ class TestKnownCosts:
         jobs = [recorded(r, 2, reduces=0) for r in (50_000, 150_000)]
         for job in jobs:
             for attempt in job.trace.attempts:
-                attempt.counters["FileOutputFormatCounter.BYTES_WRITTEN"] = attempt.counters[
-                    "TaskCounter.MAP_OUTPUT_BYTES"
+                attempt.counters[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] = attempt.counters[
+                    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES"
                 ]
 
         profile = fit_profile("w", jobs)
@@ -270,7 +270,7 @@ class TestReal:
             task.attempt_id, "task_1", kind, "succeeded", begin, finish, "w1", counters=counters
         )
         told = (map_inside if kind == "map" else reduce_inside)(task, attempt)
-        job = observation(maps=counters.get("TaskCounter.SHUFFLED_MAPS", 1))
+        job = observation(maps=counters.get(f"{TASK_COUNTER}.SHUFFLED_MAPS", 1))
         job = replace(job, trace=replace(job.trace, attempts=(attempt,)), inside=(told,))
         return told, attempt, timed_tasks(job)[task.attempt_id]
 
@@ -282,8 +282,8 @@ class TestReal:
             [gzip.decompress((RECORDINGS / "map.ltrace.spans.gz").read_bytes())], "map"
         )
         counters = {
-            "TaskCounter.MAP_INPUT_RECORDS": task.loop.records,
-            "TaskCounter.MAP_OUTPUT_RECORDS": task.loop.outputs,
+            f"{TASK_COUNTER}.MAP_INPUT_RECORDS": task.loop.records,
+            f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": task.loop.outputs,
         }
 
         told, attempt, found = self.timed("map.ltrace.spans.gz", "map", counters)
@@ -303,8 +303,8 @@ class TestReal:
             [gzip.decompress((RECORDINGS / "reduce.ltrace.spans.gz").read_bytes())], "reduce"
         )
         counters = {
-            "TaskCounter.REDUCE_INPUT_RECORDS": task.loop.records,
-            "TaskCounter.SHUFFLED_MAPS": 6,
+            f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": task.loop.records,
+            f"{TASK_COUNTER}.SHUFFLED_MAPS": 6,
         }
 
         told, _, found = self.timed("reduce.ltrace.spans.gz", "reduce", counters)

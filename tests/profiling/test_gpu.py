@@ -13,8 +13,10 @@ from harness.errors import MissingStatistic
 from harness.models import MODELS
 from harness.profiling.fit import fit_profile
 from harness.profiling.gpu import gpu_statistics
+from harness.records.device import DEVICE_COUNTER
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes
+from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
 from tests.profiling.jobs import observation
 
 BLOCK = 2**20
@@ -35,7 +37,7 @@ def device(kind="CPU", **changes):
         "BYTES_OUT": 1_000_000, "D2H_NS": 1_000_000, "OPEN_NS": 3_000_000, "ALLOC_NS": 1_000_000,
         "BLOCKS": 8, "MEM_READ_BPS": 5_000_000_000,
     }  # fmt: skip
-    return {f"Device.{name}": value for name, value in {**told, **changes}.items()}
+    return {f"{DEVICE_COUNTER}.{name}": value for name, value in {**told, **changes}.items()}
 
 
 def job(records=1000, *, counters=None, inside=True, loop_s=1.0, more=None, block=BLOCK, **options):
@@ -171,7 +173,7 @@ class TestTestJob:
         """
         With several spills Hadoop counts merged records again; a map put out 3000.
         """
-        found = values(job(1000, maps=2, more={"TaskCounter.SPILLED_RECORDS": spilled}))
+        found = values(job(1000, maps=2, more={f"{TASK_COUNTER}.SPILLED_RECORDS": spilled}))
 
         assert found["test_map_spilled_records"] == 2 * counted
 
@@ -179,7 +181,7 @@ class TestTestJob:
         """
         Says nothing of reduces; its maps' output is what they wrote.
         """
-        plain = job(maps=2, more={"FileOutputFormatCounter.BYTES_WRITTEN": 500})
+        plain = job(maps=2, more={f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN": 500})
         maps = tuple(a for a in plain.trace.attempts if a.kind == "map")
         found = values(replace(plain, trace=replace(plain.trace, attempts=maps, num_reduces=0)))
 
@@ -214,7 +216,7 @@ class TestDevice:
         """
         Nor have they a warning.
         """
-        assert statistics(job(counters={}), job(counters={"Device.BLOCKS": 1})) == {}
+        assert statistics(job(counters={}), job(counters={f"{DEVICE_COUNTER}.BLOCKS": 1})) == {}
 
     def test_two_kinds_have_no_rate_in_common(self):
         """

@@ -11,6 +11,7 @@ from harness.profiling.inside_definitions import MAP, REDUCE
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.profile import SpeedCorrection
 from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.trace import TASK_COUNTER
 from tests.parsing.recorded import JOBS, told
 from tests.profiling.jobs import grid, observation
 
@@ -107,7 +108,7 @@ class TestStatistics:
         task = a_map()
         unsaid = replace(task, spills=tuple(replace(s, buffer_bytes=None) for s in task.spills))
         seen = job(unsaid)
-        emitted = seen.trace.succeeded("map")[0].counters["TaskCounter.MAP_OUTPUT_BYTES"]
+        emitted = seen.trace.succeeded("map")[0].counters[f"{TASK_COUNTER}.MAP_OUTPUT_BYTES"]
 
         assert values(seen)["spill_bytes_selectivity"] == pytest.approx(2000 / emitted)
 

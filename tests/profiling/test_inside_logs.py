@@ -4,7 +4,7 @@ import pytest
 
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
-from harness.records.trace import TaskAttempt
+from harness.records.trace import TASK_COUNTER, TaskAttempt
 from tests.parsing.recorded import every, named
 
 ROOM, WIDTH = 1000, 84  # records, and bytes of each, that fit beside a running spill
@@ -14,7 +14,7 @@ def attempt(kind="map", **counters):
     """An attempt from second 0 to second 100."""
     return TaskAttempt(
         "attempt_1_0001_m_000000_0", "task_1_0001_m_000000", kind, "succeeded", 0.0, 100.0, "w1",
-        counters={f"TaskCounter.{name}": value for name, value in counters.items()},
+        counters={f"{TASK_COUNTER}.{name}": value for name, value in counters.items()},
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from harness.profiling.network import network_statistics
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile, SpeedCorrection
 from harness.records.task_times import ReduceTimes, SegmentTimes
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from tests.profiling.jobs import SLOTS, observation
 
 STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)
@@ -65,7 +65,7 @@ class TestJobs:
         assert job.map_task_s == pytest.approx(sum(a.duration_s for a in tasks("map")) / 5)
         assert job.reduce_task_s == pytest.approx(sum(a.duration_s for a in tasks("reduce")) / 3)
         assert job.shuffle_bytes_total == sum(
-            a.counters["TaskCounter.REDUCE_SHUFFLE_BYTES"] for a in tasks("reduce")
+            a.counters[f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"] for a in tasks("reduce")
         )
 
     def test_times_are_at_reference_speed(self):

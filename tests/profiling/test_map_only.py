@@ -13,6 +13,7 @@ from harness.parsing.jobhistory import read_job
 from harness.profiling import fit_profile
 from harness.profiling.observation import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.trace import FILE_INPUT_COUNTER
 from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
 
 HISTORY = Path(__file__).parents[1] / "parsing" / "data" / "maponly-binary.jhist.gz"
@@ -20,7 +21,7 @@ CONFIG = JobConfig(num_reduces=0)
 CLUSTER = Cluster(
     num_nodes=2, map_slots_per_node=1, reduce_slots_per_node=1, map_slots=2, reduce_slots=2
 )
-READ = "FileInputFormatCounter.BYTES_READ"
+READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 
 
 def size(total, splits=2):

@@ -11,6 +11,7 @@ from harness.models import MODELS
 from harness.profiling import fit_profile
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.prediction import JobInput
+from harness.records.trace import FILE_INPUT_COUNTER
 from tests.parsing.recorded import history, told
 from tests.profiling.jobs import observation
 
@@ -42,7 +43,7 @@ def predict(job):
     Prophet's answer for the job that it was profiled on.
     """
     maps = [a for a in job.trace.attempts if a.kind == "map"]
-    size = fmean(a.counters["FileInputFormatCounter.BYTES_READ"] for a in maps)
+    size = fmean(a.counters[f"{FILE_INPUT_COUNTER}.BYTES_READ"] for a in maps)
     job_input = JobInput(input_bytes=round(size * len(maps)), num_files=1, num_splits=len(maps),
                          split_bytes=size)  # fmt: skip
     return MODELS["prophet"].predict(fit_profile("w", [job]), job.config, job.cluster, job_input)

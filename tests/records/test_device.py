@@ -4,18 +4,22 @@ Tests for `harness.records.device`.
 
 import pytest
 
-from harness.records.device import devices
+from harness.records.device import DEVICE_COUNTER, devices
+from harness.records.trace import TASK_COUNTER
 
 
 @pytest.mark.parametrize(
     ("tasks", "kinds"),
     [
         ([], ()),
-        ([{"TaskCounter.SPILLED_RECORDS": 4}, {"Device.BLOCKS": 2}], ()),
-        ([{"Device.DEVICE_CPU": 0}], ()),
-        ([{"Device.DEVICE_CPU": 1}, {}], ("cpu",)),
-        ([{"Device.DEVICE_CUDA": 1}, {"Device.DEVICE_CUDA": 1}], ("cuda",)),
-        ([{"Device.DEVICE_CUDA": 1}, {"Device.DEVICE_CPU": 1}], ("cpu", "cuda")),
+        ([{f"{TASK_COUNTER}.SPILLED_RECORDS": 4}, {f"{DEVICE_COUNTER}.BLOCKS": 2}], ()),
+        ([{f"{DEVICE_COUNTER}.DEVICE_CPU": 0}], ()),
+        ([{f"{DEVICE_COUNTER}.DEVICE_CPU": 1}, {}], ("cpu",)),
+        ([{f"{DEVICE_COUNTER}.DEVICE_CUDA": 1}, {f"{DEVICE_COUNTER}.DEVICE_CUDA": 1}], ("cuda",)),
+        (
+            [{f"{DEVICE_COUNTER}.DEVICE_CUDA": 1}, {f"{DEVICE_COUNTER}.DEVICE_CPU": 1}],
+            ("cpu", "cuda"),
+        ),
     ],
 )
 def test_kinds_of_device(tasks, kinds):

@@ -12,6 +12,7 @@ import pytest
 from harness.models.vet import assess, ks_two_sample
 from harness.models.vet.curve import curve
 from harness.records.prediction import JobConfig
+from harness.records.trace import TASK_COUNTER
 from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports import REPORTS
 from harness.reports.data import label
@@ -20,8 +21,8 @@ from harness.reports.vet import repeats_table, vet_document, vet_figures, vet_ta
 from harness.reports.vet.texts import MOST_FIGURES, drawn_text
 
 TWICE = {
-    "TaskCounter.MAP_OUTPUT_BYTES": 10**6, "TaskCounter.MAP_OUTPUT_RECORDS": 10**4,
-    "TaskCounter.SPILLED_RECORDS": 2 * 10**4,
+    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6, f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 10**4,
+    f"{TASK_COUNTER}.SPILLED_RECORDS": 2 * 10**4,
 }  # fmt: skip
 
 

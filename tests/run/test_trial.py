@@ -11,6 +11,7 @@ import pytest
 
 from harness.errors import ClusterError, JobError
 from harness.providers.hdfs import RefusedError
+from harness.records.trace import TASK_COUNTER
 from harness.run import history, jobs
 from harness.run import trial as module
 from harness.run.inputs import Inputs
@@ -292,7 +293,7 @@ class TestSeveralJobs:
 
         def last_lost_a_record(lines, source):
             trace = plain(lines, source)
-            lost = {"TaskCounter.REDUCE_INPUT_RECORDS": 1} if source.startswith("job-2") else {}
+            lost = {f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": 1} if source.startswith("job-2") else {}
             return replace(trace, counters={**trace.counters, **lost})
 
         monkeypatch.setattr(history.jobhistory, "read_job", last_lost_a_record)

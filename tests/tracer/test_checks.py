@@ -6,7 +6,7 @@ import pytest
 
 from harness.records.logs import SpillLog, TaskLog
 from harness.records.spans import RecordLoop, Span, TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.tracer.checks import (
     Observed,
     check_counts,
@@ -34,19 +34,19 @@ REDUCE_PARTS = (
     "writer_open", "reduce_loop", "writer_close", "commit",
 )  # fmt: skip
 MAP_COUNTS = {
-    "TaskCounter.MAP_INPUT_RECORDS": 7,
-    "TaskCounter.MAP_OUTPUT_RECORDS": 70,
-    "TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES": 900,
+    f"{TASK_COUNTER}.MAP_INPUT_RECORDS": 7,
+    f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 70,
+    f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES": 900,
     "Sleep$Slept.READ_NS": 1_000_000_000,
     "Sleep$Slept.MAP_NS": 2_000_000_000,
     "Sleep$Slept.WORK_NS": 700_000_000,
     "Sleep$Slept.COMBINE_NS": 500_000_000,
 }
 REDUCE_COUNTS = {
-    "TaskCounter.REDUCE_INPUT_RECORDS": 60,
-    "TaskCounter.REDUCE_OUTPUT_RECORDS": 6,
-    "TaskCounter.SHUFFLED_MAPS": 1,
-    "TaskCounter.REDUCE_SHUFFLE_BYTES": 900,
+    f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": 60,
+    f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS": 6,
+    f"{TASK_COUNTER}.SHUFFLED_MAPS": 1,
+    f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES": 900,
     "Sleep$Slept.REDUCE_NS": 3_000_000_000,
 }
 
@@ -111,7 +111,7 @@ def job(tasks=None, attempts=None, spills=2, state="SUCCEEDED", **counters):
             attempt(MAP, "map", 99.0, MAP_COUNTS),
             attempt(REDUCE, "reduce", 109.0, REDUCE_COUNTS),
         )
-    counts = {f"TaskCounter.{name}": value for name, value in counters.items()}
+    counts = {f"{TASK_COUNTER}.{name}": value for name, value in counters.items()}
     trace = JobTrace("job_1_0001", "n", "u", state, 98, 99, 120, 1, 1, attempts, counts)
     log = TaskLog(spills=(SpillLog(1.0, 2.0, last=False),) * spills)
     return Observed("small", trace, {t.attempt_id: t for t in tasks}, {MAP: log})
@@ -196,7 +196,7 @@ def test_a_count_that_is_one_off(counter, name):
     """
     Counts are equal to the last record and byte, or the check fails.
     """
-    key = f"TaskCounter.{counter}"
+    key = f"{TASK_COUNTER}.{counter}"
     attempts = tuple(
         attempt(a, kind, start, {k: v + (k == key) for k, v in counts.items()})
         for a, kind, start, counts in (

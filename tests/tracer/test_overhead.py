@@ -11,7 +11,7 @@ from harness.errors import JobError
 from harness.hadoop.layout import Layout, make_members
 from harness.records.logs import TaskLog
 from harness.records.spans import RecordLoop, TaskSpans
-from harness.records.trace import JobTrace, SpeedSample, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec
 from harness.tracer.checks import Observed
 from harness.tracer.overhead import Drawn, _add, _draw, _samples, _write_options, load
@@ -63,7 +63,7 @@ def test_every_attempt_reads_options_of_its_own(tmp_path):
 
 def observed(*, recorded):
     """A job of one map and one reduce, of which both or none have a recording."""
-    counts = {"TaskCounter.CPU_MILLISECONDS": 2500, "TaskCounter.GC_TIME_MILLIS": 120}
+    counts = {f"{TASK_COUNTER}.CPU_MILLISECONDS": 2500, f"{TASK_COUNTER}.GC_TIME_MILLIS": 120}
     attempts = tuple(
         TaskAttempt(name, name[:-2], kind, "succeeded", 1.0, 6.0, "worker1", counters=counts)
         for kind, name in NAMES.items()

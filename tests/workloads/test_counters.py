@@ -4,7 +4,7 @@ Tests for `harness.workloads.counters`.
 
 import pytest
 
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TASK_COUNTER
 from harness.workloads.counters import unbalanced
 
 # Counters of real jobs on Hadoop 3.5.0.  WordCount of 9 MB: 3 maps, 3 reduces, a sort buffer of
@@ -31,7 +31,7 @@ def complaint(counters, *, maps, reduces, combiner=False, records=None, **change
     """
     What is said of a job with these counters, some of them changed.
     """
-    values = {f"TaskCounter.{k}": v for k, v in (counters | changes).items() if v is not None}
+    values = {f"{TASK_COUNTER}.{k}": v for k, v in (counters | changes).items() if v is not None}
     trace = JobTrace("job_1_0001", "", "", "SUCCEEDED", 0, 0, 1, maps, reduces, (), values)
     return unbalanced(trace, uses_combiner=combiner, input_records=records)
 

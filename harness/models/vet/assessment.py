@@ -20,7 +20,7 @@ from harness.models.vet.spill import single_spill_check
 from harness.models.vet.tail import tail_index_ordered
 from harness.models.vet.task import vet_ordered
 from harness.records.prediction import JobConfig
-from harness.records.trace import TaskKind
+from harness.records.trace import TASK_COUNTER, TaskKind
 from harness.records.vet import (
     FLAGS,
     MULTI_SPILL,
@@ -80,7 +80,7 @@ def multi_spill(task: TaskUnits, config: JobConfig) -> bool:
     if task.kind != "map" or not config.num_reduces:
         return False
     sizes = {
-        field: task.counters.get(f"TaskCounter.{name}")
+        field: task.counters.get(f"{TASK_COUNTER}.{name}")
         for field, name in (
             ("map_out_bytes", "MAP_OUTPUT_BYTES"),
             ("map_out_records", "MAP_OUTPUT_RECORDS"),

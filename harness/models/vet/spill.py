@@ -10,13 +10,13 @@ from typing import Any, Literal
 from harness.errors import ModelError
 from harness.models.checks import flag, real, whole
 from harness.models.vet.inputs import WHERE
+from harness.records.trace import TASK_COUNTER
 from harness.records.vet import SingleSpill
 
 METADATA_BYTES = 16  # of a record in the sort buffer
 MOST_SORT_BUFFER_MB = 2047
 
 _MIB = 2**20
-_COUNTER = "TaskCounter."
 
 
 def single_spill_check(
@@ -89,5 +89,5 @@ def observed_single_spill(counters: Mapping[str, int] | None, *, combined: bool)
 
 def _count(counters: Mapping[str, int], name: str) -> int | None:
     """A counter under its full name, or without its group."""
-    found = counters.get(_COUNTER + name, counters.get(name))
+    found = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
     return None if found is None else whole(name, found, where=WHERE)

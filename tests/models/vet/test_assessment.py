@@ -12,14 +12,15 @@ from harness.models.vet import assess, tail_index, vet_job
 from harness.models.vet.assessment import assess_task
 from harness.models.vet.curve import curve
 from harness.records.prediction import JobConfig
+from harness.records.trace import TASK_COUNTER
 from harness.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits
 
 ONCE = {
-    "TaskCounter.MAP_OUTPUT_BYTES": 10**6,
-    "TaskCounter.MAP_OUTPUT_RECORDS": 10**4,
-    "TaskCounter.SPILLED_RECORDS": 10**4,
+    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6,
+    f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 10**4,
+    f"{TASK_COUNTER}.SPILLED_RECORDS": 10**4,
 }
-TWICE = {**ONCE, "TaskCounter.SPILLED_RECORDS": 2 * 10**4}
+TWICE = {**ONCE, f"{TASK_COUNTER}.SPILLED_RECORDS": 2 * 10**4}
 
 
 def seconds(n, seed):

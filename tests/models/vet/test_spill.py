@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models.vet import single_spill_check
+from harness.records.trace import TASK_COUNTER
 
 MIB = 2**20
 
@@ -103,7 +104,11 @@ class TestSizes:
         (None, False, None),
         ({}, False, None),
         ({"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 9}, False, True),
-        ({"TaskCounter.MAP_OUTPUT_RECORDS": 9, "TaskCounter.SPILLED_RECORDS": 18}, False, False),
+        (
+            {f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 9, f"{TASK_COUNTER}.SPILLED_RECORDS": 18},
+            False,
+            False,
+        ),
         ({"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 4}, True, None),
         (
             {"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 4, "COMBINE_INPUT_RECORDS": 9,
