@@ -1,0 +1,194 @@
+"""
+Archives from nodes, in the form of tar: read as they come, and with suspicion.
+
+What a host or a container sends is foreign.  Only plain files are taken, and only under names that
+the caller asked for; links, devices and all other members are left behind.  Counts, sizes and the
+room on this machine's disk are checked before anything is written, and headers are bounded: no
+archive overwrites a file that is not its own, fills the disk, or fills memory.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import tarfile
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from harness.errors import ClusterError
+from harness.providers.host import printable
+
+CHUNK_BYTES = 2**18
+_MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
+_LEAST_FREE_BYTES = 2**28
+_WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+_PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
+
+
+class RefusedArchiveError(ClusterError):
+    """An archive holds what it must not: to repeat the request would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many members one archive may have, and how many bytes."""
+
+    files: int = 200_000
+    bytes: int = 2**36
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """A file of an archive: it can be read until the next one is asked for."""
+
+    name: str
+    size: int
+    stream: IO[bytes]
+
+    def save(self, target: Path) -> None:
+        """Write the content to *target*; `RefusedArchiveError` before the disk is full."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(target.parent).free - self.size < _LEAST_FREE_BYTES:
+            raise RefusedArchiveError(
+                f"no room for a file of {self.size} bytes",
+                where=str(target.parent),
+                fix="make room on this machine's disk",
+            )
+        try:
+            with target.open("wb") as copy:
+                shutil.copyfileobj(self.stream, copy, CHUNK_BYTES)
+        except BaseException:
+            target.unlink(missing_ok=True)  # half a log would pass for a whole one
+            raise
+
+
+def is_plain_name(name: str) -> bool:
+    """
+    Whether *name* is relative and made of plain words: it stays in its folder on any system.
+
+    >>> is_plain_name("container_1/syslog"), is_plain_name("../x"), is_plain_name("/x")
+    (True, False, False)
+    """
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def unpack(
+    pieces: Iterable[bytes],
+    wanted: re.Pattern[str],
+    into: Path,
+    where: str,
+    limits: Limits = Limits(),
+) -> list[Path]:
+    """
+    Write the wanted files of an archive below *into*; their paths, in the archive's order.
+
+    A member is wanted when its whole name matches; the pattern's first group is its name here (for
+    ``container_1/syslog`` of ``application_1/container_1/syslog``).  Errors as for `plain_files`,
+    with *where*; files that arrived whole before an error stay.
+    """
+    written: dict[Path, None] = {}
+    with plain_files(pieces, where, limits) as files:
+        for file in files:
+            match = wanted.fullmatch(file.name)
+            if match is None or not is_plain_name(match[1]):
+                continue
+            target = into / match[1]
+            if target in written:
+                raise _refused_error(f"the file {match[1]} twice", where)
+            try:
+                file.save(target)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                raise _refused_error(f"{match[1]}, as a file and as a folder", where) from error
+            written[target] = None
+    return list(written)
+
+
+def unpack_one(pieces: Iterable[bytes], target: Path, where: str, most_bytes: int = 2**34) -> None:
+    """Write the first member of an archive to *target*; `ClusterError` unless it is a file."""
+    with plain_files(pieces, where, Limits(1, most_bytes)) as files:
+        file = next(files, None)
+        if file is None:
+            raise ClusterError("not a plain file", where=where, fix="look at it on the node")
+        file.save(target)
+
+
+@contextmanager
+def plain_files(
+    pieces: Iterable[bytes], where: str, limits: Limits = Limits()
+) -> Iterator[Iterator[PlainFile]]:
+    """
+    The plain files of an archive that comes in *pieces*, one after the other.
+
+    *pieces* is closed at the end, where it can be.  `ClusterError` for an archive that is broken or
+    cut off; `RefusedArchiveError` for one beyond its *limits*.  An archive that ends between two
+    files looks whole: whoever brings the pieces has to notice it.
+    """
+    reader = _PiecesReader(pieces)
+
+    def each(archive: tarfile.TarFile) -> Iterator[PlainFile]:
+        count, total_bytes = 0, 0
+        for member in archive:
+            count, total_bytes = count + 1, total_bytes + member.size
+            if count > limits.files:
+                raise _refused_error(f"more than {limits.files} files", where)
+            if member.size < 0 or total_bytes > limits.bytes:
+                raise _refused_error(f"more than {limits.bytes} bytes", where)
+            reader.allowance = member.size + _MOST_HEADER_BYTES
+            stream = archive.extractfile(member) if member.isreg() else None
+            if stream is not None and not member.issparse():
+                yield PlainFile(member.name, member.size, stream)
+
+    try:
+        with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as archive:
+            yield each(archive)
+    except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
+        raise ClusterError(
+            f"the archive is broken: {printable(str(error))[:200]}",
+            where=where,
+            fix="repeat; if it stays so, look at the node",
+        ) from error
+    finally:
+        close: Callable[[], None] = getattr(pieces, "close", lambda: None)
+        with suppress(Exception):  # the rest is not wanted, however it would have ended
+            close()
+
+
+def _refused_error(what: str, where: str) -> RefusedArchiveError:
+    return RefusedArchiveError(
+        f"the node sends {printable(what)}",
+        where=where,
+        fix="look at the node and its disk: its programs do not do what they should",
+    )
+
+
+class _PiecesReader(io.RawIOBase):
+    """
+    Pieces as a file; *allowance* is how many bytes may still be read for the current member.
+
+    Without it `tarfile` would read a header of any size into memory.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.allowance = _MOST_HEADER_BYTES
+        self._pieces, self._rest = iter(pieces), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        size = min(len(buffer), len(self._rest))
+        self.allowance -= size
+        if self.allowance < 0:
+            raise tarfile.ReadError("a header without an end")
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
