@@ -18,29 +18,30 @@ from pathlib import Path
 
 import bench_ltrace
 
+from tracer_effects import ALL_MODES, HEAD, MODES, STOCK, Effect, Sample, effects, rows
+from tracer_tasks import SPEC, known, measure
+
 from harness.cli.console import Progress, table
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
-from harness.tracer.effects import ALL_MODES, HEAD, MODES, STOCK, Effect, Sample, effects, rows
-from harness.tracer.overhead import SPEC, known, measure
 
 MINUTES = 10.0
 
 
 def main() -> None:
     """Measure, then print both."""
-    asked = arguments()
+    options = arguments()
     home = HadoopHome.find()
-    if asked.minutes > 0:
-        talk = Progress("jobs")
+    if options.minutes > 0:
+        console = Progress("jobs")
         own = LocalCluster(f"selftest-overhead-{os.getpid()}", SPEC, home)
         with own as cluster, tempfile.TemporaryDirectory() as folder:
-            measure(cluster, Path(folder), asked.minutes, talk, asked.modes)
+            measure(cluster, Path(folder), options.minutes, console, options.modes)
     samples = known(home)
-    found, costs = effects(samples), hook_costs() if asked.hooks else {}
-    shares = [computed(effect, samples, costs) for effect in found]
-    told = zip(rows(found), shares, strict=True)
-    table((*HEAD, "hooks x cost"), [(*row, share) for row, share in told])
+    estimates, costs = effects(samples), hook_costs() if options.hooks else {}
+    shares = [computed(effect, samples, costs) for effect in estimates]
+    lines = zip(rows(estimates), shares, strict=True)
+    table((*HEAD, "hooks x cost"), [(*row, share) for row, share in lines])
     for mode, cost in costs.items():
         print(f"{mode}: " + ", ".join(f"{hook} {ns:.0f} ns" for hook, ns in cost.items()))
     for line in readings(samples):
@@ -87,13 +88,15 @@ def hook_costs() -> dict[str, dict[str, float]]:
 def readings(samples: list[Sample]) -> Iterator[str]:
     """What spans, which time few reads of short records, say of reading beside what units say."""
     for workload, kind in dict.fromkeys((s.workload, s.kind) for s in samples):
-        of = [s for s in samples if (s.workload, s.kind) == (workload, kind) and s.read_s]
-        spans = [s for s in of if s.mode == "spans"]
-        told = {m: [s.read_s for s in of if s.mode == m] for m in ("spans", "units")}
-        if min(len(times) for times in told.values()) < 2:
+        chosen_samples = [
+            s for s in samples if (s.workload, s.kind) == (workload, kind) and s.read_s
+        ]
+        spans = [s for s in chosen_samples if s.mode == "spans"]
+        seconds = {m: [s.read_s for s in chosen_samples if s.mode == m] for m in ("spans", "units")}
+        if min(len(times) for times in seconds.values()) < 2:
             continue
-        means = {mode: statistics.fmean(times) for mode, times in told.items()}
-        errors = [statistics.stdev(t) / len(t) ** 0.5 / means[m] for m, t in told.items()]
+        means = {mode: statistics.fmean(times) for mode, times in seconds.items()}
+        errors = [statistics.stdev(t) / len(t) ** 0.5 / means[m] for m, t in seconds.items()]
         ratio = means["spans"] / means["units"]
         timed = statistics.fmean((s.read_samples or s.records) / s.records for s in spans)
         yield (
@@ -109,14 +112,14 @@ def computed(
     if not costs or effect.kind != "map":
         return ""
     wanted = effect.workload, effect.mode, effect.kind
-    of = [s for s in samples if (s.workload, s.mode, s.kind) == wanted]
+    chosen_samples = [s for s in samples if (s.workload, s.mode, s.kind) == wanted]
     # JMH's records are short ones; spans that had all reads timed cost what units do.
-    all_timed = not any(s.read_samples for s in of)
+    all_timed = not any(s.read_samples for s in chosen_samples)
     cost = {**costs[effect.mode], "record": costs["units" if all_timed else effect.mode]["record"]}
     passed = {
-        "record": statistics.fmean(s.records for s in of),
-        "collect": statistics.fmean(s.outputs for s in of),
-        "span": statistics.fmean(s.spans for s in of),
+        "record": statistics.fmean(s.records for s in chosen_samples),
+        "collect": statistics.fmean(s.outputs for s in chosen_samples),
+        "span": statistics.fmean(s.spans for s in chosen_samples),
     }
     share = sum(passed[hook] * cost[hook] for hook in passed) / 1e9 / effect.stock_cpu_s
     return f"{share:.2%}"

@@ -18,13 +18,11 @@ from harness.cli.experiment import results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from harness.records.spans import TaskSpans
     from harness.records.trace import JobTrace
     from harness.store import Run
-    from harness.tracer.checks import Check
-    from harness.tracer.effects import Effect
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
@@ -114,14 +112,8 @@ def show(
 
 
 @command.command("selftest")
-@click.option(
-    "--overhead",
-    type=click.IntRange(0, 24 * 60),
-    metavar="MINUTES",
-    help="Measure for so long what tracing costs, too: two jobs at least.",
-)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def selftest(overhead: float | None, as_json: bool) -> None:
+def selftest(as_json: bool) -> None:
     """
     Prove on real tasks that the tracer tells the truth.
 
@@ -130,48 +122,36 @@ def selftest(overhead: float | None, as_json: bool) -> None:
     \b
     Example:
         harness trace selftest
-        harness trace selftest --overhead 30 --json
+        harness trace selftest --json
     """
-    from dataclasses import asdict
-
-    checks, effects = _selftest(overhead)
-    wrong = sum(not check.ok for check in checks)
-    if as_json:
-        told = {"ok": not wrong, "checks": list(map(asdict, checks))}
-        measured = [{**asdict(e), "needed": e.needed} for e in effects]
-        print_json({**told, "overhead": measured})
-    else:
-        _show_checks(checks, effects)
-    if wrong:
-        talk(f"{wrong} of {len(checks)} checks failed")
-        sys.exit(1)
-
-
-def _selftest(overhead: float | None) -> tuple[list[Check], list[Effect]]:
-    import tempfile
-
     from harness.hadoop_home.home import HadoopHome
-    from harness.tracer.overhead import SPEC, measure
-    from harness.tracer.selftest import SMALL, cluster_for, selftest
+    from harness.tracer.selftest import SMALL, cluster_for, run_selftest
 
     progress, home = Progress("jobs"), HadoopHome.find()
-    spec = SMALL if overhead is None else SPEC
-    with cluster_for(spec, home, progress) as cluster, tempfile.TemporaryDirectory() as folder:
-        checks = selftest(cluster, progress)
-        if overhead is None:
-            return checks, []
-        effects, file = measure(cluster, Path(folder), overhead, progress)
-    talk(f"kept in {file}")
-    return checks, effects
-
-
-def _show_checks(checks: Sequence[Check], effects: Sequence[Effect]) -> None:
-    from harness.tracer.effects import HEAD, rows
-
-    told = [("ok" if c.ok else "WRONG", c.job, c.name, c.expected, c.found) for c in checks]
-    table(("", "job", "check", "expected", "found"), told)
-    if effects:
-        table(HEAD, rows(effects))
+    with cluster_for(SMALL, home, progress) as cluster:
+        checks = run_selftest(cluster, progress)
+    failed = sum(not check.ok for check in checks)
+    if as_json:
+        documents = [
+            {
+                "job": check.job,
+                "name": check.name,
+                "expected": check.expected,
+                "found": check.observed,
+                "ok": check.ok,
+            }
+            for check in checks
+        ]
+        print_json({"ok": not failed, "checks": documents})
+    else:
+        rows = [
+            ("ok" if check.ok else "WRONG", check.job, check.name, check.expected, check.observed)
+            for check in checks
+        ]
+        table(("", "job", "check", "expected", "found"), rows)
+    if failed:
+        talk(f"{failed} of {len(checks)} checks failed")
+        sys.exit(1)
 
 
 def _job(run: Run, trial_id: str, number: int | None) -> JobTrace:

@@ -36,7 +36,6 @@ from harness.records.trial import Trial, TrialRecord, Versions
 from harness.run.execute import Execution, OnError, cluster_name
 from harness.run.hardware import refused_limits
 from harness.run.known import known_names
-from harness.run.overhead import tracer_overhead
 from harness.run.plan import Plan, make_plan, refuse, refuse_inputs
 from harness.run.preflight import Fitness
 from harness.run.recordings import write_trace
@@ -182,7 +181,6 @@ class Session:
             "seed": self.experiment.seed,
             "overrides": list(self.overrides),
             **self._gpus(),
-            "tracer_overhead": [o.model_dump(mode="json") for o in tracer_overhead(self.home)],
         }
 
     def _gpus(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """
-The tracer's self-test: small jobs on a real cluster, whose recordings are held against the truth.
+The tracer's self-test: small jobs on a real cluster, whose recordings are compared with the truth.
 
 Five jobs: a word count whose combiner runs in several spills, a sort, one that sleeps for known
 times in each of its phases and loses its first attempt to SIGKILL on the way, one with a record
@@ -19,7 +19,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.evaluate.containers import TASK_LOG
 from harness.hadoop.site import block_bytes
 from harness.hadoop.tracing import SPANS_FILE
 from harness.hadoop_home.home import SOURCE, HadoopHome
@@ -27,9 +26,6 @@ from harness.parsing.container_log import read_task_log
 from harness.parsing.ltrace import read_ltrace
 from harness.providers.host import Running
 from harness.providers.local.cluster import LocalCluster
-from harness.records.logs import TaskLog
-from harness.records.spans import TaskSpans
-from harness.records.trace import JobTrace
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.run.history import fetch_history
 from harness.run.inputs import Inputs, generator_properties
@@ -95,12 +91,14 @@ _UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "
 @contextmanager
 def cluster_for(spec: ClusterSpec, home: HadoopHome, talk: Talk) -> Iterator[LocalCluster]:
     """Give the cluster that is up, but none of a running experiment; else one of *spec*."""
-    names = [n for n in LocalCluster.names() if not n.startswith(("run-", "selftest-"))]
-    running = [c for c in map(LocalCluster.attach, names) if c.is_up()]
-    if running:
-        talk.say(f"cluster: {running[0].name}, which is up")
-        yield running[0]
-        return
+    for name in LocalCluster.names():
+        if name.startswith(("run-", "selftest-")):
+            continue
+        cluster = LocalCluster.attach(name)
+        if cluster.is_up():
+            talk.say(f"cluster: {name}, which is up")
+            yield cluster
+            return
     talk.say(f"cluster: starting {spec.workers} workers")
     with LocalCluster(f"selftest-{os.getpid()}", spec, home) as cluster:
         yield cluster
@@ -108,62 +106,28 @@ def cluster_for(spec: ClusterSpec, home: HadoopHome, talk: Talk) -> Iterator[Loc
 
 def require_traced(home: HadoopHome) -> None:
     """Raise `MachineError` where tasks cannot be traced, or our own jobs are not built."""
-    lacks = {
+    missing = {
         "Hadoop's classes with the tracer's hooks are": home.trace_path_jar is None,
         "the class-data archive of traced tasks is": home.tasks_archive is None,
         "the jar of our own jobs is": not JOBS_JAR.is_file(),
     }
-    for what, lacking in lacks.items():
-        if lacking:
+    for what, is_missing in missing.items():
+        if is_missing:
             raise MachineError(f"{what} missing", where=str(home.path), fix="make setup")
 
 
-def selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
+def run_selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
     """Run the jobs on *cluster* and check what was recorded of them."""
     require_traced(cluster.home)
+    jobs = (_count_words, _sort, _sleep, _collect_large_record, _run_untraced)
+    results: list[Check] = []
     with tempfile.TemporaryDirectory() as folder:
-        return list(_checked(JobBench(cluster, Path(folder), talk), talk))
-
-
-def _checked(bench: JobBench, talk: Talk) -> Iterator[Check]:
-    jobs = (_word_count, _sort, _sleep, _large, _untraced)
-    for number, job in enumerate(jobs):
-        talk.step(number, len(jobs), None, "")
-        yield from job(bench)
+        bench = JobBench(cluster, Path(folder), talk)
+        for number, job in enumerate(jobs):
+            talk.step(number, len(jobs), None, "")
+            results += job(bench)
     talk.step(len(jobs), len(jobs), None, "")
-
-
-def _word_count(bench: JobBench) -> Iterator[Check]:
-    spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
-    yield from checks(bench.workload(spec, _SPILLING))
-
-
-def _sort(bench: JobBench) -> Iterator[Check]:
-    # Any bytes are rows: a job that makes them would take ten seconds.
-    rows = random.Random(5)  # noqa: S311 - the same rows each time
-    for file in range(2):
-        piece = rows.randbytes(_ROWS * ROW_BYTES)
-        bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{file}", [piece])
-    command = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
-    yield from checks(bench.traced("terasort", command, _SPILLING))
-
-
-def _sleep(bench: JobBench) -> Iterator[Check]:
-    job = bench.traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
-    yield from checks(job)
-    yield from check_sleeps(job)
-    yield check_killed(job, _KILLED + 1)
-    yield check_output(job, _MAPS * _RECORDS)
-
-
-def _large(bench: JobBench) -> Iterator[Check]:
-    job = bench.traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
-    yield from checks(job)
-    yield check_large(job)
-
-
-def _untraced(bench: JobBench) -> Iterator[Check]:
-    yield check_untraced(bench.observed("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))
+    return results
 
 
 @dataclass
@@ -176,11 +140,11 @@ class JobBench:
     jobs: int = field(init=False, default=0)
     last_job: str = field(init=False, default="")
 
-    def workload(self, spec: WorkloadSpec, properties: Mapping[str, str]) -> Observed:
+    def run_workload(self, spec: WorkloadSpec, properties: Mapping[str, str]) -> Observed:
         """Run the job of a workload, traced."""
-        return self.traced(spec.name, self.command(spec), properties)
+        return self.run_traced(spec.name, self.command(spec), properties)
 
-    def traced(
+    def run_traced(
         self,
         name: str,
         command: JobCommand,
@@ -188,47 +152,62 @@ class JobBench:
         jars: Sequence[Path] = (),
     ) -> Observed:
         """Run *command* with spans recorded."""
-        traced = self.cluster.trace_properties(Tracing(), properties)
-        return self.observed(name, command, {**properties, **traced}, jars)
+        tracing = self.cluster.trace_properties(Tracing(), properties)
+        return self.run(name, command, {**properties, **tracing}, jars)
 
     def command(self, spec: WorkloadSpec) -> JobCommand:
-        """Return the job of *spec*, whose input lies ready."""
+        """Return the job of *spec*, whose input is ready."""
         workload = WORKLOADS[spec.name]
-        ready = self._inputs.ensure(workload, spec, block_bytes(self.cluster.spec))
+        ready = self.inputs.ensure(workload, spec, block_bytes(self.cluster.spec))
         self.cluster.hdfs.delete(f"{_OUTPUT}/{spec.name}")
         (command,) = workload.submit(spec, ready.uri, f"{_OUTPUT}/{spec.name}")
         return command
 
     @cached_property
-    def _inputs(self) -> Inputs:
-        cluster, runner = self.cluster, JobRunner(self.cluster, _LIMIT_S)
-        idle = partial(cluster.await_idle, timeout_s=60.0)
-        generating = generator_properties(cluster.site_properties())
-        return Inputs(cluster.hdfs, runner, self.folder, self.talk.say, idle, generating)
+    def inputs(self) -> Inputs:
+        """Inputs on the cluster, made when they are first wanted."""
+        return Inputs(
+            self.cluster.hdfs,
+            JobRunner(self.cluster, _LIMIT_S),
+            self.folder,
+            self.talk.say,
+            partial(self.cluster.await_idle, timeout_s=60.0),
+            generator_properties(self.cluster.site_properties()),
+        )
 
-    def observed(
+    def run(
         self,
         name: str,
         command: JobCommand,
         properties: Mapping[str, str],
         jars: Sequence[Path] = (),
     ) -> Observed:
-        """Run *command* to its end, and read what it left."""
+        """Run *command* to its end, its client with *jars*, and read what it left."""
         self.jobs += 1
         folder = self.folder / f"{self.jobs}-{name}"
         folder.mkdir()
-        runner = JobRunner(_WithJars(self.cluster, jars), _LIMIT_S)
-        (job,) = runner.run(command, properties, folder / "client.log")
-        self.last_job = job
-        trace = fetch_history(self.cluster, job, folder, 0, _HISTORY_S)
+        runner = JobRunner(_ClusterWithJars(self.cluster, jars), _LIMIT_S)
+        (self.last_job,) = runner.run(command, properties, folder / "client.log")
+        trace = fetch_history(self.cluster, self.last_job, folder, 0, _HISTORY_S)
         self.cluster.await_idle(timeout_s=60.0)
-        self.cluster.container_logs(job.replace("job_", "application_", 1), folder / "containers")
+        application = self.last_job.replace("job_", "application_", 1)
+        self.cluster.container_logs(application, folder / "containers")
         self.cluster.hdfs.delete(_OUTPUT)
-        return Observed(name, trace, _recordings(folder), _logs(folder, trace))
+        tasks, logs = {}, {}
+        for path in sorted(folder.rglob(SPANS_FILE)):
+            with path.open("rb") as file:
+                task = read_ltrace(iter(partial(file.read, _CHUNK), b""), str(path))
+                tasks[task.attempt_id] = task
+        attempts = {attempt.container_id: attempt.attempt_id for attempt in trace.attempts}
+        for path in sorted(folder.rglob("syslog")):
+            if attempt := attempts.get(path.parent.name):
+                with path.open("rb") as lines:
+                    logs[attempt] = read_task_log(lines, str(path))
+        return Observed(name, trace, tasks, logs)
 
 
 @dataclass(frozen=True)
-class _WithJars:
+class _ClusterWithJars:
     """A cluster whose clients have *jars* beside Hadoop's."""
 
     cluster: LocalCluster
@@ -243,22 +222,34 @@ class _WithJars:
         return self.cluster.dead_daemons()
 
 
-def _recordings(folder: Path) -> dict[str, TaskSpans]:
-    """Recordings below *folder*, by attempt."""
-    found = {}
-    for path in sorted(folder.rglob(SPANS_FILE)):
-        with path.open("rb") as file:
-            task = read_ltrace(iter(partial(file.read, _CHUNK), b""), str(path))
-            found[task.attempt_id] = task
-    return found
+def _count_words(bench: JobBench) -> Iterator[Check]:
+    spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
+    yield from checks(bench.run_workload(spec, _SPILLING))
 
 
-def _logs(folder: Path, trace: JobTrace) -> dict[str, TaskLog]:
-    """Logs below *folder* of the attempts of *trace*."""
-    containers = {a.container_id: a.attempt_id for a in trace.attempts}
-    found = {}
-    for path in sorted(folder.rglob(TASK_LOG)):
-        if attempt := containers.get(path.parent.name):
-            with path.open("rb") as lines:
-                found[attempt] = read_task_log(lines, str(path))
-    return found
+def _sort(bench: JobBench) -> Iterator[Check]:
+    # Any bytes are rows: a job that makes them would take ten seconds.
+    random_rows = random.Random(5)  # noqa: S311 - the same rows each time
+    for file in range(2):
+        rows = random_rows.randbytes(_ROWS * ROW_BYTES)
+        bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{file}", [rows])
+    command = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
+    yield from checks(bench.run_traced("terasort", command, _SPILLING))
+
+
+def _sleep(bench: JobBench) -> Iterator[Check]:
+    job = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
+    yield from checks(job)
+    yield from check_sleeps(job)
+    yield check_killed(job, _KILLED + 1)
+    yield check_output(job, _MAPS * _RECORDS)
+
+
+def _collect_large_record(bench: JobBench) -> Iterator[Check]:
+    job = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
+    yield from checks(job)
+    yield check_large(job)
+
+
+def _run_untraced(bench: JobBench) -> Iterator[Check]:
+    yield check_untraced(bench.run("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))

@@ -40,11 +40,6 @@ class TestUsage:
             (["list", "x"], "nothing called 'x' can be listed", "choose from workloads, models"),
             (["list"], "missing argument '[workloads|", "harness list models ("),
             (["all", "a", "--on-error", "x"], "invalid value for '--on-error'", "harness all -"),
-            (
-                ["trace", "selftest", "--overhead", "nan"],
-                "invalid value for '--overhead'",
-                "harness trace selftest -",
-            ),
         ],
         ids=" ".join,
     )

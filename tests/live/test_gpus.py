@@ -41,7 +41,7 @@ def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
         found = []
         for name, more in (("asking", ASKING), ("not", {})):
             command = JobCommand(SLEEP, (f"/harness/{name}",))
-            observed = bench.observed(name, command, JOB | more, [JOBS_JAR])
+            observed = bench.run(name, command, JOB | more, [JOBS_JAR])
             found.append(most_at_once(observed.trace))
 
     assert [t["value"] for t in types if t["name"] == "yarn.io/gpu"] == [1]

@@ -65,7 +65,7 @@ def test_every_interface_is_traced(bench, name, command, properties):
     """
     Readers, collectors, writers and loops of both interfaces have spans, and counts as Hadoop's.
     """
-    assert wrong(bench.traced(name, command, properties, [JOBS_JAR])) == []
+    assert wrong(bench.run_traced(name, command, properties, [JOBS_JAR])) == []
 
 
 def test_an_agent_records_the_same(bench):
@@ -78,7 +78,7 @@ def test_an_agent_records_the_same(bench):
         name: f"{site[name]} {agent}"
         for name in ("mapreduce.map.java.opts", "mapreduce.reduce.java.opts")
     }
-    job = bench.observed("agent", WORD_COUNT, {**SPILLING, **options})
+    job = bench.run("agent", WORD_COUNT, {**SPILLING, **options})
 
     assert (len(job.tasks), wrong(job)) == (2, [])
 
@@ -88,7 +88,7 @@ def test_out_of_memory(bench):
     A map that runs out of memory leaves a recording up to there; the job goes on as without.
     """
     properties = {"sleep.records": "4", "sleep.hoard": str(HOARDED), "mapreduce.job.reduces": "1"}
-    job = bench.traced("hoard", JobCommand(SLEEP, (f"{WORK}/sleep",)), properties, [JOBS_JAR])
+    job = bench.run_traced("hoard", JobCommand(SLEEP, (f"{WORK}/sleep",)), properties, [JOBS_JAR])
     (failed,) = [a for a in job.trace.attempts if a.state == "failed"]
     task = job.tasks[failed.attempt_id]
 

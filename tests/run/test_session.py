@@ -15,7 +15,6 @@ from harness.hadoop_home.jars import JARS
 from harness.monitor import gpus
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local.cluster import LocalCluster
-from harness.records.overhead import TracerOverhead
 from harness.records.trial import TrialRecord
 from harness.run import known
 from harness.run import preflight as fitness
@@ -39,11 +38,6 @@ repeat: 2
 warmup: 0
 predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 """
-
-OVERHEAD = TracerOverhead(
-    workload="terasort", mode="spans", share=0.01, low=0.0, high=0.02, tasks=9, stock=9,
-    measured_s=1.7e9,
-)  # fmt: skip
 
 
 class Interrupted(Heard):
@@ -69,7 +63,6 @@ def session(tmp_path, clusters, monkeypatch):
     home = SimpleNamespace(versions=lambda: VERSIONS, path=tmp_path, trace_path_jar=tmp_path)
     monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
     monkeypatch.setattr(module, "probe_jar", lambda: None)
-    monkeypatch.setattr(module, "tracer_overhead", lambda _: [OVERHEAD])
     assert clusters.running == 0
 
     def build(text=EXPERIMENT, talk=None, overrides=()):
@@ -208,7 +201,6 @@ class TestMeasure:
         assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
         assert run.manifest()["versions"]["hadoop"] == "3.5.0"
         assert run.manifest()["seed"] == 7
-        assert run.manifest()["tracer_overhead"] == [OVERHEAD.model_dump()]
 
     def test_goes_on_where_it_was_interrupted(self, session, clusters):
         """

@@ -117,9 +117,9 @@ def job(tasks=None, attempts=None, spills=2, state="SUCCEEDED", **counters):
     return Observed("small", trace, {t.attempt_id: t for t in tasks}, {MAP: log})
 
 
-def failed(found):
+def failed(results):
     """Names of the checks that found something wrong."""
-    return [check.name for check in found if not check.ok]
+    return [check.name for check in results if not check.ok]
 
 
 def test_a_true_recording_passes():
@@ -146,7 +146,7 @@ def test_a_recording_that_is_not_whole_is_named(tasks):
     """
     check = check_whole(job(tasks))
 
-    assert (check.ok, check.found) == (False, f"1; wrong: {MAP}")
+    assert (check.ok, check.observed) == (False, f"1; wrong: {MAP}")
 
 
 def test_a_job_without_attempts_proves_nothing():
@@ -178,7 +178,7 @@ def test_time_that_no_piece_covers(change, missing_ms, ok):
     check = check_cover(job((map_spans(),), attempts))
 
     assert check.ok is ok
-    assert check.found.startswith(f"{missing_ms} ms of ")
+    assert check.observed.startswith(f"{missing_ms} ms of ")
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_a_sort_that_was_not_seen():
     spans = [s for s in map_spans().spans if s.name != "sort"]
     unseen = map_spans(spans=tuple(s._replace(parent=min(s.parent, 0)) for s in spans))
 
-    found = failed(check_counts(job((unseen, reduce_spans()))))
+    names = failed(check_counts(job((unseen, reduce_spans()))))
 
-    assert "map: records sorted" in found
-    assert "map: collect calls" not in found
+    assert "map: records sorted" in names
+    assert "map: collect calls" not in names
 
 
 def test_a_spill_that_only_the_log_tells_of():
@@ -227,7 +227,7 @@ def test_a_spill_that_only_the_log_tells_of():
     """
     check = check_spills(job(spills=3))
 
-    assert (check.ok, check.found) == (False, f"2; wrong: 2 for 3 in {MAP}")
+    assert (check.ok, check.observed) == (False, f"2; wrong: 2 for 3 in {MAP}")
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_killed_attempt_is_read():
     """
     check = check_killed(killed(), 61)
 
-    assert (check.ok, check.found) == (True, "1 of 1 recorded, 1 open, 50 records")
+    assert (check.ok, check.observed) == (True, "1 of 1 recorded, 1 open, 50 records")
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_part_that_no_hook_has_seen():
     """
     check = check_parts(job((without(map_spans(), "get_task"), reduce_spans())))
 
-    assert (check.ok, check.found) == (False, f"1 attempts have all; wrong: get_task in {MAP}")
+    assert (check.ok, check.observed) == (False, f"1 attempts have all; wrong: get_task in {MAP}")
 
 
 def test_a_segment_without_its_map():
@@ -325,7 +325,7 @@ def test_a_segment_without_its_map():
     anonymous = tuple(s._replace(text="") for s in reduce_spans().spans)
     check = check_origins(job((map_spans(), reduce_spans(spans=anonymous))))
 
-    assert (check.ok, check.found) == (False, "0; wrong: no map of no host")
+    assert (check.ok, check.observed) == (False, "0; wrong: no map of no host")
 
 
 def test_a_record_too_large():
@@ -334,9 +334,9 @@ def test_a_record_too_large():
     """
     extra = (*map_spans().spans, span("spill_single", 108.0, 0.1, amount=1))
     large = job((map_spans(spans=extra), reduce_spans()))
-    told = large._replace(logs={MAP: replace(large.logs[MAP], large_records=1)})
+    logged = large._replace(logs={MAP: replace(large.logs[MAP], large_records=1)})
 
-    assert [check_large(j).ok for j in (told, large, job())] == [True, False, False]
+    assert [check_large(j).ok for j in (logged, large, job())] == [True, False, False]
 
 
 def test_an_untraced_job():

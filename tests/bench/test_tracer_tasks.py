@@ -1,11 +1,16 @@
 """The measurement of what tracing costs: which task runs what, and what is kept of it."""
 
+import os
 import random
+import subprocess
 
 from collections import Counter
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
+
+from tracer_tasks import Drawn, _add, _draw, _samples, _write_options, load, tied
 
 from harness.errors import JobError
 from harness.hadoop.layout import Layout, make_members
@@ -14,7 +19,6 @@ from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec
 from harness.tracer.checks import Observed
-from harness.tracer.overhead import Drawn, _add, _draw, _samples, _write_options, load
 
 NAMES = {"map": "attempt_1_0001_m_000000_0", "reduce": "attempt_1_0001_r_000000_0"}
 
@@ -26,10 +30,10 @@ def test_reduces_are_mixed_where_they_have_something_to_do():
     modes = ("off", "spans", "units")
     drawn = {name: _draw(random.Random(1), name, modes) for name in ("wordcount", "terasort")}
 
-    told = {name: (Counter(d.map), Counter(d.reduce)) for name, d in drawn.items()}
+    values = {name: (Counter(d.map), Counter(d.reduce)) for name, d in drawn.items()}
 
     twelve, six, two = (dict.fromkeys(modes, each) for each in (12, 6, 2))
-    assert told == {"wordcount": (twelve, {}), "terasort": (six, two)}
+    assert values == {"wordcount": (twelve, {}), "terasort": (six, two)}
 
 
 class Mixing:
@@ -47,10 +51,10 @@ def test_every_attempt_reads_options_of_its_own(tmp_path):
     drawn = Drawn(["off", "woven"], ["units"])
     _write_options(Mixing(), tmp_path, "job_17_0002", drawn)
 
-    told = {file.name: file.read_text().splitlines() for file in tmp_path.iterdir()}
+    values = {file.name: file.read_text().splitlines() for file in tmp_path.iterdir()}
     first = {
         name: (lines[0].rpartition("=")[2], lines[-2].split(":")[0], lines[-1])
-        for name, lines in told.items()
+        for name, lines in values.items()
         if name.endswith("_0")
     }
     assert first == {
@@ -58,7 +62,7 @@ def test_every_attempt_reads_options_of_its_own(tmp_path):
         "attempt_17_0002_m_000001_0": ("/tasks.jsa", "/home/path-trace.jar", "-Dltrace=off"),
         "attempt_17_0002_r_000000_0": ("/tasks.jsa", "/home/path-trace.jar", "-Dltrace=units"),
     }
-    assert len(told) == 12
+    assert len(values) == 12
 
 
 def observed(*, recorded):
@@ -87,8 +91,8 @@ def test_a_sample_of_each_mixed_task():
     both = _samples(observed(recorded=True), Drawn(["spans"], ["units"]), {})
     maps = _samples(observed(recorded=False), Drawn(["woven"], []), {})
 
-    told = [(s.kind, s.mode, s.cpu_s, s.gc_s, s.start_up_s, s.outputs) for s in (*both, *maps)]
-    assert told == [
+    values = [(s.kind, s.mode, s.cpu_s, s.gc_s, s.start_up_s, s.outputs) for s in (*both, *maps)]
+    assert values == [
         ("map", "spans", 2.5, 0.12, 1.0, 9),
         ("reduce", "units", 2.5, 0.12, 2.0, 9),
         ("map", "woven", 2.5, 0.12, 1.0, 0),
@@ -131,3 +135,59 @@ def test_two_self_tests_keep_what_both_have_measured(tmp_path):
     _add(file, key, one)
 
     assert _add(file, key, two) == [*one, *two] == load(file, key)
+
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def daemons():
+    """
+    Process ids by name: a ResourceManager and two NodeManagers, played by sleeping processes.
+    """
+    names = ("resourcemanager", "nodemanager on worker1", "nodemanager on worker2")
+    with ExitStack() as stack:
+        started = {}
+        for name in names:
+            process = subprocess.Popen(["sleep", "60"])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            started[name] = process.pid
+        yield started
+
+
+@pytest.mark.process
+def test_nodes_are_tied_and_let_go(daemons):
+    """
+    Each node has the core that its place names, the rest the first one; afterwards all have all.
+    """
+    with tied(daemons) as places:
+        cores = {name: os.sched_getaffinity(pid) for name, pid in daemons.items()}
+
+    assert cores == {
+        "resourcemanager": {CORES[0]},
+        **{f"nodemanager on {host}": {CORES[place]} for host, place in places.items()},
+    }
+    assert [os.sched_getaffinity(pid) for pid in daemons.values()] == [set(CORES)] * 3
+
+
+@pytest.mark.process
+@pytest.mark.skipif(len(CORES) < 3, reason="two nodes want two cores beside the first")
+def test_nodes_do_not_share_a_core(daemons):
+    """
+    With enough cores, no node has the daemons' core or another node's.
+    """
+    with tied(daemons) as places:
+        assert sorted(places.values()) == [1, 2]
+
+
+@pytest.mark.process
+def test_a_daemon_that_has_ended_is_left_out(daemons):
+    """
+    Its process id is nobody's.
+    """
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+
+    with tied({**daemons, "datanode on worker1": gone.pid}) as places:
+        assert set(places) == {"worker1", "worker2"}

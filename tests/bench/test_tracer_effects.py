@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.tracer.effects import HEAD, Effect, Sample, contrasts, effects, least_known, rows
-from harness.tracer.overhead import MAPS, _drawn, _next_job, load
+from tracer_effects import HEAD, Effect, Sample, contrasts, effects, least_known, rows
+from tracer_tasks import MAPS, _drawn, _next_job, load
 
 
 def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
@@ -18,16 +18,16 @@ def samples(cost, jobs=20, noise=0.05, seed=3, speed=0.0):
     The machine is slower job by job, and with *speed* task by task, as its probe tells.
     """
     chance = random.Random(seed)
-    found = []
+    estimates = []
     for job in range(jobs):
         for place, mode in enumerate(_drawn(chance, MAPS["wordcount"], tuple(cost))):
             slow = 1 + speed * chance.random()
             cpu_s = 2 * (1 + job / jobs) * (1 + cost[mode]) * slow
             cpu_s *= 1 + noise * chance.gauss()
-            found.append(
+            estimates.append(
                 Sample("wordcount", f"job_1_{job:04d}", mode, 10.0 * place, cpu_s, 1.0, 1e6 / slow)
             )
-    return found
+    return estimates
 
 
 def test_what_was_added_is_found():
@@ -49,12 +49,12 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     95 of 100: at least 88 of these 100, and not all of them.
     """
     nothing = dict.fromkeys(("off", "spans", "units"), 0.0)
-    held = 0
+    covered = 0
     for seed in range(1000, 1100):
         (spans, _) = effects(samples(nothing, jobs=3, seed=seed))
-        held += spans.low <= 0 <= spans.high
+        covered += spans.low <= 0 <= spans.high
 
-    assert 88 <= held < 100
+    assert 88 <= covered < 100
 
 
 def test_the_probe_takes_the_machine_out():
@@ -63,16 +63,16 @@ def test_the_probe_takes_the_machine_out():
     """
     cost = {"off": 0.0, "spans": 0.01, "units": 0.05}
 
-    told = effects(samples(cost, speed=0.8))[0]
-    untold = effects(without_rates(samples(cost, speed=0.8)))[0]
+    corrected = effects(samples(cost, speed=0.8))[0]
+    uncorrected = effects(without_rates(samples(cost, speed=0.8)))[0]
 
-    assert told.high - told.low < 0.5 * (untold.high - untold.low)
+    assert corrected.high - corrected.low < 0.5 * (uncorrected.high - uncorrected.low)
 
 
-def without_rates(found):
+def without_rates(estimates):
     """The same tasks without a probe beside them."""
     return [
-        Sample(s.workload, s.job, s.mode, s.start_s, s.cpu_s, s.start_up_s, None) for s in found
+        Sample(s.workload, s.job, s.mode, s.start_s, s.cpu_s, s.start_up_s, None) for s in estimates
     ]
 
 
@@ -128,21 +128,21 @@ def test_the_least_known_workload_is_next():
     narrow = Effect("wordcount", "spans", 0.0, -0.01, 0.01, 1, 1, 0.1, 1.0)
     wide = Effect("terasort", "spans", 0.0, -0.02, 0.02, 1, 1, 0.1, 1.0)
 
-    told = [least_known(found) for found in ([], [narrow], [wide], [narrow, wide])]
+    corrected = [least_known(estimates) for estimates in ([], [narrow], [wide], [narrow, wide])]
 
-    assert told == ["wordcount", "terasort", "wordcount", "terasort"]
+    assert corrected == ["wordcount", "terasort", "wordcount", "terasort"]
 
 
 def test_rows_for_people():
     """
     Each figure with its interval.
     """
-    found = effects(samples({"off": 0.0, "spans": 0.01, "units": 0.05}, noise=1e-6))
+    estimates = effects(samples({"off": 0.0, "spans": 0.01, "units": 0.05}, noise=1e-6))
 
     start_up = "+0.00 s (+0.00 to +0.00)"
     first = ("wordcount", "maps", "spans", "+1.0% (+1.0% to +1.0%)", start_up)
-    assert rows(found)[0] == (*first, "240, 240 stock", "0.0%", "1 each")
-    assert len(rows(found)[0]) == len(HEAD)
+    assert rows(estimates)[0] == (*first, "240, 240 stock", "0.0%", "1 each")
+    assert len(rows(estimates)[0]) == len(HEAD)
 
 
 def test_hooks_without_their_recorder_are_a_mode_of_their_own():
@@ -153,14 +153,14 @@ def test_hooks_without_their_recorder_are_a_mode_of_their_own():
     without = {mode: cost[mode] for mode in ("off", "spans", "units")}
     both = [*samples(cost), *(replace(s, job=f"{s.job}0") for s in samples(without, seed=4))]
 
-    found = {e.mode: e for e in effects(both)}
+    estimates = {e.mode: e for e in effects(both)}
 
-    assert list(found) == ["woven", "spans", "units"]
-    assert all(e.low < cost[mode] < e.high for mode, e in found.items())
-    assert (found["woven"].tasks, found["units"].tasks) == (180, 180 + 240)
+    assert list(estimates) == ["woven", "spans", "units"]
+    assert all(e.low < cost[mode] < e.high for mode, e in estimates.items())
+    assert (estimates["woven"].tasks, estimates["units"].tasks) == (180, 180 + 240)
 
 
-def test_maps_and_reduces_are_told_apart():
+def test_maps_and_reduces_are_compared_apart():
     """
     Each kind is compared with stock tasks of its own; which workload is next, maps alone decide.
     """
@@ -169,15 +169,15 @@ def test_maps_and_reduces_are_told_apart():
     reduces = [replace(s, kind="reduce") for s in dear]
     other = [replace(s, workload="terasort") for s in samples({"off": 0.0, "spans": 0.0})]
 
-    found = effects([*maps, *reduces, *other])
+    estimates = effects([*maps, *reduces, *other])
 
-    shares = {(e.workload, e.kind): round(e.share, 1) for e in found if e.mode == "spans"}
+    shares = {(e.workload, e.kind): round(e.share, 1) for e in estimates if e.mode == "spans"}
     assert shares == {
         ("wordcount", "map"): 0.0,
         ("wordcount", "reduce"): 0.2,
         ("terasort", "map"): 0.0,
     }
-    assert least_known(found) == "terasort"
+    assert least_known(estimates) == "terasort"
 
 
 def test_tasks_needed_for_one_percent():

@@ -24,6 +24,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tracer_effects import (
+    MODES,
+    STOCK,
+    WORKLOAD_NAMES,
+    Effect,
+    Sample,
+    effects,
+    least_known,
+)
+
 from harness.errors import JobError
 from harness.hadoop import site
 from harness.hadoop.jvm import IN_PLACE, container_options
@@ -38,15 +48,6 @@ from harness.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.run.talk import Talk
 from harness.tracer.checks import Observed
-from harness.tracer.effects import (
-    MODES,
-    STOCK,
-    WORKLOAD_NAMES,
-    Effect,
-    Sample,
-    effects,
-    least_known,
-)
 from harness.tracer.selftest import JobBench, require_traced
 from harness.units import MIB
 from harness.workloads import WORKLOADS
@@ -98,8 +99,8 @@ def measure(
     probe_log = folder / "speed.txt"
     bench = _Bench(cluster, folder, talk)
     with SpeedProbe(log=probe_log), tied(cluster.daemon_pids()) as places:
-        for found, drawn in _jobs(bench, minutes, samples, modes):
-            new = _samples(found, drawn, _by_host(_read_probe(probe_log), places))
+        for job, drawn in _jobs(bench, minutes, samples, modes):
+            new = _samples(job, drawn, _by_host(_read_probe(probe_log), places))
             samples[:] = _add(file, key, new)
     return effects(samples), file
 
@@ -126,7 +127,7 @@ def load(file: Path, key: Mapping[str, Any]) -> list[Sample]:
 
 
 def _add(file: Path, key: Mapping[str, Any], new: Sequence[Sample]) -> list[Sample]:
-    """Put *new* samples beside those in *file*, where another self-test may add some, too."""
+    """Put *new* samples beside those in *file*, where another process may add some, too."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -205,7 +206,7 @@ class _Bench(JobBench):
     def command(self, spec: WorkloadSpec) -> JobCommand:
         """Return the job of *spec*, whose input lies ready."""
         workload = WORKLOADS[spec.name]
-        ready = self._inputs.ensure(workload, spec, MAP_BYTES[spec.name])
+        ready = self.inputs.ensure(workload, spec, MAP_BYTES[spec.name])
         self.cluster.hdfs.delete(_OUTPUT)
         (command,) = workload.submit(spec, ready.uri, _OUTPUT)
         return command
@@ -215,16 +216,16 @@ def _jobs(
     bench: JobBench, minutes: float, samples: Sequence[Sample], modes: Sequence[str]
 ) -> Iterable[tuple[Observed, Drawn]]:
     """Run jobs until the time is over; give each with the modes of its tasks."""
-    begun, longest, done = time.monotonic(), 0.0, 0
-    chance = random.Random(time.time_ns())  # noqa: S311 - nobody is to be kept from guessing it
+    started, longest, done = time.monotonic(), 0.0, 0
+    chance = random.Random(time.time_ns())
     _warm_up(bench)
-    while done < _LEAST_JOBS or 60 * minutes - (time.monotonic() - begun) > longest:
-        job_begun, name = time.monotonic(), least_known(effects(samples))
+    while done < _LEAST_JOBS or 60 * minutes - (time.monotonic() - started) > longest:
+        job_started, name = time.monotonic(), least_known(effects(samples))
         drawn = _draw(chance, name, modes)
         yield _mixed(bench, name, drawn), drawn
         done += 1
-        longest = max(longest, time.monotonic() - job_begun)
-        left_s = max(60 * minutes - (time.monotonic() - begun), 0.0)
+        longest = max(longest, time.monotonic() - job_started)
+        left_s = max(60 * minutes - (time.monotonic() - started), 0.0)
         bench.talk.say(f"overhead: {done} jobs, {left_s / 60:.0f} min left")
 
 
@@ -232,7 +233,7 @@ def _warm_up(bench: JobBench) -> None:
     """Make the inputs; then a job whose number tells those that follow."""
     for name in WORKLOAD_NAMES:
         bench.command(_spec(name))
-    bench.workload(WorkloadSpec(name="wordcount", input_bytes=MIB), {})
+    bench.run_workload(WorkloadSpec(name="wordcount", input_bytes=MIB), {})
 
 
 def _spec(name: str) -> WorkloadSpec:
@@ -266,7 +267,7 @@ def _mixed(bench: JobBench, name: str, drawn: Drawn) -> Observed:
     if drawn.reduce:
         properties["mapreduce.reduce.java.opts"] = own
     try:
-        return bench.observed(name, command, properties)
+        return bench.run(name, command, properties)
     finally:
         for file in options.iterdir():
             file.unlink()
@@ -299,8 +300,8 @@ def _common(cluster: LocalCluster) -> str:
     """Options of all tasks: those that YARN has to complete, and the memory."""
     layout = replace(cluster.files.layout, archive=None)
     memory = site.container_mb(cluster.spec.node.task_memory_bytes)
-    told = "-Dltrace.task=@taskid@ -Dltrace.unit=5 -Dltrace.dir=<LOG_DIR>"
-    return f"{container_options(layout, memory)} {told}"
+    recorder = "-Dltrace.task=@taskid@ -Dltrace.unit=5 -Dltrace.dir=<LOG_DIR>"
+    return f"{container_options(layout, memory)} {recorder}"
 
 
 def _options(cluster: LocalCluster, mode: str) -> str:
@@ -345,14 +346,14 @@ def _sample(job: Observed, attempt: TaskAttempt, mode: str, probed: _Probed) -> 
     task, log = job.tasks.get(attempt.attempt_id), job.logs.get(attempt.attempt_id)
     if (task is None) != (mode in (STOCK, "woven")):
         raise JobError(f"{attempt.attempt_id} did not run the classes of mode {mode}")
-    begun_s = (log.split_s if attempt.kind == "map" else log.shuffle_s) if log else None
+    work_start_s = (log.split_s if attempt.kind == "map" else log.shuffle_s) if log else None
     return Sample(
         workload=job.name,
         job=job.trace.job_id,
         mode=mode,
         start_s=attempt.start_s,
         cpu_s=attempt.counters[_CPU] / 1e3,
-        start_up_s=begun_s - attempt.start_s if begun_s else None,
+        start_up_s=work_start_s - attempt.start_s if work_start_s else None,
         rate=rate(probed.get(attempt.host, ()), attempt.start_s, attempt.finish_s),
         records=task.loop.records if task else 0,
         outputs=task.loop.outputs if task else 0,

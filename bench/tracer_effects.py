@@ -87,18 +87,20 @@ class Effect:
 
 def effects(samples: Sequence[Sample]) -> list[Effect]:
     """What each mode adds, for each workload and kind with enough tasks of all modes it has."""
-    found = []
+    estimates = []
     for workload in WORKLOAD_NAMES:
         for kind in KINDS:
-            of = [s for s in samples if (s.workload, s.kind) == (workload, kind) and s.cpu_s > 0]
+            chosen = [
+                s for s in samples if (s.workload, s.kind) == (workload, kind) and s.cpu_s > 0
+            ]
             with suppress(ValueError):
-                found += _effects(of)
-    return found
+                estimates += _effects(chosen)
+    return estimates
 
 
-def least_known(found: Iterable[Effect]) -> str:
+def least_known(estimates: Iterable[Effect]) -> str:
     """Name the workload whose maps' intervals are the widest; one without any comes first."""
-    widths = {e.workload: e.high - e.low for e in found if e.kind == "map"}
+    widths = {e.workload: e.high - e.low for e in estimates if e.kind == "map"}
     return max(WORKLOAD_NAMES, key=lambda name: widths.get(name, math.inf))
 
 
@@ -165,7 +167,7 @@ def contrasts(
         inside = np.array([b == block for b in blocks])
         for column in (y, *columns):
             column[inside] -= column[inside].mean()
-    # A probe that felt no difference within any block explains none.
+    # A probe that saw no difference within any block explains none.
     x = np.column_stack([c for c in columns if np.abs(c).max() > _NOTHING])
     freedom = len(y) - len(set(blocks)) - x.shape[1]
     if freedom < 1 or x.shape[1] < len(modes) or np.linalg.matrix_rank(x) < x.shape[1]:
@@ -187,14 +189,14 @@ def _blocks(ordered: Sequence[Sample]) -> list[tuple[str, int]]:
     modes: dict[str, set[str]] = {}
     for sample in ordered:
         modes.setdefault(sample.job, set()).add(sample.mode)
-    found = []
+    blocks = []
     for sample in ordered:
         place = places[sample.job] = places.get(sample.job, -1) + 1
-        found.append((sample.job, place // (_EACH * len(modes[sample.job]))))
-    return found
+        blocks.append((sample.job, place // (_EACH * len(modes[sample.job]))))
+    return blocks
 
 
-def rows(found: Iterable[Effect]) -> list[tuple[str, ...]]:
+def rows(estimates: Iterable[Effect]) -> list[tuple[str, ...]]:
     """Effects for people, in columns of `HEAD`: what a mode adds, with intervals and tasks."""
     return [
         (
@@ -207,13 +209,13 @@ def rows(found: Iterable[Effect]) -> list[tuple[str, ...]]:
             f"{e.spread:.1%}",
             f"{e.needed} each",
         )
-        for e in found
+        for e in estimates
     ]
 
 
 def _start_up(effect: Effect) -> str:
-    told = effect.start_up_s, effect.start_up_low_s, effect.start_up_high_s
-    if None in told:
+    interval = effect.start_up_s, effect.start_up_low_s, effect.start_up_high_s
+    if None in interval:
         return ""
-    mean, low, high = (f"{seconds:+.2f}" for seconds in told if seconds is not None)
+    mean, low, high = (f"{seconds:+.2f}" for seconds in interval if seconds is not None)
     return f"{mean} s ({low} to {high})"
