@@ -11,21 +11,21 @@ from typing import Any
 
 import click
 
+from harness import models
 from harness.cli.console import clean, talk
 from harness.errors import DataError, HarnessError
-from harness.models import evaluators
 from harness.models import vectors as v
 from harness.scoring.accuracy import i_accu
 
 
-def _accuracy(question: v.Question) -> dict[str, Any]:
-    data = question.input
+def _accuracy(case: v.CaseInput) -> dict[str, Any]:
+    data = case.fields
     return i_accu(data["actual_s"], data["prophet_s"], data["whatif_s"])
 
 
 # The accuracy indicator belongs to the scores, which models do not know.
 EVALUATORS = (
-    *evaluators.EVALUATORS,
+    *models.EVALUATORS,
     v.Evaluator("prophet", frozenset({"actual_s", "prophet_s", "whatif_s"}), _accuracy),
 )
 
@@ -59,10 +59,10 @@ def check(files: tuple[str, ...]) -> None:
     def run(name: str, document: v.VectorFile) -> None:
         found = 0
         for case in document.cases:
-            got = v.compute(document.model, case.question, EVALUATORS)
+            got = v.compute(document.model, case.input, EVALUATORS)
             for miss in v.compare(got, case.expected, document):
                 found += 1
-                click.echo(_line(name, case.question.name, miss))
+                click.echo(_line(name, case.input.name, miss))
         mismatches.append(found > 0)
         talk(f"{name}: {len(document.cases)} cases, {found} mismatches")
 
@@ -89,8 +89,8 @@ def compute(files: tuple[str, ...]) -> None:
 
     def run(name: str, document: v.VectorFile) -> None:
         for case in document.cases:
-            answer = v.compute(document.model, case.question, EVALUATORS)
-            click.echo(json.dumps({"file": name, "case": case.question.name, "output": answer}))
+            answer = v.compute(document.model, case.input, EVALUATORS)
+            click.echo(json.dumps({"file": name, "case": case.input.name, "output": answer}))
 
     if not _each(files, run):
         sys.exit(2)

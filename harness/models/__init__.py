@@ -1,11 +1,19 @@
-"""Profile and cell to prediction; one module or package per model."""
+"""
+Profile and cell to prediction; one module or package per model, and one line in `MODELS`.
 
+`EVALUATORS` answer the test vectors of all models, of vet, which measures and does not predict, and
+of the scheduler that models share.
+"""
+
+from harness.models import scheduler
 from harness.models.base import Model
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
 from harness.models.prophet.model import Prophet
 from harness.models.ptc.model import PTC
 from harness.models.spn_gc.model import SpnGc
+from harness.models.vectors import Evaluator
+from harness.models.vet import vectors as vet
 from harness.models.whatif.model import WhatIf
 
 MODELS: dict[str, Model] = {
@@ -23,4 +31,10 @@ MODELS: dict[str, Model] = {
     )
 }
 
-__all__ = ["MODELS", "Model"]
+EVALUATORS: tuple[Evaluator, ...] = (
+    *dict.fromkeys(evaluator for model in MODELS.values() for evaluator in model.evaluators),
+    *vet.EVALUATORS,
+    *scheduler.EVALUATORS,
+)
+
+__all__ = ["EVALUATORS", "MODELS", "Model"]

@@ -11,7 +11,7 @@ from typing import Any
 from harness.errors import ModelError
 
 
-def real(
+def check_number(
     name: str,
     value: Any,
     *,
@@ -25,36 +25,36 @@ def real(
 
     ``ModelError`` otherwise, NaN and infinities included.
     """
-    number = _float(value)
+    number = _finite_float(value)
     if number is None or not low <= number <= high or (above and number == low):
         opening = "(" if above else "["
         wanted = f"a finite number in {opening}{low:g}, {high:g}{')' if high == math.inf else ']'}"
-        raise refusal(name, value, wanted, where)
+        raise range_error(name, value, wanted, where)
     return number
 
 
-def whole(name: str, value: Any, *, where: str, low: float = 0) -> int:
+def check_count(name: str, value: Any, *, where: str, low: float = 0) -> int:
     """*value* as an int, if it is a whole number (3.0 is one) of at least *low*."""
-    number = _float(value)
+    number = _finite_float(value)
     if number is None or number < low or not (isinstance(value, Integral) or number.is_integer()):
         wanted = "a whole number" if low == -math.inf else f"a whole number from {low:g} on"
-        raise refusal(name, value, wanted, where)
+        raise range_error(name, value, wanted, where)
     return int(value)
 
 
-def flag(name: str, value: Any, *, where: str) -> bool:
+def check_flag(name: str, value: Any, *, where: str) -> bool:
     """*value*, if it is true or false."""
     if not isinstance(value, bool):
-        raise refusal(name, value, "true or false", where)
+        raise range_error(name, value, "true or false", where)
     return value
 
 
-def refusal(name: str, value: Any, wanted: str, where: str) -> ModelError:
-    """Error for a field that is not what is *wanted*."""
+def range_error(name: str, value: Any, wanted: str, where: str) -> ModelError:
+    """Error for a field whose value is not what is *wanted*."""
     return ModelError(f"{name} = {reprlib.repr(value)} is not {wanted}", where=where)
 
 
-def _float(value: Any) -> float | None:
+def _finite_float(value: Any) -> float | None:
     """*value* as a finite float; `None` for anything else, also for an int beyond all floats."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None

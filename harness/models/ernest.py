@@ -38,8 +38,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import real
+from harness.models.checks import check_number
 from harness.models.nearest import demand_jobs, input_per_slot, slots_in_use
+from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, ProfiledJob
 
@@ -58,6 +59,7 @@ class Ernest:
     name = "ernest"
     description = "Ernest (NSDI 2016): input per slot and slots, fitted to the profiled jobs"
     required = frozenset({"jobs"})
+    evaluators: tuple[Evaluator, ...] = ()
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
@@ -77,7 +79,9 @@ class Ernest:
         design = np.array([_features_of(job) for job in profile.jobs])
         shown = shown_features(design)
         demand_work(shown, design)
-        times = np.array([real("job_s", job.job_s, where=self.name) for job in profile.jobs])
+        times = np.array(
+            [check_number("job_s", job.job_s, where=self.name) for job in profile.jobs]
+        )
         found = fit(design[:, shown], times)
         coefficients = dict(zip(shown, found, strict=True))
         terms = [coefficients.get(k, 0.0) * asked[k] for k in range(len(FEATURES))]

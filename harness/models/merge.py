@@ -20,7 +20,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.models.checks import real, whole
+from harness.models.checks import check_count, check_number
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def simulate_merge(segment_bytes: Sequence[float], merge_factor: int) -> Merge:
     """
     _, merge_factor = _checked(len(segment_bytes), merge_factor)
     for size in segment_bytes:
-        real("segment_bytes", size, where="multi-pass merge")
+        check_number("segment_bytes", size, where="multi-pass merge")
     # The second key puts a merged file behind files of equal size.
     files = [(size, order, 1) for order, size in enumerate(segment_bytes)]
     heapq.heapify(files)
@@ -163,6 +163,6 @@ def _take(waiting: dict[int, int], number: int) -> int:
 def _checked(num_segments: int, merge_factor: int) -> tuple[int, int]:
     where = "multi-pass merge"
     return (
-        whole("num_segments", num_segments, where=where),
-        whole("merge_factor", merge_factor, where=where, low=2),
+        check_count("num_segments", num_segments, where=where),
+        check_count("merge_factor", merge_factor, where=where, low=2),
     )

@@ -27,7 +27,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from harness.errors import MissingStatistic
-from harness.models.checks import real, whole
+from harness.models.checks import check_count, check_number
+from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, ProfiledJob
 
@@ -44,6 +45,7 @@ class Nearest:
     name = "nearest"
     description = "the nearest profiled cell's times, scaled by the input per slot"
     required = frozenset({"jobs"})
+    evaluators: tuple[Evaluator, ...] = ()
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
@@ -68,7 +70,8 @@ class Nearest:
         return Prediction(
             model=self.name,
             cell="",
-            job_s=statistics.median(real("job_s", j.job_s, where=_WHERE) for j in same) * factor,
+            job_s=statistics.median(check_number("job_s", j.job_s, where=_WHERE) for j in same)
+            * factor,
             map_task_s=_scaled((job.map_task_s for job in same), per_map),
             reduce_task_s=_scaled((job.reduce_task_s for job in same), of_reduces),
             dataflow={"input_per_slot_factor": factor, "distance": distance},
@@ -84,15 +87,15 @@ def demand_jobs(profile: Profile, model: str) -> None:
 
 def input_per_slot(input_bytes: float, map_slots: int, num_splits: int) -> float:
     """Bytes for each slot that a job can use; ``ModelError`` where there is no input."""
-    size = real("input_bytes", input_bytes, where=_WHERE, above=True)
+    size = check_number("input_bytes", input_bytes, where=_WHERE, above=True)
     return size / slots_in_use(map_slots, num_splits)
 
 
 def slots_in_use(map_slots: int, num_splits: int) -> int:
     """Map slots that a job can use: no more than it has splits."""
     return min(
-        whole("map_slots", map_slots, where=_WHERE, low=1),
-        whole("num_splits", num_splits, where=_WHERE, low=1),
+        check_count("map_slots", map_slots, where=_WHERE, low=1),
+        check_count("num_splits", num_splits, where=_WHERE, low=1),
     )
 
 

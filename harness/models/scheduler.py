@@ -25,7 +25,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 
 POOLS = ("separate", "shared")
 WHERE = "task scheduler"
@@ -53,7 +54,7 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     finite, an unknown pool.
     """
     if pool not in POOLS:
-        raise refusal("pool", pool, "separate or shared", WHERE)
+        raise range_error("pool", pool, "separate or shared", WHERE)
     _check_times(map_times_s, shuffle_s, after_shuffle_s, task_overhead_s, job_overhead_s)
     _check_counts(num_reduces, map_slots, reduce_slots, slowstart, pool)
     maps, free = _place_maps(map_times_s, map_slots, task_overhead_s)
@@ -176,17 +177,25 @@ def _place(work: _Reduce, slots: _Slots, gate: float) -> tuple[float, float, flo
 
 def _check_times(map_times_s: Sequence[float], *others: float) -> None:
     for time in map_times_s:
-        real("map_times_s", time, where=WHERE)
+        check_number("map_times_s", time, where=WHERE)
     names = ("shuffle_s", "after_shuffle_s", "task_overhead_s", "job_overhead_s")
     for name, time in zip(names, others, strict=True):
-        real(name, time, where=WHERE)
+        check_number(name, time, where=WHERE)
 
 
 def _check_counts(
     num_reduces: int, map_slots: int, reduce_slots: int, slowstart: float, pool: str
 ) -> None:
-    real("slowstart", slowstart, where=WHERE, high=1)
-    whole("num_reduces", num_reduces, where=WHERE)
-    whole("map_slots", map_slots, where=WHERE, low=1)
+    check_number("slowstart", slowstart, where=WHERE, high=1)
+    check_count("num_reduces", num_reduces, where=WHERE)
+    check_count("map_slots", map_slots, where=WHERE, low=1)
     if num_reduces and pool == "separate":
-        whole("reduce_slots", reduce_slots, where=WHERE, low=1)
+        check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
+
+
+def _answer_case(case: CaseInput) -> dict[str, Any]:
+    refuse_too_many_tasks(case.fields)
+    return schedule(**case.fields)
+
+
+EVALUATORS = (Evaluator("scheduler", frozenset({"map_times_s", "num_reduces"}), _answer_case),)

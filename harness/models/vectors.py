@@ -1,8 +1,8 @@
 """
-Test vectors: cases, who answers them, and the comparison with what is expected.
+Test vectors: their cases, the functions that answer them, and the comparison with what is expected.
 
-A vector file names its model; which of the model's functions a case asks for is told by the fields
-of its `input`, never by a file's name.  Format and tolerance: ``docs/models/README.md``, section 1.
+A vector file names its model; the fields of a case's `input`, never the name of a file, decide
+which of the model's functions answers it.  Format, tolerance: ``docs/models/README.md``, section 1.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 from harness.errors import DataError, ModelError
 from harness.records.jsontext import read_json
 
-Input = Mapping[str, Any]
 TOLERANCE = 1e-9
-MOST_TASKS = 100_000  # of a job in a vector: the models look at each of them
+MOST_TASKS = 100_000  # of a job in a vector: some models compute each of them
 
 
 class NoImplementationError(ModelError):
@@ -27,20 +26,20 @@ class NoImplementationError(ModelError):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What an implementation may see of a case: everything but the answer."""
+class CaseInput:
+    """What an implementation may see of a case: everything but the expected answer."""
 
     name: str
-    input: Input
+    fields: Mapping[str, Any]
     rules: str | None = None
     method: str | None = None
 
 
 @dataclass(frozen=True)
 class Case:
-    """A case: its question, and the answer that is expected of it."""
+    """The input of a case, and the answer that is expected for it."""
 
-    question: Question
+    input: CaseInput
     expected: Any
 
 
@@ -56,11 +55,11 @@ class VectorFile:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Implementation of the cases of *model* whose input has all *fields*."""
+    """Function that answers the cases of *model* whose input has all *fields*."""
 
     model: str
     fields: frozenset[str]
-    answer: Callable[[Question], dict[str, Any]]
+    answer: Callable[[CaseInput], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def read_vectors(text: str, source: str) -> VectorFile:
     """
     Read a vector file from its *text*; *source* names it in errors.
 
-    ``DataError`` for a text that is no such file.
+    ``DataError`` for a text that is not a vector file.
     """
     try:
         # Expected values may be infinite, and inputs as large as they like.
@@ -86,31 +85,44 @@ def read_vectors(text: str, source: str) -> VectorFile:
     cases = document.get("cases") if isinstance(document, dict) else None
     if not isinstance(cases, list) or not cases or not isinstance(document.get("model"), str):
         raise DataError("not a vector file: it names no model or holds no cases", where=source)
-    relative, absolute = (
-        _tolerance(document.get(f"{kind}_tolerance", TOLERANCE), source)
-        for kind in ("relative", "absolute")
-    )
-    read = tuple(_case(case, number, source) for number, case in enumerate(cases, start=1))
-    return VectorFile(document["model"], relative, absolute, read)
+    tolerances: list[float] = []
+    for kind in ("relative", "absolute"):
+        value = document.get(f"{kind}_tolerance", TOLERANCE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
+            shown = reprlib.repr(value)
+            raise DataError(f"a tolerance of {shown} is not a number from 0 on", where=source)
+        tolerances.append(float(value))
+    read_cases = []
+    for number, case in enumerate(cases, start=1):
+        if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
+            raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
+        case_input = CaseInput(
+            str(case.get("name", number))[:200],
+            case["input"],
+            case.get("rules"),
+            case.get("method"),
+        )
+        read_cases.append(Case(case_input, case.get("expected")))
+    relative, absolute = tolerances
+    return VectorFile(document["model"], relative, absolute, tuple(read_cases))
 
 
-def compute(model: str, question: Question, evaluators: Iterable[Evaluator]) -> dict[str, Any]:
+def compute(model: str, case: CaseInput, evaluators: Iterable[Evaluator]) -> dict[str, Any]:
     """
-    Answer a question with the first of *evaluators* that knows its kind.
+    Answer a case with the first of *evaluators* that knows its kind.
 
     An input that the model refuses is answered by ``{"error": "ValueError", "message": ...}``.
     ``NoImplementationError`` where no evaluator knows the kind.
     """
     for evaluator in evaluators:
-        if evaluator.model == model and evaluator.fields <= question.input.keys():
+        if evaluator.model == model and evaluator.fields <= case.fields.keys():
             try:
-                return evaluator.answer(question)
-            except (ValueError, TypeError) as error:  # a field that is missing, strange or bad
+                return evaluator.answer(case)
+            except (ValueError, TypeError) as error:  # a field is missing, unknown or out of range
                 return {"error": "ValueError", "message": str(error).partition("\n")[0]}
-    fields = ", ".join(sorted(question.input))
+    names = ", ".join(sorted(case.fields))
     raise NoImplementationError(
-        f"no implementation for {model} cases with the inputs {fields}",
-        where=f"case {question.name!r}",
+        f"no implementation for {model} cases with the inputs {names}", where=f"case {case.name!r}"
     )
 
 
@@ -126,22 +138,22 @@ def compare(got: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
     return list(_differences("", got, expected, vectors))
 
 
-def _differences(path: str, got: Any, expected: Any, v: VectorFile) -> Iterator[Mismatch]:
+def _differences(path: str, got: Any, expected: Any, vectors: VectorFile) -> Iterator[Mismatch]:
     if isinstance(expected, Mapping) and isinstance(got, Mapping):
         for key, value in expected.items():
             inner = f"{path}.{key}" if path else str(key)
             if key in got:
-                yield from _differences(inner, got[key], value, v)
+                yield from _differences(inner, got[key], value, vectors)
             else:
                 yield Mismatch(inner, "nothing", value)
     elif _is_list(expected) and _is_list(got) and len(expected) == len(got):
-        for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
-            yield from _differences(f"{path}[{index}]", mine, theirs, v)
-    elif not _same(got, expected, v):
+        for index, (got_item, expected_item) in enumerate(zip(got, expected, strict=True)):
+            yield from _differences(f"{path}[{index}]", got_item, expected_item, vectors)
+    elif not _is_same(got, expected, vectors):
         yield Mismatch(path, got, expected)
 
 
-def _same(got: Any, expected: Any, v: VectorFile) -> bool:
+def _is_same(got: Any, expected: Any, vectors: VectorFile) -> bool:
     """Section 1: integers, booleans, strings and null are equal, other numbers close."""
     if isinstance(expected, bool) or isinstance(got, bool):
         return got is expected
@@ -149,30 +161,16 @@ def _same(got: Any, expected: Any, v: VectorFile) -> bool:
         return bool(got == expected)
     if not math.isfinite(expected):
         return got == expected
-    return abs(got - expected) <= max(v.absolute_tolerance, v.relative_tolerance * abs(expected))
+    tolerance = max(vectors.absolute_tolerance, vectors.relative_tolerance * abs(expected))
+    return abs(got - expected) <= tolerance
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _case(case: Any, number: int, source: str) -> Case:
-    if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
-        raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
-    name = str(case.get("name", number))[:200]
-    question = Question(name, case["input"], case.get("rules"), case.get("method"))
-    return Case(question, case.get("expected"))
-
-
-def _tolerance(value: Any, source: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
-        shown = reprlib.repr(value)
-        raise DataError(f"a tolerance of {shown} is no number from 0 on", where=source)
-    return float(value)
-
-
-def refuse_too_many(config: Mapping[str, Any]) -> None:
-    """``ModelError`` where a case has more tasks than anybody should look at one by one."""
+def refuse_too_many_tasks(config: Mapping[str, Any]) -> None:
+    """``ModelError`` where a case has more tasks than a model can compute one by one."""
     for name in ("num_maps", "num_reduces"):
         count = config.get(name)
         if isinstance(count, int | float) and count > MOST_TASKS:

@@ -320,14 +320,14 @@ def _vectors() -> Target:
     def go_on(document: Any) -> None:
         for case in document.cases:
             try:
-                got = v.compute(document.model, case.question, cli_vectors.EVALUATORS)
+                got = v.compute(document.model, case.input, cli_vectors.EVALUATORS)
             except v.NoImplementationError:
                 continue
             json.dumps(got)
             misses = v.compare(got, case.expected, document)
             spoken(
                 *(
-                    cli_vectors._line("v.json", case.question.name, m).replace("\t", " ")
+                    cli_vectors._line("v.json", case.input.name, m).replace("\t", " ")
                     for m in misses
                 )
             )

@@ -19,8 +19,7 @@ from harness.cli.console import clean, table
 from harness.cli.vectors import command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.experiment.codec import read_experiment
-from harness.models import vectors
-from harness.models.evaluators import EVALUATORS
+from harness.models import EVALUATORS, vectors
 from harness.parsing.container_log import read_spills
 from harness.parsing.jobhistory import read_job
 from harness.parsing.machine import read_machine
@@ -521,7 +520,7 @@ class TestCounts:
         A vector of more tasks than are looked at is refused by its field.
         """
         field = {"statistics": {}, "cluster": {}, "config": {name: count}}
-        asked = vectors.Question("x", field)
+        asked = vectors.CaseInput("x", field)
 
         with time_limit():
             answer = vectors.compute("whatif", asked, EVALUATORS)

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.evaluators import EVALUATORS
+from harness.models import EVALUATORS
 from harness.models.ptc import predict_ptc, ptc
 from harness.models.ptc.equations import METHODS, TIMES, Waves, answer, leftover_by_waves
 from harness.models.ptc.per_wave import PerWave
-from harness.models.vectors import Question, compute
+from harness.models.vectors import CaseInput, compute
 
 VECTORS = Path(__file__).parent.parent / "validation" / "vectors" / "mrtuner_ptc_examples.json"
 seconds = st.floats(0, 1e4)
@@ -402,7 +402,7 @@ class TestRefuses:
         """
         There are two.
         """
-        got = compute("mrtuner-ptc", Question("a", given, method="open"), EVALUATORS)
+        got = compute("mrtuner-ptc", CaseInput("a", given, method="open"), EVALUATORS)
 
         assert got["message"] == "method = 'open' is not wave or closed"
 
@@ -414,7 +414,7 @@ class TestRefuses:
         for name in given.keys() - {"context_switch_wave_s"}:
             case = {k: v for k, v in given.items() if k != name}
 
-            assert "error" in compute("mrtuner-ptc", Question("a", case), EVALUATORS)
+            assert "error" in compute("mrtuner-ptc", CaseInput("a", case), EVALUATORS)
 
 
 def test_walk_needs_no_window_that_is_wide_enough():

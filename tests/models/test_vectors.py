@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError
-from harness.models.evaluators import EVALUATORS
+from harness.models import EVALUATORS
 from harness.models.vectors import (
+    CaseInput,
     Mismatch,
     NoImplementationError,
-    Question,
     VectorFile,
     compare,
     compute,
@@ -39,9 +39,9 @@ class TestRead:
         What is handed to an implementation has no way to what is expected.
         """
         case = {"name": "a", "input": MERGE, "rules": "mr2", "expected": {"first_pass": 1}}
-        question = read_vectors(text(cases=[case]), "v.json").cases[0].question
+        case_input = read_vectors(text(cases=[case]), "v.json").cases[0].input
 
-        assert question == Question("a", MERGE, "mr2", None)
+        assert case_input == CaseInput("a", MERGE, "mr2", None)
 
     @pytest.mark.parametrize(
         "bad",
@@ -73,8 +73,8 @@ class TestCompute:
         """
         Two kinds of merges share a model and a factor.
         """
-        one = compute("whatif", Question("a", MERGE), EVALUATORS)
-        other = Question("b", {"segment_bytes": [1, 2, 3], "merge_factor": 2})
+        one = compute("whatif", CaseInput("a", MERGE), EVALUATORS)
+        other = CaseInput("b", {"segment_bytes": [1, 2, 3], "merge_factor": 2})
 
         assert one["first_pass"] == 10
         assert compute("whatif", other, EVALUATORS)["intermediate_bytes"] == 3
@@ -85,7 +85,7 @@ class TestCompute:
         A kind without an implementation is an error that says so.
         """
         with pytest.raises(NoImplementationError, match=f"no implementation for {model}"):
-            compute(model, Question("a", data), EVALUATORS)
+            compute(model, CaseInput("a", data), EVALUATORS)
 
     @pytest.mark.parametrize(
         ("model", "data"),
@@ -100,7 +100,7 @@ class TestCompute:
         """
         What a model refuses is answered by the kind of error and its message.
         """
-        answer = compute(model, Question("a", data), EVALUATORS)
+        answer = compute(model, CaseInput("a", data), EVALUATORS)
 
         assert answer["error"] == "ValueError"
         assert answer["message"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
 from harness.models.prophet.setting import Group, Outcome, Segment, Setting
 from harness.models.prophet.shuffle import run
 
@@ -164,13 +164,13 @@ def _reduces(plan: Plan, free: list[float], gate_s: float, reducer: Reducer) -> 
 
 def _check(plan: Plan, pool: str) -> None:
     if pool not in POOLS:
-        raise refusal("pool", pool, "separate or shared", WHERE)
+        raise range_error("pool", pool, "separate or shared", WHERE)
     for name in ("map_task_s", "task_overhead_s", "job_overhead_s", "reduce_startup_s"):
-        real(name, getattr(plan, name), where=WHERE)
-    real("reduce_slowstart", plan.slowstart, where=WHERE, high=1)
+        check_number(name, getattr(plan, name), where=WHERE)
+    check_number("reduce_slowstart", plan.slowstart, where=WHERE, high=1)
     for name in ("num_maps", "num_reduces"):
-        whole(name, getattr(plan, name), where=WHERE)
+        check_count(name, getattr(plan, name), where=WHERE)
     for name in ("num_nodes", "map_slots"):
-        whole(name, getattr(plan, name), where=WHERE, low=1)
+        check_count(name, getattr(plan, name), where=WHERE, low=1)
     if plan.num_reduces and pool == "separate":
-        whole("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
+        check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import real, refusal
+from harness.models.checks import check_number, range_error
 from harness.models.prophet.setting import too_large
 
 MB = 2**20
@@ -90,15 +90,20 @@ def read(given: Mapping[str, Any]) -> MapTask:
         if name not in given:
             raise ModelError(f"{name} is missing", where=WHERE)
     return MapTask(
-        map_in_records=real("map_in_records", given["map_in_records"], where=WHERE),
-        map_in_bytes=real("map_in_bytes", given["map_in_bytes"], where=WHERE),
-        sort_buffer_mb=real("sort_buffer_mb", given.get("sort_buffer_mb", 100), where=WHERE),
-        sort_spill_percent=real(
-            "sort_spill_percent", given.get("sort_spill_percent", 0.8),
-            where=WHERE, high=1.0, above=True,
+        map_in_records=check_number("map_in_records", given["map_in_records"], where=WHERE),
+        map_in_bytes=check_number("map_in_bytes", given["map_in_bytes"], where=WHERE),
+        sort_buffer_mb=check_number(
+            "sort_buffer_mb", given.get("sort_buffer_mb", 100), where=WHERE
+        ),
+        sort_spill_percent=check_number(
+            "sort_spill_percent",
+            given.get("sort_spill_percent", 0.8),
+            where=WHERE,
+            high=1.0,
+            above=True,
         ),
         means=_means(given),
-    )  # fmt: skip
+    )
 
 
 def _means(given: Mapping[str, Any]) -> Means:
@@ -114,7 +119,7 @@ def _means(given: Mapping[str, Any]) -> Means:
     for name, values in found.items():
         if len(values) != machines:
             wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
-            raise refusal(name, values, wanted, WHERE)
+            raise range_error(name, values, wanted, WHERE)
     return Means(**{name: mean(values) for name, values in found.items()})
 
 
@@ -125,8 +130,8 @@ def mean(values: Sequence[float]) -> float:
 
 def _list(name: str, values: Any) -> list[float]:
     if not isinstance(values, list | tuple) or not values:
-        raise refusal(name, values, "a list of numbers, one per machine", WHERE)
-    return [real(name, value, where=WHERE) for value in values]
+        raise range_error(name, values, "a list of numbers, one per machine", WHERE)
+    return [check_number(name, value, where=WHERE) for value in values]
 
 
 def _answer(task: MapTask) -> dict[str, Any]:
@@ -242,7 +247,7 @@ def map_times(task: MapTask, sizes: Spills, one: float, *, sleeps: bool) -> dict
         return {"map_while_spilling_s": 0.0, "map_while_not_spilling_s": alone}
     if m.map_while_spilling_s_per_record == 0:
         wanted = "above 0 in its mean, with spills beside the map function"
-        raise refusal("map_while_spilling_s_per_record", 0.0, wanted, WHERE)
+        raise range_error("map_while_spilling_s_per_record", 0.0, wanted, WHERE)
     return _sleeping(sizes, m) if sleeps else _awake(task, sizes, one)
 
 

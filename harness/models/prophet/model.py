@@ -11,6 +11,7 @@ from harness.models.prophet.job import POOLS, JobTimes, Plan, Reduce, Reducer, j
 from harness.models.prophet.map_spill import waiting_for_spill_s
 from harness.models.prophet.setting import Outcome, Segment, Setting, read_setting
 from harness.models.prophet.tasks import after_shuffle, after_shuffle_s, map_task, task_job
+from harness.models.prophet.vectors import EVALUATORS
 from harness.models.prophet.view import COPY, SPILLS, View
 from harness.models.whatif import map_task as m
 from harness.models.whatif.inputs import Costs, Job, read_costs
@@ -35,6 +36,7 @@ class Prophet:
     name = "prophet"
     description = "MR. Prophet: overlap of map and spill, of copying and merging"
     required: frozenset[str] = _WITH_REDUCES
+    evaluators = EVALUATORS
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from harness.errors import ModelError
-from harness.models.checks import flag, real, refusal, whole
+from harness.models.checks import check_count, check_flag, check_number, range_error
 
 WHERE = "prophet shuffle"
 HEAP_BYTES = 0.8 * 1024 * 2**20  # of a reduce task where none is given: Hadoop 3's share
@@ -145,25 +145,32 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     ``ModelError`` names the field that is missing or outside its range.
     """
     limit, threshold, single = _marks(config)
-    combiner = flag("use_combiner", config.get("use_combiner", False), where=WHERE)
-    codec = flag("map_output_compressed", config.get("map_output_compressed", False), where=WHERE)
+    combiner = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
+    codec = check_flag(
+        "map_output_compressed", config.get("map_output_compressed", False), where=WHERE
+    )
     records = _number("combine_records_selectivity", config, 1.0)
     size = _number("combine_bytes_selectivity", config, records)
     ratio = _number("map_output_compression_ratio", config, 1.0, above=True)
     return Setting(
-        parallel_copies=whole("parallel_copies", config.get("parallel_copies", 5),
-                              where=WHERE, low=1),
-        merge_factor=whole("merge_factor", config.get("merge_factor", 10), where=WHERE, low=2),
-        limit=limit, threshold=threshold, single=single,
+        parallel_copies=check_count(
+            "parallel_copies", config.get("parallel_copies", 5), where=WHERE, low=1
+        ),
+        merge_factor=check_count(
+            "merge_factor", config.get("merge_factor", 10), where=WHERE, low=2
+        ),
+        limit=limit,
+        threshold=threshold,
+        single=single,
         ratio=ratio if codec else 1.0,
         combine_bytes_selectivity=size if combiner else 1.0,
         combine_records_selectivity=records if combiner else 1.0,
         costs=_costs(costs, combiner=combiner, codec=codec),
-    )  # fmt: skip
+    )
 
 
 def _number(name: str, config: Mapping[str, Any], default: float, **limits: Any) -> float:
-    return real(name, config.get(name, default), where=WHERE, **limits)
+    return check_number(name, config.get(name, default), where=WHERE, **limits)
 
 
 def _marks(config: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -174,10 +181,10 @@ def _marks(config: Mapping[str, Any]) -> tuple[float, float, float]:
     segment = _number("shuffle_segment_limit_percent", config, 0.25, high=1.0)
     if merge * limit <= 0:
         name = "shuffle_merge_percent" if heap else "reduce_heap_bytes"
-        raise refusal(name, merge if heap else heap, "above 0", WHERE)
+        raise range_error(name, merge if heap else heap, "above 0", WHERE)
     if segment >= merge:
         wanted = f"below shuffle_merge_percent ({merge:g})"
-        raise refusal("shuffle_segment_limit_percent", segment, wanted, WHERE)
+        raise range_error("shuffle_segment_limit_percent", segment, wanted, WHERE)
     return limit, merge * limit, segment * limit
 
 
@@ -196,26 +203,26 @@ def _costs(costs: Mapping[str, Any], *, combiner: bool, codec: bool) -> ShuffleC
 def read_groups(given: Any) -> list[Group]:
     """Check groups of map outputs; those without a segment are left out."""
     if not isinstance(given, list | tuple):
-        raise refusal("groups", given, "a list of groups", WHERE)
+        raise range_error("groups", given, "a list of groups", WHERE)
     groups = [_group(group, f"{WHERE}, group {place}") for place, group in enumerate(given)]
     return [group for group in groups if group.count]
 
 
 def _group(given: Any, where: str) -> Group:
     if not isinstance(given, Mapping):
-        raise refusal("groups", given, "a list of groups", where)
+        raise range_error("groups", given, "a list of groups", where)
     names = ("host", "count", "finish_s", "segment_bytes", "segment_compressed_bytes",
              "segment_records")  # fmt: skip
     for name in names:
         if name not in given:
             raise ModelError(f"{name} is missing", where=where)
     if not isinstance(given["host"], str):
-        raise refusal("host", given["host"], "a host's name", where)
+        raise range_error("host", given["host"], "a host's name", where)
     return Group(
         host=given["host"],
-        count=whole("count", given["count"], where=where),
-        finish_s=real("finish_s", given["finish_s"], where=where, low=-math.inf),
-        segment=Segment(*(real(name, given[name], where=where) for name in names[3:])),
+        count=check_count("count", given["count"], where=where),
+        finish_s=check_number("finish_s", given["finish_s"], where=where, low=-math.inf),
+        segment=Segment(*(check_number(name, given[name], where=where) for name in names[3:])),
     )
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.models.checks import real
+from harness.models.checks import check_number
 from harness.models.prophet.map_spill import map_and_spill
 from harness.models.prophet.setting import (
     Outcome,
@@ -69,7 +69,7 @@ def map_task(
     given: Mapping[str, Any], job: Job, costs: Costs, startup_s: float = 0.0
 ) -> dict[str, Any]:
     """Section 4's quantities, the map-side merge, and `map_task_s`."""
-    startup = real("startup_s", startup_s, where="prophet map task")
+    startup = check_number("startup_s", startup_s, where="prophet map task")
     answer = map_and_spill(given)
     return answer | _merge(answer, job, costs, startup + answer["map_and_spill_s"])
 

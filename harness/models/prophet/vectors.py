@@ -9,24 +9,24 @@ from harness.errors import ModelError
 from harness.models.prophet.map_spill import map_and_spill
 from harness.models.prophet.shuffle import shuffle
 from harness.models.prophet.tasks import tasks
-from harness.models.vectors import MOST_TASKS, Evaluator, Question, refuse_too_many
+from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator, refuse_too_many_tasks
 
 
-def _map_and_spill(question: Question) -> dict[str, Any]:
-    return map_and_spill(question.input)
+def _map_and_spill(case: CaseInput) -> dict[str, Any]:
+    return map_and_spill(case.fields)
 
 
-def _shuffle(question: Question) -> dict[str, Any]:
-    data = question.input
+def _shuffle(case: CaseInput) -> dict[str, Any]:
+    data = case.fields
     _refuse_too_many_segments(data)
     return shuffle(data.get("groups"), data, _part(data, "costs"), trace=True)
 
 
-def _tasks(question: Question) -> dict[str, Any]:
-    data = question.input
+def _tasks(case: CaseInput) -> dict[str, Any]:
+    data = case.fields
     names = ("map_and_spill", "shuffle", "statistics", "costs", "config")
     map_side, reduce_side, statistics, costs, config = (_part(data, name) for name in names)
-    refuse_too_many(config)
+    refuse_too_many_tasks(config)
     _refuse_too_many_segments(reduce_side)
     startup = data.get("startup_s", 0.0)
     return tasks(map_side, reduce_side, statistics, costs, config, startup)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from harness.errors import MissingStatistic
-from harness.models.checks import real
+from harness.models.checks import check_number
 from harness.models.prophet.setting import ShuffleCosts
 from harness.models.whatif.inputs import Statistics
 from harness.records.prediction import JobConfig
@@ -67,7 +67,7 @@ class View:
     def value(self, name: str) -> float:
         """Value alone, 0 where it is not known; ``ModelError`` for one that is no time."""
         found = self.find(name)
-        return 0.0 if found is None else real(name, found.value, where="prophet statistics")
+        return 0.0 if found is None else check_number(name, found.value, where="prophet statistics")
 
     def statistics(self) -> dict[str, float]:
         """What-If's statistics."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
 from harness.models.ptc.per_wave import PerWave, read_per_wave
 
 METHODS = ("wave", "closed")
@@ -75,7 +75,7 @@ def ptc(
     ``ValueError``) names a field that is missing or outside its range.
     """
     check_method(method)
-    m, r = whole("map_waves", map_waves, where=WHERE, low=1), read_reduce_waves(reduce_waves)
+    m, r = check_count("map_waves", map_waves, where=WHERE, low=1), read_reduce_waves(reduce_waves)
     needed = {
         "network_copy_wave_s": network_copy_wave_s,
         "local_io_wave_s": local_io_wave_s,
@@ -96,9 +96,13 @@ def ptc(
         schedule_map=read_per_wave("schedule_map_wave_s", schedule_map_wave_s, m, where=WHERE),
         copy=read_per_wave("network_copy_wave_s", copy, m, where=WHERE),
         local_io=read_per_wave("local_io_wave_s", local_io, m, where=WHERE),
-        reduce_s=real("reduce_s", reduce_s, where=WHERE),
-        schedule_reduce_s=real("schedule_reduce_wave_s", schedule_reduce_wave_s, where=WHERE),
-        saving_s=real("reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s, where=WHERE),
+        reduce_s=check_number("reduce_s", reduce_s, where=WHERE),
+        schedule_reduce_s=check_number(
+            "schedule_reduce_wave_s", schedule_reduce_wave_s, where=WHERE
+        ),
+        saving_s=check_number(
+            "reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s, where=WHERE
+        ),
     )
     return answer(waves, method)
 
@@ -213,19 +217,19 @@ def first_wave(m: int, slowstart: Any) -> int:
     """Wave behind whose end the first reduces start, f of section 7; 1 without a *slowstart*."""
     if slowstart is None:
         return 1
-    share = real("slowstart", slowstart, where=WHERE, high=1)
+    share = check_number("slowstart", slowstart, where=WHERE, high=1)
     return min(m, max(1, math.ceil(share * m - 1e-9)))
 
 
 def read_reduce_waves(value: Any) -> int:
     """*value* as a number of reduce waves."""
-    return whole("reduce_waves", value, where=WHERE)
+    return check_count("reduce_waves", value, where=WHERE)
 
 
 def check_method(method: Any) -> None:
     """``ModelError`` for a method that is none."""
     if method not in METHODS:
-        raise refusal("method", method, "wave or closed", WHERE)
+        raise range_error("method", method, "wave or closed", WHERE)
 
 
 def _warnings(waves: Waves) -> list[str]:

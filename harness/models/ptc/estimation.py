@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from harness.models.checks import real
+from harness.models.checks import check_number
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.physical import Quantities, local_io
 from harness.models.whatif.evaluation import evaluate
@@ -114,7 +114,7 @@ def overhead(profile: Profile, name: str) -> float:
 def _value(profile: Profile, name: str) -> float:
     """A number of the profile; ``ModelError`` where it is negative or not finite."""
     found = {**profile.statistics, **profile.costs, **profile.overheads}[name]
-    return real(name, found.value, where=f"profile of {profile.workload!r}")
+    return check_number(name, found.value, where=f"profile of {profile.workload!r}")
 
 
 def copy_rate(profile: Profile, config: JobConfig, cluster: Cluster) -> float:
@@ -131,7 +131,7 @@ def copy_rate(profile: Profile, config: JobConfig, cluster: Cluster) -> float:
     of_copiers = _rate(_value(profile, known), copiers)
     of_node = profile.statistics["network_bps"].value
     where = f"profile of {profile.workload!r}"
-    of_network = cluster.num_nodes * real("network_bps", of_node, where=where, above=True)
+    of_network = cluster.num_nodes * check_number("network_bps", of_node, where=where, above=True)
     return min(of_copiers, of_network)
 
 
@@ -193,5 +193,5 @@ def _switching(job: ProfiledJob, rates: Mapping[str, Any], streams: int) -> floa
         local_write_bps_total=rates["local_write_bps_total"] * share,
     )
     waves = max(1, profiled.map_waves) * max(1, profiled.reduce_waves)
-    slower = real("map_slowdown_s", job.map_slowdown_s, where="profile", low=-math.inf)
+    slower = check_number("map_slowdown_s", job.map_slowdown_s, where="profile", low=-math.inf)
     return slower - local_io(profiled, profiled.shuffle_bytes_total) / waves

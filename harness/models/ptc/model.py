@@ -16,6 +16,7 @@ from harness.errors import MissingStatistic
 from harness.models.ptc.equations import METHODS, first_wave
 from harness.models.ptc.estimation import Asked, overhead, quantities, whatif_tasks
 from harness.models.ptc.physical import Quantities, evaluate
+from harness.models.ptc.vectors import EVALUATORS
 from harness.models.whatif import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
@@ -37,6 +38,7 @@ class PTC:
 
     name: str
     required: frozenset[str]
+    evaluators = EVALUATORS
 
     def __init__(self, name: str, method: str, description: str) -> None:
         self.name, self.method, self.description = name, method, description

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import real
+from harness.models.checks import check_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def read_per_wave(
     list of another length.
     """
     if isinstance(value, str) or not isinstance(value, Sequence):
-        return PerWave(waves, real(name, value, where=where))
-    times = tuple(real(name, each, where=where) for each in value)
+        return PerWave(waves, check_number(name, value, where=where))
+    times = tuple(check_number(name, each, where=where) for each in value)
     expected = waves - from_second
     if len(times) != expected:
         raise ModelError(

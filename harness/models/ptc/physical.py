@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
 from harness.models.ptc.equations import TIMES, check_method, ptc
 
 WHERE = "ptc quantities"
@@ -21,11 +21,11 @@ RATES = ("copy_bps_total", "local_read_bps_total", "local_write_bps_total")
 
 
 def _count(low: int = 0) -> Any:
-    return field(metadata={"check": whole, "limits": {"low": low}})
+    return field(metadata={"check": check_count, "limits": {"low": low}})
 
 
 def _number(default: Any = MISSING) -> Any:
-    return field(default=default, metadata={"check": real, "limits": {}})
+    return field(default=default, metadata={"check": check_number, "limits": {}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,15 +141,15 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
             raise ModelError(f"{f.name} is missing", where=WHERE)
     job = Quantities(**values)
     if job.num_reduces and job.reduce_slots < 1:
-        raise refusal("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
+        raise range_error("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
     for name in RATES if job.shuffle_bytes_total > 0 else ():
-        real(name, getattr(job, name), where=WHERE, low=SMALLEST)
+        check_number(name, getattr(job, name), where=WHERE, low=SMALLEST)
     return job
 
 
 def _checked(name: str, value: Any, how: Mapping[str, Any]) -> Any:
     if name == "slowstart":
-        return None if value is None else real(name, value, where=WHERE, high=1)
+        return None if value is None else check_number(name, value, where=WHERE, high=1)
     if name in RATES:
-        return real(name, value, where=WHERE, low=-float("inf"))
+        return check_number(name, value, where=WHERE, low=-float("inf"))
     return how["check"](name, value, where=WHERE, **how["limits"])

@@ -6,21 +6,21 @@ from typing import Any
 
 from harness.models.ptc.equations import ptc
 from harness.models.ptc.physical import predict_ptc
-from harness.models.vectors import Evaluator, Question
+from harness.models.vectors import CaseInput, Evaluator
 
 
-def _waves(question: Question) -> dict[str, Any]:
-    return ptc(**_input(question), method=question.method or "wave")
+def _waves(case: CaseInput) -> dict[str, Any]:
+    return ptc(**_input(case), method=case.method or "wave")
 
 
-def _physical(question: Question) -> dict[str, Any]:
-    return predict_ptc(_input(question), question.method or "wave")
+def _physical(case: CaseInput) -> dict[str, Any]:
+    return predict_ptc(_input(case), case.method or "wave")
 
 
-def _input(question: Question) -> dict[str, Any]:
+def _input(case: CaseInput) -> dict[str, Any]:
     """Input under the names of the functions: a configuration calls the slow start by another."""
     names = {"reduce_slowstart": "slowstart"}
-    return {names.get(name, name): value for name, value in question.input.items()}
+    return {names.get(name, name): value for name, value in case.fields.items()}
 
 
 EVALUATORS: tuple[Evaluator, ...] = (

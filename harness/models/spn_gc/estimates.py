@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
 from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES
@@ -70,7 +70,7 @@ def simulate_net(
     and for `maxima` where tasks differ or wait for slots.
     """
     job = _Job(phases, num_maps, num_reduces, variant)
-    number = whole("replications", replications, where=WHERE, low=1)
+    number = check_count("replications", replications, where=WHERE, low=1)
     slots = (
         _slots("map_slots", map_slots, job.maps),
         _slots("reduce_slots", reduce_slots, job.reduces),
@@ -79,8 +79,8 @@ def simulate_net(
     chosen = method or ("maxima" if alike else "tasks")
     if chosen not in METHODS or (chosen == "maxima" and not alike):
         wanted = "maxima or tasks" if alike else "tasks, as tasks differ or wait for slots"
-        raise refusal("method", chosen, wanted, WHERE)
-    rng = np.random.default_rng(whole("seed", seed, where=WHERE))
+        raise range_error("method", chosen, wanted, WHERE)
+    rng = np.random.default_rng(check_count("seed", seed, where=WHERE))
     shared = job.shared @ rng.standard_exponential((len(job.shared), number))
     draw = _draw_maximum if chosen == "maxima" else _draw_tasks
     maps = draw(job.map_means, job.maps, slots[0], number, rng)
@@ -111,8 +111,8 @@ def expected_net_time(
 
 def time_cost_ratio(model_seconds: float, job_seconds: float) -> float:
     """Time that the model takes, in percent of the job's, section 4.3."""
-    model = real("model_seconds", model_seconds, where=WHERE)
-    return 100 * model / real("job_seconds", job_seconds, where=WHERE, above=True)
+    model = check_number("model_seconds", model_seconds, where=WHERE)
+    return 100 * model / check_number("job_seconds", job_seconds, where=WHERE, above=True)
 
 
 def expectations(phases: Phases, num_maps: int, num_reduces: int) -> dict[str, float]:
@@ -127,9 +127,9 @@ class _Job:
 
     def __init__(self, phases: Phases, num_maps: int, num_reduces: int, variant: str) -> None:
         if variant not in VARIANTS:
-            raise refusal("variant", variant, "shared_read or shared_shuffle", WHERE)
-        self.maps = whole("num_maps", num_maps, where=WHERE, low=1)
-        self.reduces = whole("num_reduces", num_reduces, where=WHERE)
+            raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
+        self.maps = check_count("num_maps", num_maps, where=WHERE, low=1)
+        self.reduces = check_count("num_reduces", num_reduces, where=WHERE)
         if not self.reduces:  # no shuffle, and nothing that follows
             phases = {**phases, **dict.fromkeys(PHASES[6:], 0.0)}
         self.shared = np.array([_mean(phases, name) for name in SHARED[variant]])
@@ -145,7 +145,7 @@ class _Job:
 def _mean(phases: Phases, name: str) -> float:
     if name not in phases:
         raise ModelError(f"{name} is missing", where=WHERE)
-    return real(name, phases[name], where=WHERE)
+    return check_number(name, phases[name], where=WHERE)
 
 
 def _means(phases: Phases, names: Sequence[str], tasks: int) -> Floats:
@@ -155,8 +155,8 @@ def _means(phases: Phases, names: Sequence[str], tasks: int) -> Floats:
         given = phases.get(name)
         if isinstance(given, list | tuple):
             if len(given) != tasks:
-                raise refusal(name, list(given), f"a list of {tasks} means", WHERE)
-            columns.append([real(name, value, where=WHERE) for value in given])
+                raise range_error(name, list(given), f"a list of {tasks} means", WHERE)
+            columns.append([check_number(name, value, where=WHERE) for value in given])
         else:
             columns.append([_mean(phases, name)])
     rows = max(map(len, columns))
@@ -174,7 +174,9 @@ def _groups(means: Floats, tasks: int) -> tuple[tuple[tuple[float, ...], int], .
 def _slots(name: str, value: int | None, tasks: int) -> int:
     """Slots that matter: as many as tasks at most."""
     return (
-        tasks if value is None or not tasks else min(tasks, whole(name, value, where=WHERE, low=1))
+        tasks
+        if value is None or not tasks
+        else min(tasks, check_count(name, value, where=WHERE, low=1))
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import flag, real, refusal, whole
+from harness.models.checks import check_count, check_flag, check_number, range_error
 
 MB = 2**20
 RULES = ("paper", "mr2")
@@ -27,7 +27,7 @@ UNUSED = frozenset(
 
 
 def _number(default: Any = MISSING, **limits: Any) -> Any:
-    return field(default=default, metadata={"check": real, "limits": limits})
+    return field(default=default, metadata={"check": check_number, "limits": limits})
 
 
 def _positive(default: Any = MISSING) -> Any:
@@ -39,7 +39,7 @@ def _share(default: float) -> Any:
 
 
 def _count(default: Any = MISSING, low: int = 1) -> Any:
-    return field(default=default, metadata={"check": whole, "limits": {"low": low}})
+    return field(default=default, metadata={"check": check_count, "limits": {"low": low}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Parameters:
     map_gpu_s: float = _number()
     reduce_s: float = _number()
     reduce_gpu_s: float = _number(0.0)
-    reduce_uses_gpu: bool = field(default=False, metadata={"check": flag, "limits": {}})
+    reduce_uses_gpu: bool = field(default=False, metadata={"check": check_flag, "limits": {}})
     cpu_ratio: float = _positive(1.0)
     gpu_ratio: float = _positive(1.0)
 
@@ -102,7 +102,7 @@ REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
 def read_parameters(given: Mapping[str, Any], rules: str) -> Parameters:
     """*given* as parameters; ``ModelError`` names a field that is missing or out of its range."""
     if rules not in RULES:
-        raise refusal("rules", rules, "paper or mr2", WHERE)
+        raise range_error("rules", rules, "paper or mr2", WHERE)
     values = {}
     for name, f in FIELDS.items():
         if name in given:
@@ -112,7 +112,7 @@ def read_parameters(given: Mapping[str, Any], rules: str) -> Parameters:
             raise ModelError(f"{name} is missing", where=WHERE)
     share = values.get("sort_record_percent", 0.05)
     if rules == "paper" and not 0 < share < 1:
-        raise refusal("sort_record_percent", share, "between 0 and 1", f"{WHERE}, paper rules")
+        raise range_error("sort_record_percent", share, "between 0 and 1", f"{WHERE}, paper rules")
     return Parameters(**values)
 
 

@@ -7,10 +7,11 @@ from hashlib import sha256
 from typing import Any
 
 from harness.errors import MissingStatistic
-from harness.models.checks import real, refusal
+from harness.models.checks import check_number, range_error
 from harness.models.scheduler import map_spans, schedule
 from harness.models.spn_gc.inputs import FIELDS, REQUIRED
 from harness.models.spn_gc.phases import PHASES, spn_phases
+from harness.models.spn_gc.vectors import EVALUATORS
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -30,6 +31,7 @@ class SpnGc:
 
     name: str
     required: frozenset[str]
+    evaluators = EVALUATORS
 
     def __init__(self, name: str, rules: str, description: str) -> None:
         self.name, self.rules, self.description = name, rules, description
@@ -69,7 +71,7 @@ class SpnGc:
             raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
         if reduces and cluster.reduce_slots < 1:
             what = "a whole number from 1 on"
-            raise refusal("reduce_slots", cluster.reduce_slots, what, f"{self.name}, cluster")
+            raise range_error("reduce_slots", cluster.reduce_slots, what, f"{self.name}, cluster")
         config = configuration.model_dump()
         given = dict.fromkeys(_OF_REDUCES, 0.0)
         given |= {n: config[n] for n in FIELDS if n in config}
@@ -117,12 +119,12 @@ class SpnGc:
 
 def _share_of_test_split(given: Mapping[str, Any], test_num_maps: float, model: str) -> float:
     """What the map function of a split takes of that of a split of the test job (section 8)."""
-    tested = real("test_num_maps", test_num_maps, where=model, above=True)
-    split = real("split_bytes", given["split_bytes"], where=model)
+    tested = check_number("test_num_maps", test_num_maps, where=model, above=True)
+    split = check_number("split_bytes", given["split_bytes"], where=model)
     return (
         split
         * tested
-        / real("test_input_bytes", given["test_input_bytes"], where=model, above=True)
+        / check_number("test_input_bytes", given["test_input_bytes"], where=model, above=True)
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import refusal, whole
+from harness.models.checks import check_count, range_error
 from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.phases import PHASES
 from harness.sim.petri import Arc, Net, Transition
@@ -178,6 +178,6 @@ def _output_arcs(line: Sequence[str], m: int, r: int, *, read: bool) -> Iterator
 
 def _tasks(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
     if variant not in VARIANTS:
-        raise refusal("variant", variant, "shared_read or shared_shuffle", WHERE)
-    maps = whole("num_maps", num_maps, where=WHERE, low=1)
-    return maps, whole("num_reduces", num_reduces, where=WHERE)
+        raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
+    maps = check_count("num_maps", num_maps, where=WHERE, low=1)
+    return maps, check_count("num_reduces", num_reduces, where=WHERE)

@@ -14,7 +14,7 @@ from harness.models.spn_gc.estimates import (
 from harness.models.spn_gc.inputs import warnings_of
 from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import spn_phases
-from harness.models.vectors import Evaluator, Question, refuse_too_many
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 
 _MOST_REPLICATIONS = 1_000_000
 
@@ -31,29 +31,29 @@ def evaluate(parameters: dict[str, Any], rules: str) -> dict[str, Any]:
     return answer
 
 
-def _evaluate(question: Question) -> dict[str, Any]:
-    return evaluate(dict(question.input), question.rules or "paper")
+def _evaluate(case: CaseInput) -> dict[str, Any]:
+    return evaluate(dict(case.fields), case.rules or "paper")
 
 
-def _net(question: Question) -> dict[str, Any]:
+def _net(case: CaseInput) -> dict[str, Any]:
     names = ("num_maps", "num_reduces", "variant")
-    return build_net(**{name: question.input[name] for name in names if name in question.input})
+    return build_net(**{name: case.fields[name] for name in names if name in case.fields})
 
 
-def _simulate(question: Question) -> dict[str, Any]:
-    data = dict(question.input)
+def _simulate(case: CaseInput) -> dict[str, Any]:
+    data = dict(case.fields)
     phases = data.pop("phases")
     if not isinstance(phases, dict):
         raise ModelError("phases is not an object")
-    refuse_too_many(data)
+    refuse_too_many_tasks(data)
     if isinstance(data.get("replications"), int) and data["replications"] > _MOST_REPLICATIONS:
         raise ModelError(f"replications is above {_MOST_REPLICATIONS}")
     net = {k: data[k] for k in ("num_maps", "num_reduces", "variant") if k in data}
     return expected_net_time(phases, **net) | simulate_net(phases, **data)
 
 
-def _time_cost(question: Question) -> dict[str, Any]:
-    return {"time_cost_ratio_percent": time_cost_ratio(**question.input)}
+def _time_cost(case: CaseInput) -> dict[str, Any]:
+    return {"time_cost_ratio_percent": time_cost_ratio(**case.fields)}
 
 
 EVALUATORS: tuple[Evaluator, ...] = (

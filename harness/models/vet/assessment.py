@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 
 from harness.errors import ModelError
-from harness.models.checks import whole
+from harness.models.checks import check_count
 from harness.models.vet.inputs import WHERE, ordered
 from harness.models.vet.job import of_tasks
 from harness.models.vet.spill import single_spill_check
@@ -59,7 +59,7 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
     """
     kinds: dict[TaskKind, _Kind] = {}
     for task in traces:
-        size = whole("unit_records", task.unit_records, where=task.attempt_id, low=1)
+        size = check_count("unit_records", task.unit_records, where=task.attempt_id, low=1)
         kind = kinds.setdefault(task.kind, _Kind(size))
         if kind.unit_records != size:
             sizes = f"units of {kind.unit_records} and of {size} records in one job"

@@ -9,7 +9,7 @@ import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.models.checks import real, refusal, whole
+from harness.models.checks import check_count, check_number, range_error
 
 WHERE = "vet"
 Times = NDArray[np.float64]
@@ -26,19 +26,19 @@ def times(name: str, values: Any) -> Times:
         _check_types(name, values)
         found = np.array(values, dtype=np.float64)
     else:
-        raise refusal(name, values, "a list of times", WHERE)
+        raise range_error(name, values, "a list of times", WHERE)
     # A comparison is false for NaN, so this refuses it, too.
     if found.ndim != 1 or not (not len(found) or 0 <= found.min() <= found.max() <= _LONGEST_S):
         for place, value in enumerate(found.tolist()):
-            real(f"{name}[{place}]", value, where=WHERE, high=_LONGEST_S)
-        raise refusal(name, values, "a list of times", WHERE)
+            check_number(f"{name}[{place}]", value, where=WHERE, high=_LONGEST_S)
+        raise range_error(name, values, "a list of times", WHERE)
     return found
 
 
 def _check_types(name: str, values: Sequence[Any]) -> None:
     if not {type(v) for v in values} <= {float}:
         for place, value in enumerate(values):
-            real(f"{name}[{place}]", value, where=WHERE, high=_LONGEST_S)
+            check_number(f"{name}[{place}]", value, where=WHERE, high=_LONGEST_S)
 
 
 def ordered(unit_seconds: Any) -> Times:
@@ -48,4 +48,4 @@ def ordered(unit_seconds: Any) -> Times:
 
 def window(omega: Any) -> int:
     """Probing window; below 2 the line through the last two units on the left is none."""
-    return whole("omega", omega, where=WHERE, low=2)
+    return check_count("omega", omega, where=WHERE, low=2)

@@ -10,7 +10,7 @@ from statistics import fmean, quantiles, stdev
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import real, refusal
+from harness.models.checks import check_number, range_error
 from harness.models.vet.inputs import WHERE
 from harness.models.vet.task import OMEGA, vet_task
 from harness.records.vet import KsTest, VetJob, VetTask
@@ -26,7 +26,7 @@ def vet_job(tasks: Any, task_seconds: Any = None, omega: int = OMEGA) -> VetJob:
     ``ModelError`` where a task's times are bad, or *task_seconds* is not one time for each task.
     """
     if not isinstance(tasks, Sequence) or isinstance(tasks, str):
-        raise refusal("tasks", tasks, "a list of tasks", WHERE)
+        raise range_error("tasks", tasks, "a list of tasks", WHERE)
     return of_tasks([vet_task(unit_seconds, omega) for unit_seconds in tasks], task_seconds)
 
 
@@ -82,7 +82,7 @@ def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTes
     a, b = _numbers("sample_a", sample_a), _numbers("sample_b", sample_b)
     for name, sample in (("sample_a", a), ("sample_b", b)):
         if not sample:
-            raise refusal(name, sample, "a list with a value", WHERE)
+            raise range_error(name, sample, "a list with a value", WHERE)
     from scipy.stats import ks_2samp
 
     with warnings.catch_warnings(record=True) as failed:
@@ -117,8 +117,10 @@ def _unit(values: Sequence[float]) -> list[float]:
 
 def _numbers(name: str, values: Iterable[Any]) -> list[float]:
     if not isinstance(values, Sequence) or isinstance(values, str):
-        raise refusal(name, values, "a list of numbers", WHERE)
-    return [real(f"{name}[{n}]", v, where=WHERE, low=-math.inf) for n, v in enumerate(values)]
+        raise range_error(name, values, "a list of numbers", WHERE)
+    return [
+        check_number(f"{name}[{n}]", v, where=WHERE, low=-math.inf) for n, v in enumerate(values)
+    ]
 
 
 def _seconds(task_seconds: Any, tasks: int) -> list[float]:
@@ -126,7 +128,7 @@ def _seconds(task_seconds: Any, tasks: int) -> list[float]:
     if len(found) != tasks:
         wanted = f"task_seconds has {len(found)} times for {tasks} tasks"
         raise ModelError(wanted, where=WHERE)
-    return [real(f"task_seconds[{n}]", s, where=WHERE) for n, s in enumerate(found)]
+    return [check_number(f"task_seconds[{n}]", s, where=WHERE) for n, s in enumerate(found)]
 
 
 def _mean(values: Sequence[float]) -> float | None:

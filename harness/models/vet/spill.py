@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from harness.errors import ModelError
-from harness.models.checks import flag, real, whole
+from harness.models.checks import check_count, check_flag, check_number
 from harness.models.vet.inputs import WHERE
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import SingleSpill
@@ -29,20 +29,22 @@ def single_spill_check(
     *config* `sort_buffer_mb`, `sort_spill_percent`, `use_combiner` for the counters, and
     `sort_record_percent` for the paper's rules.  ``ModelError`` names the one that is bad.
     """
-    size = real("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
-    records = real("map_out_records", profile.get("map_out_records"), where=WHERE)
-    buffer = _MIB * real("sort_buffer_mb", config.get("sort_buffer_mb"), where=WHERE, above=True)
-    share = real(
+    size = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
+    records = check_number("map_out_records", profile.get("map_out_records"), where=WHERE)
+    buffer = _MIB * check_number(
+        "sort_buffer_mb", config.get("sort_buffer_mb"), where=WHERE, above=True
+    )
+    share = check_number(
         "sort_spill_percent", config.get("sort_spill_percent"), where=WHERE, high=1, above=True
     )
     metadata = METADATA_BYTES * records
     counters = profile.get("counters")
-    combined = flag("use_combiner", config.get("use_combiner", False), where=WHERE)
+    combined = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
     if rules == "mr2":
         fits = size + metadata <= buffer * share
         needed = math.ceil(_buffer_for(size + metadata, share))
     elif rules == "paper":
-        of_metadata = real(
+        of_metadata = check_number(
             "sort_record_percent", config.get("sort_record_percent"), where=WHERE, high=1
         )
         parts = ((size, 1 - of_metadata), (metadata, of_metadata))
@@ -90,4 +92,4 @@ def observed_single_spill(counters: Mapping[str, int] | None, *, combined: bool)
 def _count(counters: Mapping[str, int], name: str) -> int | None:
     """A counter under its full name, or without its group."""
     found = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
-    return None if found is None else whole(name, found, where=WHERE)
+    return None if found is None else check_count(name, found, where=WHERE)

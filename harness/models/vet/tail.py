@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import refusal, whole
+from harness.models.checks import check_count, range_error
 from harness.models.vet.inputs import WHERE, Times, ordered
 from harness.records.vet import Emplot, HillPoint
 
@@ -32,13 +32,13 @@ def hill(unit_seconds: Any, k: Any) -> HillPoint:
 def hills(unit_seconds: Any, k_values: Any) -> tuple[HillPoint, ...]:
     """`hill` for each of *k_values*."""
     if not isinstance(k_values, Sequence) or isinstance(k_values, str):
-        raise refusal("k_values", k_values, "a list of whole numbers", WHERE)
+        raise range_error("k_values", k_values, "a list of whole numbers", WHERE)
     y = ordered(unit_seconds)
     return tuple(_hill(y, k) for k in k_values)
 
 
 def _hill(y: Times, k: Any) -> HillPoint:
-    n, k = len(y), whole("k", k, where=WHERE, low=1)
+    n, k = len(y), check_count("k", k, where=WHERE, low=1)
     if k > n - 1:
         raise ModelError(f"k = {k} is above n - 1 = {n - 1}", where=WHERE)
     if y[n - k - 1] <= 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import flag, whole
+from harness.models.checks import check_count, check_flag
 from harness.models.vet.change_point import SplitErrors, line_error
 from harness.models.vet.inputs import WHERE, Times, ordered, window
 from harness.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE, VetTask
@@ -43,7 +43,7 @@ def vet_ordered(
     buckets: int | None = None,
 ) -> VetTask:
     """`vet_task` of times that are in order already."""
-    omega, capped = window(omega), flag("cap_at_observed", cap_at_observed, where=WHERE)
+    omega, capped = window(omega), check_flag("cap_at_observed", cap_at_observed, where=WHERE)
     if buckets is None:
         enough, set_aside, looked_at = len(y) >= 2 * omega, 0.0, y
         shape: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def vet_ordered(
 
 
 def _number_of_buckets(buckets: Any, omega: int) -> int:
-    b = whole("buckets", buckets, where=WHERE, low=1)
+    b = check_count("buckets", buckets, where=WHERE, low=1)
     if b < 2 * omega:
         raise ModelError(f"buckets = {b} is below 2*omega = {2 * omega}", where=WHERE)
     return b

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.checks import refusal
+from harness.models.checks import range_error
 from harness.models.columns import LARGEST_COUNT, Column
 from harness.models.whatif import grid_map as gm
 from harness.models.whatif import grid_reduce as gr
@@ -208,7 +208,7 @@ def _refuse(grid: Grid, rows: Rows, flow: Flow | m.MapFlow, job_s: Column) -> No
     many = spills > LARGEST_COUNT
     if many.any():
         wanted = "within 2**53, where a grid's counts end"
-        raise refusal("num_spills", spills[many][0].item(), wanted, _where(grid, rows, many))
+        raise range_error("num_spills", spills[many][0].item(), wanted, _where(grid, rows, many))
 
 
 def _where(grid: Grid, rows: Rows, bad: Column) -> str:

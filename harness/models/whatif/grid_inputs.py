@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.checks import flag, refusal, whole
+from harness.models.checks import check_count, check_flag, range_error
 from harness.models.columns import LARGEST_COUNT, Column, choose
 from harness.models.whatif.inputs import (
     HEAP_BYTES,
@@ -65,7 +65,7 @@ def read_grid(statistics: Given, costs: Given, config: Given, cluster: Given, ru
     of the others.
     """
     if rules not in RULES:
-        raise refusal("rules", rules, "paper or mr2", "what-if")
+        raise range_error("rules", rules, "paper or mr2", "what-if")
     settings = _read(Config, {"reduce_heap_bytes": HEAP_BYTES[rules], **config}, "configuration")
     nodes = _read(ClusterSize, cluster, "cluster")
     _common_size({**settings, **nodes})
@@ -106,28 +106,28 @@ def _column(f: Field[Any], value: Any, where: str) -> Column:
     if isinstance(value, np.ndarray):
         if value.ndim > 1:
             wanted = "one value, or a row of values"
-            raise refusal(f.name, f"an array of shape {value.shape}", wanted, where)
+            raise range_error(f.name, f"an array of shape {value.shape}", wanted, where)
         if value.ndim == 1 and _inside(f, value):
             return value
         value = value.tolist()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         return np.array([_checked(f, value, where)])
     checked = [_checked(f, one, in_grid(where, index)) for index, one in enumerate(value)]
-    return np.array(checked, dtype=bool if f.metadata["check"] is flag else float)
+    return np.array(checked, dtype=bool if f.metadata["check"] is check_flag else float)
 
 
 def _inside(f: Field[Any], values: NDArray[Any]) -> bool:
     """Whether all *values* of an array pass the field's check, told from the extremes."""
     check, limits = f.metadata["check"], f.metadata["limits"]
-    if check is flag or values.dtype.kind not in "iuf":
-        return check is flag and values.dtype.kind == "b"
+    if check is check_flag or values.dtype.kind not in "iuf":
+        return check is check_flag and values.dtype.kind == "b"
     if values.size == 0:
         return True
-    if check is whole and values.dtype.kind == "f" and not (values == np.floor(values)).all():
+    if check is check_count and values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
     least, most = values.min().item(), values.max().item()  # NaN if any is
     low = limits.get("low", 0.0)
-    high = min(limits.get("high", math.inf), LARGEST_COUNT if check is whole else math.inf)
+    high = min(limits.get("high", math.inf), LARGEST_COUNT if check is check_count else math.inf)
     above = limits.get("above", False) and least == low
     return low <= least and most <= high and math.isfinite(most - least) and not above
 
@@ -135,8 +135,8 @@ def _inside(f: Field[Any], values: NDArray[Any]) -> bool:
 def _checked(f: Field[Any], value: Any, where: str) -> Any:
     """*value*, if it passes the scalar form's check, and is no count beyond those of floats."""
     checked = f.metadata["check"](f.name, value, where=where, **f.metadata["limits"])
-    if f.metadata["check"] is whole and checked > LARGEST_COUNT:
-        raise refusal(f.name, value, "within 2**53, where a grid's counts end", where)
+    if f.metadata["check"] is check_count and checked > LARGEST_COUNT:
+        raise range_error(f.name, value, "within 2**53, where a grid's counts end", where)
     return checked
 
 

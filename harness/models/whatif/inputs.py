@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from harness.errors import ModelError
-from harness.models.checks import flag, real, refusal, whole
+from harness.models.checks import check_count, check_flag, check_number, range_error
 
 MB = 2**20
 RULES = ("paper", "mr2")
@@ -33,7 +33,7 @@ _UNUSED = frozenset(
 
 
 def _number(default: Any = MISSING, **limits: Any) -> Any:
-    return field(default=default, metadata={"check": real, "limits": limits})
+    return field(default=default, metadata={"check": check_number, "limits": limits})
 
 
 def _positive(default: Any = MISSING) -> Any:
@@ -45,11 +45,11 @@ def _share(default: float, *, above: bool = False) -> Any:
 
 
 def _count(default: Any = MISSING, low: float = 0) -> Any:
-    return field(default=default, metadata={"check": whole, "limits": {"low": low}})
+    return field(default=default, metadata={"check": check_count, "limits": {"low": low}})
 
 
 def _flag() -> Any:
-    return field(default=False, metadata={"check": flag, "limits": {}})
+    return field(default=False, metadata={"check": check_flag, "limits": {}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ def read_job(
     ``ModelError`` names the field that is missing or outside its range.
     """
     if rules not in RULES:
-        raise refusal("rules", rules, "paper or mr2", "what-if")
+        raise range_error("rules", rules, "paper or mr2", "what-if")
     settings = _read(Config, {"reduce_heap_bytes": HEAP_BYTES[rules], **config}, "configuration")
     size = _read(ClusterSize, cluster, "cluster")
     check_together(settings, size, rules)
@@ -225,13 +225,15 @@ def check_together(config: Config, cluster: ClusterSize, rules: str) -> None:
     where = f"what-if configuration, {rules} rules"
     if config.num_reduces and cluster.reduce_slots_per_node < 1:
         slots = cluster.reduce_slots_per_node
-        raise refusal("reduce_slots_per_node", slots, "a whole number from 1 on", "what-if cluster")
+        raise range_error(
+            "reduce_slots_per_node", slots, "a whole number from 1 on", "what-if cluster"
+        )
     if rules == "mr2" and config.sort_buffer_mb > 2047:
-        raise refusal("sort_buffer_mb", config.sort_buffer_mb, "at most 2047", where)
+        raise range_error("sort_buffer_mb", config.sort_buffer_mb, "at most 2047", where)
     limit, merge = config.shuffle_segment_limit_percent, config.shuffle_merge_percent
     if rules == "mr2" and config.num_reduces and not 0 < limit < merge:
         wanted = f"above 0 and below shuffle_merge_percent ({merge:g})"
-        raise refusal("shuffle_segment_limit_percent", limit, wanted, where)
+        raise range_error("shuffle_segment_limit_percent", limit, wanted, where)
 
 
 def _initialised(statistics: Statistics, config: Config) -> Statistics:

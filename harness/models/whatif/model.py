@@ -11,6 +11,7 @@ from harness.models.scheduler import POOLS, map_spans, schedule
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import Statistics
 from harness.models.whatif.phases import measurable
+from harness.models.whatif.vectors import EVALUATORS
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -40,6 +41,7 @@ class WhatIf:
 
     name: str
     required: frozenset[str]
+    evaluators = EVALUATORS
 
     def __init__(self, name: str, rules: str, description: str) -> None:
         self.name, self.rules, self.description = name, rules, description

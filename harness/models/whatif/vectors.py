@@ -7,21 +7,21 @@ from typing import Any
 
 from harness.errors import ModelError
 from harness.models import merge
-from harness.models.vectors import Evaluator, Question, refuse_too_many
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 from harness.models.whatif.evaluation import evaluate
 
 
-def _evaluate(question: Question) -> dict[str, Any]:
-    data = {k: question.input.get(k, {}) for k in ("statistics", "costs", "config", "cluster")}
+def _evaluate(case: CaseInput) -> dict[str, Any]:
+    data = {k: case.fields.get(k, {}) for k in ("statistics", "costs", "config", "cluster")}
     for name, part in data.items():
         if not isinstance(part, dict):
             raise ModelError(f"{name} is not an object")
-    refuse_too_many(data["config"])
-    return evaluate(**data, rules=question.rules or "mr2")
+    refuse_too_many_tasks(data["config"])
+    return evaluate(**data, rules=case.rules or "mr2")
 
 
-def _merge_functions(question: Question) -> dict[str, Any]:
-    sizes = question.input["num_segments"], question.input["merge_factor"]
+def _merge_functions(case: CaseInput) -> dict[str, Any]:
+    sizes = case.fields["num_segments"], case.fields["merge_factor"]
     return {
         "first_pass": merge.first_pass(*sizes),
         "intermediate_merge": merge.inter_merge(*sizes),
@@ -30,8 +30,8 @@ def _merge_functions(question: Question) -> dict[str, Any]:
     }
 
 
-def _simulate_merge(question: Question) -> dict[str, Any]:
-    data = question.input
+def _simulate_merge(case: CaseInput) -> dict[str, Any]:
+    data = case.fields
     return asdict(merge.simulate_merge(data["segment_bytes"], data["merge_factor"]))
 
 

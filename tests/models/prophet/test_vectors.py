@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.models.prophet.vectors import EVALUATORS
-from harness.models.vectors import MOST_TASKS, Question, compute
+from harness.models.vectors import MOST_TASKS, CaseInput, compute
 
 VECTORS = Path(__file__).parents[2] / "validation" / "vectors"
 
@@ -20,7 +20,7 @@ def asked(kind, change):
     """
     case = json.loads((VECTORS / f"prophet_{kind}.json").read_text())["cases"][0]
     change(case["input"])
-    return compute("prophet", Question("changed", case["input"]), EVALUATORS)
+    return compute("prophet", CaseInput("changed", case["input"]), EVALUATORS)
 
 
 @pytest.mark.parametrize(
