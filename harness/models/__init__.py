@@ -5,15 +5,15 @@ Profile and cell to prediction; one module or package per model, and one line in
 of the scheduler that models share.
 """
 
-from harness.models import scheduler
 from harness.models.base import Model
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
 from harness.models.prophet.model import Prophet
 from harness.models.ptc.model import PTC
+from harness.models.scheduler import EVALUATORS as SCHEDULER_EVALUATORS
 from harness.models.spn_gc.model import SpnGc
 from harness.models.vectors import Evaluator
-from harness.models.vet import vectors as vet
+from harness.models.vet.vectors import EVALUATORS as VET_EVALUATORS
 from harness.models.whatif.model import WhatIf
 
 MODELS: dict[str, Model] = {
@@ -33,8 +33,8 @@ MODELS: dict[str, Model] = {
 
 EVALUATORS: tuple[Evaluator, ...] = (
     *dict.fromkeys(evaluator for model in MODELS.values() for evaluator in model.evaluators),
-    *vet.EVALUATORS,
-    *scheduler.EVALUATORS,
+    *VET_EVALUATORS,
+    *SCHEDULER_EVALUATORS,
 )
 
 __all__ = ["EVALUATORS", "MODELS", "Model"]
