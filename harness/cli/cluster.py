@@ -294,8 +294,8 @@ def _show_gpus(host: dict[str, Any]) -> None:
     for gpu in found.get("devices", ()):
         title = f"GPU of {host['name']}"
         click.echo(clean(f"  {title:<28} {_gpu(gpu)}"))
-    if found.get("said"):
-        click.echo(clean(f"  note: nvidia-smi on {host['name']}: {found['said']}"))
+    if found.get("message"):
+        click.echo(clean(f"  note: nvidia-smi on {host['name']}: {found['message']}"))
 
 
 def _gpu(gpu: dict[str, Any]) -> str:
@@ -408,12 +408,12 @@ def _state(daemon: dict[str, Any]) -> str:
 
 def _limits(cluster: Cluster) -> Iterator[str]:
     """What limited nodes were asked to be, and what they were when they were measured."""
-    from harness.records.hardware import written
+    from harness.records.hardware import format_control
 
     for node, dials in cluster.limits.items():
         for dial, limit in dials.items():
-            felt = "" if limit.felt else ", not felt by what waits for nothing"
+            felt = "" if limit.is_enforced else ", not felt by what waits for nothing"
             yield (
-                f"  {f'{dial} of {node}':<28} {written(dial, limit.asked)} asked,"
-                f" {written(dial, limit.measured)} measured{felt}"
+                f"  {f'{dial} of {node}':<28} {format_control(dial, limit.requested)} asked,"
+                f" {format_control(dial, limit.measured)} measured{felt}"
             )

@@ -38,16 +38,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.profiling.dataflow import pooled
 from harness.profiling.observation import Observation
-from harness.records.device import CPU, CUDA, DEVICE_COUNTER, devices
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import (
+    CPU,
+    CUDA,
+    DEVICE_COUNTER,
     FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
     TASK_COUNTER,
     TaskAttempt,
     TaskKind,
+    devices,
 )
 from harness.stats.spread import standard_deviation
 

@@ -81,7 +81,7 @@ class Devices:
             ],
             "library": self.driver,
         }
-        return facts | ({"said": self.said} if self.said else {})
+        return facts | ({"message": self.said} if self.said else {})
 
 
 def find_devices(run: Run) -> Devices:

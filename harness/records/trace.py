@@ -7,7 +7,7 @@ name: ``org.apache.hadoop.mapreduce.TaskCounter.MAP_INPUT_RECORDS``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -20,6 +20,11 @@ FILE_OUTPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.output.FileOutputFormatCo
 
 TaskKind = Literal["map", "reduce"]
 AttemptState = Literal["succeeded", "failed", "killed"]
+
+CUDA, CPU = "cuda", "cpu"
+# The group of the GPU jobs' own counters, and which counts the work of each kind of device.
+DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
+_DEVICE_COUNTERS = {CPU: f"{DEVICE_COUNTER}.DEVICE_CPU", CUDA: f"{DEVICE_COUNTER}.DEVICE_CUDA"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +172,19 @@ class MachineSample:
     runnable: int
     available_bytes: int
     memory_pressure: float | None = None
+
+
+def devices(tasks: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
+    """
+    Kinds of device that *tasks*, each given by its counters, have used: none, one, or both.
+
+    >>> devices([{f"{DEVICE_COUNTER}.DEVICE_CPU": 1}, {"Other.DEVICE_CUDA": 9}])
+    ('cpu',)
+    """
+    kinds = {
+        kind
+        for counters in tasks
+        for kind, counter in _DEVICE_COUNTERS.items()
+        if counters.get(counter, 0) > 0
+    }
+    return tuple(sorted(kinds))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.records.device import CPU
 from harness.records.score import Comparison, Speed, Summary
+from harness.records.trace import CPU
 from harness.reports.data import (
     ReportData,
     disturbed,
@@ -189,7 +189,7 @@ def _noise(data: ReportData, ranked: Sequence[Summary]) -> str:
 
 
 def _caveats(data: ReportData) -> list[str]:
-    said = [f"The cluster: {loss}." for loss in _losses(data.manifest.get("losses"))]
+    said = [f"The cluster: {loss}." for loss in _losses(data.manifest.get("limitations"))]
     if bad := failed(data):
         said.append(
             f"{len(bad)} of {count(len(data.trials), 'trial')} failed or ran out of time; their"

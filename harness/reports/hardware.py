@@ -8,7 +8,7 @@ from statistics import fmean
 from pydantic import TypeAdapter, ValidationError
 
 from harness.experiment.grid import readable
-from harness.records.hardware import ENTRY, Limit, LimitedCluster, written
+from harness.records.hardware import ENTRY, Limit, LimitedCluster, format_control
 from harness.records.trial import ClusterSpec, TrialRecord
 from harness.reports.data import ReportData, in_order, label
 from harness.reports.tables import Table, Value, table
@@ -43,9 +43,9 @@ def hardware_table(data: ReportData) -> Table | None:
             f"{number}: {_asked(data, start.cluster)}",
             node,
             _NAMES.get(dial, dial),
-            written(dial, limit.asked),
-            written(dial, limit.measured),
-            written(dial, limit.setting),
+            format_control(dial, limit.requested),
+            format_control(dial, limit.measured),
+            format_control(dial, limit.setting),
             _remark(dial, limit),
         )
         for number, start in enumerate(limited(data), start=1)
@@ -105,7 +105,7 @@ def _unfelt(starts: list[LimitedCluster]) -> Iterator[str]:
         node
         for start in starts
         for node, dials in start.nodes.items()
-        if not all(limit.felt for limit in dials.values())
+        if not all(limit.is_enforced for limit in dials.values())
     )
     if nodes:
         yield (
@@ -142,7 +142,11 @@ def _asked(data: ReportData, cluster: str) -> str:
 
 
 def _remark(dial: str, limit: Limit) -> Value:
-    if limit.unwaited is None:
+    if limit.buffered_write is None:
         return Value("")
-    rate = written(dial, limit.unwaited)
-    return Value(f"unwaited {rate}") if limit.felt else Value(f"not felt: {rate} unwaited", "mark")
+    rate = format_control(dial, limit.buffered_write)
+    return (
+        Value(f"unwaited {rate}")
+        if limit.is_enforced
+        else Value(f"not felt: {rate} unwaited", "mark")
+    )

@@ -31,7 +31,7 @@ from harness.monitor.rates import measure_rates
 from harness.monitor.watching import Watching, watching
 from harness.providers import PROVIDERS
 from harness.providers.interrupts import Postponed
-from harness.records.device import devices
+from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run.hardware import DISK_PART, keep_limits
 from harness.run.inputs import Inputs, generator_properties
@@ -184,10 +184,10 @@ class Execution:
 
     def _tell_loss(self, loss: str) -> None:
         """Say, and write down, what measurements on this cluster cannot show."""
-        known = self.run.manifest().get("losses", [])
+        known = self.run.manifest().get("limitations", [])
         if loss not in known:
             self.talk.say(f"warning: {loss}")
-            self.run.manifest({"losses": [*known, loss]})
+            self.run.manifest({"limitations": [*known, loss]})
 
     def _up(self, spec: ClusterSpec, stack: ExitStack) -> TrialCluster:
         """Start a cluster; one that does not come up is tried again, but where failures stop."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.providers import PROVIDERS
 from harness.providers.limits.correct import unlimitable
-from harness.records.hardware import ENTRY, Limit, LimitedCluster, written
+from harness.records.hardware import ENTRY, Limit, LimitedCluster, format_control
 from harness.records.trial import ClusterSpec
 from harness.store import Run
 
@@ -35,8 +35,9 @@ def keep_limits(
     run.manifest({ENTRY: [*known, found.model_dump(mode="json", exclude_none=True)]})
     return [
         f"the limit of {node}'s disk is not felt by what waits for nothing: written at"
-        f" {written(dial, limit.unwaited or 0)}, where {written(dial, limit.asked)} was asked"
+        f" {format_control(dial, limit.buffered_write or 0)},"
+        f" where {format_control(dial, limit.requested)} was asked"
         for node, dials in found.nodes.items()
         for dial, limit in dials.items()
-        if not limit.felt
+        if not limit.is_enforced
     ]

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.experiment.model import Experiment
+from harness.records.manifest import Manifest
 from harness.records.trial import digest
 from harness.store.files import (
-    SCHEMA_VERSION,
     RawLogs,
     check_name,
     disk,
@@ -68,7 +68,7 @@ class Store:
     def unfinished(self, experiment: Experiment) -> Run | None:
         """Give the newest unfinished run with the resolved content of *experiment*, if any."""
         for run in reversed(self.runs(experiment.name)):
-            if not run.finished and run.manifest().get("experiment_id") == _identity(experiment):
+            if not run.finished and run.read_manifest().experiment_id == _identity(experiment):
                 return run
         return None
 
@@ -130,16 +130,15 @@ class Store:
 
     def _create(self, parent: Path, experiment: Experiment, text: str, note: str) -> Run:
         target, scratch = parent / self._next_id(experiment.name), parent / ".new"
-        manifest = {
-            "schema_version": SCHEMA_VERSION,
-            "run": target.name,
-            "created_s": round(self._clock(), 3),
-            "experiment_id": _identity(experiment),
-            "experiment": experiment.model_dump(mode="json"),
-        }
+        manifest = Manifest(
+            run=target.name,
+            created_s=round(self._clock(), 3),
+            experiment_id=_identity(experiment),
+            experiment=experiment.model_dump(mode="json"),
+        )
         with disk(target):
             scratch.mkdir()
-            (scratch / MANIFEST).write_bytes(json_bytes(manifest))
+            (scratch / MANIFEST).write_bytes(json_bytes(manifest.document()))
             (scratch / EXPERIMENT).write_bytes(text.encode())
             sync_tree(scratch)
             settle(scratch, target)

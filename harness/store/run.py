@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.errors import DataError, MachineError
 from harness.experiment.model import Experiment
+from harness.records.manifest import Manifest
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
@@ -29,7 +30,6 @@ from harness.store.files import (
     free_bytes,
     inside,
     json_bytes,
-    parse_json,
     read_file,
     read_record,
     remove_tree,
@@ -67,18 +67,25 @@ class Run:
 
     # What this run is.
 
-    def manifest(self, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Add *facts* (JSON values) to what the run says of itself; return all of it."""
+    def read_manifest(self) -> Manifest:
+        """Read what the run says of itself."""
         path = self.path / MANIFEST
-        known = parse_json(read_file(path, _NEW_RUN), path, _NEW_RUN)
-        if facts:
-            known |= facts
-            write_file(path, json_bytes(known), self._incoming)
-        return known
+        return read_record(Manifest, read_file(path, _NEW_RUN), path, _NEW_RUN)
+
+    def update_manifest(self, **entries: Any) -> Manifest:
+        """Replace *entries* of the manifest, by the names of its fields; return all of it."""
+        known = self.read_manifest().document()
+        manifest = Manifest.model_validate({**known, **entries})
+        write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
+        return manifest
+
+    def manifest(self, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Like `update_manifest` and `read_manifest`, which take the place of this."""
+        return (self.update_manifest(**facts) if facts else self.read_manifest()).document()
 
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
-        value = self.manifest().get("experiment", {})
+        value = self.read_manifest().experiment
         return as_record(Experiment, value, self.path / MANIFEST, _NEW_RUN)
 
     @property

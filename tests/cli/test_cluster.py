@@ -43,7 +43,7 @@ class FakeCluster:
     """
 
     provider = "local"
-    limits = {"worker1": {"cores": Limit(asked=0.5, setting=0.5, measured=0.49)}}  # noqa: RUF012
+    limits = {"worker1": {"cores": Limit(requested=0.5, setting=0.5, measured=0.49)}}  # noqa: RUF012
 
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
@@ -227,7 +227,7 @@ def test_status_has_what_limited_nodes_are(harness):
     told = json.loads(harness("status", "--json").out)
 
     assert told["limits"] == {
-        "worker1": {"cores": {"asked": 0.5, "setting": 0.5, "measured": 0.49}}
+        "worker1": {"cores": {"requested": 0.5, "setting": 0.5, "measured": 0.49}}
     }
     assert "  cores of worker1             0.5 cores asked, 0.49 cores measured\n" in (
         harness("status").out

@@ -436,7 +436,7 @@ def test_nodes_are_what_was_asked(alone, hardware):
     one = DockerCluster("limited", spec, HadoopHome.find())
     try:
         start_or_skip(one)
-        found = [limit.met for dials in one.limits.values() for limit in dials.values()]
+        found = [limit.is_met for dials in one.limits.values() for limit in dials.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
         nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
         memory = alone.client.api.inspect_container(one.hosts[1].container)["HostConfig"]["Memory"]

@@ -74,9 +74,11 @@ def test_nodes_are_what_was_asked_and_tasks_feel_it():
     """
     with LocalCluster("limits", SPEC, HadoopHome.find()) as cluster:
         limits = LocalCluster.attach("limits").limits
-        asked = {name: dials["disk_write"].asked for name, dials in limits.items()}
+        asked = {name: dials["disk_write"].requested for name, dials in limits.items()}
         assert asked == {"worker1": FAST, "worker2": SLOW}
-        assert all(limit.met and limit.felt for of in limits.values() for limit in of.values())
+        assert all(
+            limit.is_met and limit.is_enforced for of in limits.values() for limit in of.values()
+        )
 
         size = 64 * MIB
         seconds = put(cluster, "/file", size)

@@ -79,7 +79,7 @@ def test_each_worker_is_asked_through_its_own_door(keep, run, tmp_path):
     found = run.manifest()[ENTRY]
 
     assert found["worker1"] == {"devices": [L4], "library": "", **COPIES}
-    assert found["worker2"].keys() == {"devices", "library", "said"}
+    assert found["worker2"].keys() == {"devices", "library", "message"}
     assert found["worker2"]["devices"] == []
     assert found["worker9"] == NONE
     (only,) = said

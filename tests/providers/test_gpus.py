@@ -92,7 +92,7 @@ def test_what_is_not_known_is_left_out():
             {"name": "nvidia1"},
         ],
         "library": "/lib",
-        "said": "lost",
+        "message": "lost",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers.limits.correct import MOST_CORRECTION, asked_of, correct
-from harness.records.hardware import DIALS, TOLERANCE
+from harness.records.hardware import CONTROLS, TOLERANCE
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
 MIB = 2**20
@@ -34,7 +34,7 @@ class Machine:
 
     def node(self, node, field):
         gain = self.gains.get(node, 1.0)
-        return {d: min(self.most, gain * self.settings[node][d]) for d in DIALS[field]}
+        return {d: min(self.most, gain * self.settings[node][d]) for d in CONTROLS[field]}
 
     def unwaited(self, asked):
         return {node: self.memory * self.node(node, "disk_bytes_per_s")["disk_write"]
@@ -61,8 +61,8 @@ class TestCorrect:
         assert found.keys() == asked.keys()
         for node, limits in found.items():
             for dial, limit in limits.items():
-                assert limit.asked == asked[node][dial]
-                assert limit.measured == pytest.approx(limit.asked, rel=TOLERANCE)
+                assert limit.requested == asked[node][dial]
+                assert limit.measured == pytest.approx(limit.requested, rel=TOLERANCE)
                 gain = gains.get(node, 1.0)
                 assert limit.measured == pytest.approx(gain * limit.setting)
 
@@ -124,7 +124,7 @@ class TestCorrect:
 
         limits = correct(asked, Machine(memory=times), where="here")["worker1"]
 
-        assert (limits["disk_write"].felt, limits["disk_read"].felt) == (felt, True)
+        assert (limits["disk_write"].is_enforced, limits["disk_read"].is_enforced) == (felt, True)
 
 
 def test_only_limited_workers_are_asked_of():

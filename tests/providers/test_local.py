@@ -35,7 +35,7 @@ inner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", 
 print('[{"net": 3, "uts": 4}]', flush=True)
 time.sleep(600)
 """
-HALF = Limit(asked=0.5, setting=0.5, measured=0.49)
+HALF = Limit(requested=0.5, setting=0.5, measured=0.49)
 HEALTHY = {"ok": True, "seconds": 0.1}
 
 

@@ -119,7 +119,7 @@ class TestDetails:
         """
         As the manifest has it.
         """
-        manifest = {**whole.manifest, "losses": ["no byte crosses a network"]}
+        manifest = {**whole.manifest, "limitations": ["no byte crosses a network"]}
         said = answer(dataclasses.replace(whole, manifest=manifest)).details
 
         assert "The cluster: no byte crosses a network." in said

@@ -14,9 +14,9 @@ from harness.reports.hardware import disks_table, hardware_table, hardware_texts
 from harness.reports.method import manifest_table, setup_table
 
 MIB = 2**20
-SLOW = Limit(asked=5 * MIB, setting=5.5 * MIB, measured=4.9 * MIB, unwaited=5.2 * MIB)
-FAST = Limit(asked=5 * MIB, setting=5 * MIB, measured=5 * MIB, unwaited=900 * MIB)
-SHARE = Limit(asked=0.5, setting=0.52, measured=0.49)
+SLOW = Limit(requested=5 * MIB, setting=5.5 * MIB, measured=4.9 * MIB, buffered_write=5.2 * MIB)
+FAST = Limit(requested=5 * MIB, setting=5 * MIB, measured=5 * MIB, buffered_write=900 * MIB)
+SHARE = Limit(requested=0.5, setting=0.52, measured=0.49)
 
 
 def limited(data, *, disk=SLOW, cluster="c0"):

@@ -25,6 +25,11 @@ from harness.store import Run, files
 from tests.run import fakes
 from tests.run.fakes import Mishap, terasort
 
+RATES = {
+    **{f"{what}_bps": [10**8] for what in ("disk_read", "disk_write", "mem_read", "mem_write")},
+    "how": "direct",
+}
+
 BROKEN = Mishap(status=1, says="Error: java.io.IOException: bad codec")
 SLOW = Mishap(hangs=True)
 DEAD = Mishap(kills="datanode on worker2", status=1)
@@ -101,10 +106,10 @@ class TestGoodRun:
         """
         Where models ask for rates: the manifest has them, and no other cluster measures again.
         """
-        asked = rated(monkeypatch, execution, lambda host, java, jar: {"how": host.name})
+        asked = rated(monkeypatch, execution, lambda host, java, jar: RATES)
         asked.execute([terasort(0), terasort(0, workers=3)], set())
 
-        assert run.manifest()["rates"] == {"worker1": {"how": "worker1"}}
+        assert run.manifest()["rates"] == {"worker1": RATES}
 
     def test_what_a_cluster_cannot_show_is_told_and_written_down(self, execution, run, clusters):
         """
@@ -114,7 +119,7 @@ class TestGoodRun:
         e = execution()
         e.execute([terasort(0), terasort(0, workers=3)], set())
 
-        assert run.manifest()["losses"] == ["no network"]
+        assert run.manifest()["limitations"] == ["no network"]
         assert e.talk.lines.count("warning: no network") == 1
 
     def test_goes_on_without_rates(self, execution, run, monkeypatch):

@@ -18,8 +18,8 @@ from harness.run.session import Session
 from tests.run.fakes import VERSIONS, Heard, terasort
 
 MIB = 2**20
-FELT = Limit(asked=MIB, setting=MIB, measured=1.01 * MIB, unwaited=1.2 * MIB)
-UNFELT = Limit(asked=MIB, setting=MIB, measured=0.99 * MIB, unwaited=1000 * MIB)
+FELT = Limit(requested=MIB, setting=MIB, measured=1.01 * MIB, buffered_write=1.2 * MIB)
+UNFELT = Limit(requested=MIB, setting=MIB, measured=0.99 * MIB, buffered_write=1000 * MIB)
 SPEC = ClusterSpec(workers=1, node=NodeSpec(disk_bytes_per_s=MIB))
 
 

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from harness.errors import DataError
+from harness.records.hardware import Limit, LimitedCluster
+from harness.records.manifest import NodeGpus
 from harness.records.score import (
     Calibration,
     Comparison,
@@ -144,13 +146,39 @@ class TestRecords:
         with pytest.raises(DataError, match="cannot name a model"):
             run.write_predictions(name, [])
 
-    def test_manifest_grows(self, run):
+    def test_entries_of_the_manifest_are_replaced_alone(self, run):
         """
-        Facts are added to what the run says of itself, and replace only what they name.
+        Each entry that is not named stays; one that does not read like ours is refused.
         """
-        run.manifest({"a": 1, "b": 1})
+        opened = run.read_manifest()
+        run.update_manifest(seed=7, commit="a")
 
-        assert run.manifest({"b": 2}).items() >= {"a": 1, "b": 2, "run": run.id}.items()
+        changed = run.update_manifest(commit="b")
+
+        assert (
+            changed == run.read_manifest() == opened.model_copy(update={"seed": 7, "commit": "b"})
+        )
+        with pytest.raises(ValueError, match="seed"):
+            run.update_manifest(seed="many")
+
+    def test_the_manifest_keeps_records(self, run):
+        """
+        What nodes are comes back as the records that were given; nothing empty is written.
+        """
+        limit = Limit(requested=1.0, setting=1.1, measured=0.9)
+        limits = LimitedCluster(cluster="c", measured_s=1.5, nodes={"worker1": {"cores": limit}})
+        gpus = NodeGpus(devices=({"name": "A", "memory_bytes": 1},), library="")
+
+        run.update_manifest(limits=(limits,), gpus_found={"worker1": gpus}, limitations=())
+
+        assert run.read_manifest().limits == (limits,)
+        assert run.read_manifest().gpus_found == {"worker1": gpus}
+        written = json.loads((run.path / "manifest.json").read_text())
+        assert "limitations" not in written
+        assert written["gpus_found"]["worker1"] == {
+            "devices": [{"name": "A", "memory_bytes": 1}],
+            "library": "",
+        }
 
 
 class TestSeal:

@@ -98,7 +98,7 @@ class TestOpenRun:
         (left / "manifest.json").write_text("{")
 
         assert store.runs("small") == ()
-        assert store.open_run(make.experiment(), "").manifest()["run"]
+        assert store.open_run(make.experiment(), "").read_manifest().run
 
     @pytest.mark.parametrize("name", ["../up", "..", ".", "", "a/b", "-x", "a\0b", "é", "a" * 200])
     def test_names_never_leave_the_folder(self, store, make, name):
@@ -156,19 +156,19 @@ class TestDisk:
         """
         Where a write finds no space, what was there before stays, and nothing half is left.
         """
-        run.manifest({"seed": 7})
+        run.update_manifest(seed=7)
 
         def full(_handle):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(MachineError, match="no space left on device") as caught:
-            run.manifest({"seed": 8})
+            run.update_manifest(seed=8)
         with pytest.raises(MachineError, match="no space left"):
             make.commit(run, make.trials()[0])
 
         assert "free some space" in caught.value.fix
-        assert run.manifest()["seed"] == 7
+        assert run.read_manifest().seed == 7
         assert run.trials() == {}
 
     def test_how_much_is_free_is_told(self, run, monkeypatch):
@@ -182,7 +182,7 @@ class TestDisk:
 
             monkeypatch.setattr(os, "fsync", refuse)
             with pytest.raises(MachineError) as caught:
-                run.manifest({"seed": 8})
+                run.update_manifest(seed=8)
             assert re.search(said, caught.value.what)
 
     def test_a_trial_needs_room(self, run, monkeypatch):
@@ -202,7 +202,7 @@ class TestDisk:
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 2}))
 
         with pytest.raises(DataError, match="schema_version 2 is newer than 1") as caught:
-            run.manifest()
+            run.read_manifest()
 
         assert caught.value.where == str(path)
 
@@ -214,4 +214,4 @@ class TestDisk:
         (run.path / "manifest.json").write_text(text)
 
         with pytest.raises(DataError, match=r"manifest\.json|schema_version"):
-            run.manifest()
+            run.read_manifest()

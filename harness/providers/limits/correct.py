@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from harness.errors import ClusterError
-from harness.records.hardware import DIALS, DISK_WRITE, Limit, asked_dials, written
+from harness.records.hardware import CONTROLS, DISK_WRITE, Limit, format_control, requested_controls
 from harness.records.trial import ClusterSpec
 
 ROUNDS = 5
@@ -43,14 +43,14 @@ class Limiter(Protocol):
 def asked_of(spec: ClusterSpec) -> dict[str, Dials]:
     """What each worker that is limited is asked to be."""
     workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
-    asked = {worker: asked_dials(spec.hardware(worker)) for worker in workers}
+    asked = {worker: requested_controls(spec.hardware(worker)) for worker in workers}
     return {worker: dials for worker, dials in asked.items() if dials}
 
 
 def unlimitable(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[str]:
     """Say what of *spec* its provider cannot set, which sets *limitable* fields of `Hardware`."""
     found = []
-    for field in DIALS.keys() - limitable:
+    for field in CONTROLS.keys() - limitable:
         name = field.partition("_")[0]
         every = spec.node.limits()[field] is not None
         if every or any(own.limits()[field] is not None for own in spec.nodes.values()):
@@ -68,7 +68,7 @@ def correct(
     `ClusterError` names the nodes that cannot be made so, with the best that was measured.
     """
     found: dict[str, dict[str, Limit]] = {node: {} for node in asked}
-    for field, dials in DIALS.items():
+    for field, dials in CONTROLS.items():
         part = {n: {d: v for d, v in of.items() if d in dials} for n, of in asked.items()}
         part = {node: values for node, values in part.items() if values}
         if part:
@@ -77,7 +77,7 @@ def correct(
     disks = {node: dials for node, dials in asked.items() if DISK_WRITE in dials}
     for node, rate in (limiter.unwaited(disks) if disks else {}).items():
         limit = found[node][DISK_WRITE]
-        found[node][DISK_WRITE] = limit.model_copy(update={"unwaited": rate})
+        found[node][DISK_WRITE] = limit.model_copy(update={"buffered_write": rate})
     return found
 
 
@@ -90,7 +90,7 @@ def _corrected(
         limiter.set(settings)
         measured = limiter.measure(field, asked)
         limits = {n: _limits(asked[n], settings[n], measured[n]) for n in asked}
-        if all(limit.met for node in limits.values() for limit in node.values()):
+        if all(limit.is_met for node in limits.values() for limit in node.values()):
             return limits
         seen.append(limits)
         settings = {
@@ -102,17 +102,17 @@ def _corrected(
 
 def _limits(asked: Dials, settings: Dials, measured: Dials) -> dict[str, Limit]:
     return {
-        dial: Limit(asked=value, setting=settings[dial], measured=measured[dial])
+        dial: Limit(requested=value, setting=settings[dial], measured=measured[dial])
         for dial, value in asked.items()
     }
 
 
 def _next(limit: Limit) -> float:
     """Return the setting to try next: the same where it is right."""
-    if limit.met:
+    if limit.is_met:
         return limit.setting
-    least, most = limit.asked / MOST_CORRECTION, limit.asked * MOST_CORRECTION
-    return min(most, max(least, limit.setting * limit.asked / limit.measured))
+    least, most = limit.requested / MOST_CORRECTION, limit.requested * MOST_CORRECTION
+    return min(most, max(least, limit.setting * limit.requested / limit.measured))
 
 
 def _missed(seen: list[dict[str, dict[str, Limit]]], where: str) -> ClusterError:
@@ -121,9 +121,12 @@ def _missed(seen: list[dict[str, dict[str, Limit]]], where: str) -> ClusterError
     for node, dials in seen[-1].items():
         for dial in dials:
             tried = [limits[node][dial] for limits in seen]
-            best = min(tried, key=lambda limit: abs(limit.measured / limit.asked - 1))
-            if not best.met:
-                what, got = written(dial, best.asked), written(dial, best.measured)
+            best = min(tried, key=lambda limit: abs(limit.measured / limit.requested - 1))
+            if not best.is_met:
+                what, got = (
+                    format_control(dial, best.requested),
+                    format_control(dial, best.measured),
+                )
                 said.append(f"{node}, {dial}: {what} asked, {got} measured at best")
     if not said:
         said.append("measurements vary too much from one to the next")
