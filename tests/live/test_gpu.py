@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from harness.records.device import DEVICE_COUNTER
+from harness.records.trace import DEVICE_COUNTER
 from harness.store import Store
 from tests.live.runs import command, output, settings
 

@@ -4,11 +4,7 @@ Tests for `harness.records.trace`.
 
 import pytest
 
-<<<<<<< HEAD:tests/records/test_device.py
 from harness.records.trace import DEVICE_COUNTER, TASK_COUNTER, devices
-=======
-from harness.records.trace import devices
->>>>>>> c056ca0 (Manifest: a record, read and written by the store; controls of limited nodes are named as the field names them):tests/records/test_devices.py
 
 
 @pytest.mark.parametrize(
