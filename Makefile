@@ -1,7 +1,7 @@
 # Everything starts here.  `make setup PYTHON=/path/to/python3` chooses the interpreter.
 export PYTHON
 
-.PHONY: setup cuda demo test test-long check bench clean
+.PHONY: setup cuda demo test fast process live test-long check mutants bench clean
 
 setup:  ## .venv with the command .venv/bin/harness, Hadoop's jars and ours
 	@scripts/setup core
@@ -12,9 +12,17 @@ cuda:  ## setup, and the GPU workloads' library for CUDA devices (105 MB of comp
 demo: setup  ## a real cluster, a small grid, predictions, scores, a report
 	.venv/bin/harness all experiments/demo.yaml
 
-test:  ## the fast suite, then live clusters
+test:  ## three rings: fast, process, live
 	@scripts/setup dev
-	.venv/bin/pytest -n auto -m "not live and not long"
+	@$(MAKE) --no-print-directory fast process live
+
+fast:  ## no process, compiler, JVM or figure: half a minute
+	.venv/bin/pytest -n auto -m "not process and not live and not long"
+
+process:  ## what starts processes, compilers and JVMs, or draws: two minutes
+	.venv/bin/pytest -n auto -m "process and not live and not long" --hypothesis-profile thorough
+
+live:  ## real clusters of this machine
 	.venv/bin/pytest -m "live and not long"
 
 test-long:  ## what takes many minutes
@@ -26,6 +34,10 @@ check:  ## lint, format, types, layers, and pins that name no registry
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/mypy && .venv/bin/lint-imports
 	! grep -n '://' requirements/*.txt
+
+mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
+	@scripts/setup mutants
+	.venv/bin/python scripts/mutants $(PACKAGE)
 
 bench:  ## measures; wants an idle machine
 	@scripts/setup bench
