@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.cli.console import table
-from harness.providers.ssh.pins import trust
+from harness.providers.ssh.trust import trust
 from harness.run.session import Session
 from harness.run.talk import Silence
 from harness.stats.spread import coefficient_of_variation

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ssh.connection`: servers that are none.
+Tests for `harness.providers.ssh.connection`: what listens on the port is not an SSH server.
 """
 
 import socket
@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.connection import Access, Connection, connect_socket
 
 
 @pytest.fixture
@@ -22,36 +22,54 @@ def server():
         yield server
 
 
-def said(server):
+def connection_error(server):
     """
-    The error of somebody who asks it for a session.
+    What is wrong, for somebody who wants to run a command there.
     """
     with pytest.raises(ClusterError) as caught:
-        Connection("127.0.0.1", Access("root", server.getsockname()[1])).session()
+        Connection("127.0.0.1", Access("root", server.getsockname()[1])).open_channel()
     return caught.value.what
 
 
 @pytest.mark.parametrize("reset", [False, True])
 def test_server_that_closes_at_once(server, reset):
     """
-    It is not said that anybody has waited, however the connection ends.
+    The error does not speak of waiting, however the connection ends.
     """
 
     def close():
-        door, _ = server.accept()
+        connection, _ = server.accept()
         if reset:
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        door.close()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
 
     threading.Thread(target=close).start()
 
-    assert said(server) == "no greeting of an SSH server: the connection was closed"
+    assert connection_error(server) == "no greeting of an SSH server: the connection was closed"
 
 
-def test_server_that_says_nothing(server, monkeypatch):
+def test_server_that_sends_nothing(server, monkeypatch):
     """
-    The time that was waited is told.
+    The error gives the time that was waited.
     """
     monkeypatch.setattr(ssh_connection, "BANNER_S", 0.2)
 
-    assert said(server) == "no greeting of an SSH server within 0.2 s"
+    assert connection_error(server) == "no greeting of an SSH server within 0.2 s"
+
+
+def test_silent_peer_is_noticed(server):
+    """
+    The kernel asks a connection without traffic, and gives up what is never acknowledged.
+    """
+    with connect_socket(*server.getsockname()) as connection:
+        options = [
+            connection.getsockopt(level, option)
+            for level, option in [
+                (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+                (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+                (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT),
+            ]
+        ]
+
+    assert options == [1, 1, 10, 30_000]

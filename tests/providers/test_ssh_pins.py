@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, HarnessError, SpecError
-from harness.providers.ssh.pins import entry_name, fingerprint, host_name, pins_file, trust
+from harness.providers.ssh.pins import entry_name, fingerprint, host_name, pins_file
+from harness.providers.ssh.trust import trust
 
 
 class Key:
@@ -57,11 +58,11 @@ def pinned():
 
 def test_key_is_pinned_by_its_fingerprint():
     """
-    Of several keys of a server the one that was vouched for is pinned, and no other.
+    Of several keys of a server only the one that was vouched for is pinned.
     """
     keys = Key(b"a"), Key(b"b", "ecdsa-sha2-nistp256")
 
-    kind = trust("10.0.0.7", fingerprint(b"b"), ask=server(*keys))
+    kind = trust("10.0.0.7", fingerprint(b"b"), fetch=server(*keys))
 
     assert (kind, pinned()) == ("ecdsa-sha2-nistp256", ["10.0.0.7 ecdsa-sha2-nistp256 Yg=="])
 
@@ -71,7 +72,7 @@ def test_other_key_is_refused_with_what_the_host_has():
     A fingerprint that the host does not have leaves the file as it was.
     """
     with pytest.raises(ClusterError, match="it has " + fingerprint(b"a").replace("+", r"\+")):
-        trust("10.0.0.7", fingerprint(b"b"), ask=server(Key(b"a")))
+        trust("10.0.0.7", fingerprint(b"b"), fetch=server(Key(b"a")))
 
     assert pinned() == []
 
@@ -86,7 +87,7 @@ def test_new_key_takes_the_place_of_the_old_one():
         ("b", 22, b"3"),
         ("a", 22, b"4"),
     ]:
-        trust(host, fingerprint(content), port, ask=server(Key(content)))
+        trust(host, fingerprint(content), port, fetch=server(Key(content)))
 
     assert pinned() == [
         "[a]:2222 ssh-ed25519 Mg==", "b ssh-ed25519 Mw==", "a ssh-ed25519 NA==",
@@ -97,7 +98,7 @@ def test_file_is_its_owners_alone():
     """
     Nobody else may add a key.
     """
-    trust("a", fingerprint(b"1"), ask=server(Key(b"1")))
+    trust("a", fingerprint(b"1"), fetch=server(Key(b"1")))
 
     assert stat.S_IMODE(pins_file().stat().st_mode) == 0o600
 
@@ -105,12 +106,12 @@ def test_file_is_its_owners_alone():
 @pytest.mark.parametrize(
     "mark", ["", "SHA256:short", "MD5:" + "0" * 43, "SHA256:" + "A" * 42 + "\n"]
 )
-def test_what_is_no_fingerprint_is_refused(mark):
+def test_invalid_fingerprint_is_refused(mark):
     """
     The host is not even asked.
     """
-    with pytest.raises(SpecError, match="no fingerprint"):
-        trust("a", mark, ask=lambda *_: pytest.fail("asked"))
+    with pytest.raises(SpecError, match="not a valid fingerprint"):
+        trust("a", mark, fetch=lambda *_: pytest.fail("it was asked"))
 
 
 @pytest.mark.parametrize("name", ["node1", "node1.example.org", "10.0.0.7", "fe80::1", "a-b"])

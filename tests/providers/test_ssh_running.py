@@ -1,64 +1,134 @@
 """
-Tests for `harness.providers.ssh.running`: hosts whose shell is not what they say.
+Tests for `harness.providers.ssh.running`: what a host sends before and after the mark.
 """
+
+import io
+import threading
 
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers.ssh.running import BEGIN, SshRunning
+from harness.providers.ssh.running import MARK, SshRunning
 
 
 class Channel:
     """
-    A channel that has brought all it will.
+    A channel that has brought everything, with the command's status.
     """
 
-    closed = eof_received = True
-
-    def __init__(self, out, errors):
-        self.left = [out, errors]
-
-    def recv_ready(self):
-        return bool(self.left[0])
+    def __init__(self, output, errors, status=0, *, active=True):
+        self.streams = io.BytesIO(output), io.BytesIO(errors)
+        self.recv, self.recv_stderr = (stream.read for stream in self.streams)
+        self.exit_status, self.active = status, active
+        self.status_event = threading.Event()
+        self.status_event.set()
+        self.sent, self.open = b"", True
 
     def recv_stderr_ready(self):
-        return bool(self.left[1])
+        return self.streams[1].tell() < len(self.streams[1].getvalue())
 
-    def recv(self, size):
-        return self.take(0, size)
+    def exit_status_ready(self):
+        return True
 
-    def recv_stderr(self, size):
-        return self.take(1, size)
+    def makefile(self, *_):
+        return self.streams[0]
 
-    def take(self, index, size):
-        taken, self.left[index] = self.left[index][:size], self.left[index][size:]
-        return taken
+    def makefile_stderr(self, *_):
+        return self.streams[1]
 
-    def close(self):
+    def send(self, piece):
+        self.sent += piece
+        return len(piece)
+
+    def get_transport(self):
+        return self
+
+    def is_active(self):
+        return self.active
+
+    def set_combine_stderr(self, _):
         pass
 
+    def shutdown_write(self):
+        pass
 
-def begun(mark):
+    def close(self):
+        self.open = False
+
+
+def started(group=b"4711", output=b"first", **options):
     """
-    A command whose mark is *mark*, between noise and what it writes.
+    A command whose mark has *group*, between noise and what it writes.
     """
-    stream = b"welcome\n" + BEGIN + mark + b"\nfirst"
-    return SshRunning(Channel(stream, stream), "there", lambda _: None)
+    stream = b"welcome\n" + MARK + group + b"\n"
+    return SshRunning(Channel(stream + output, stream + b"errors", **options), "worker1", None)
 
 
 def test_what_stands_before_the_mark_is_noise():
     """
-    What stands behind it is the command's.
+    What stands behind it is the command's, of both streams.
     """
-    running = begun(b"4711")
-
-    assert (running.read, running.read_errors) == (b"first", b"first")
+    assert started().communicate(b"input", 1, 10) == (b"first", b"errors", 0)
 
 
-@pytest.mark.parametrize("mark", [b"", b"abc", b"-1", b"0", b"1 2", b"9" * 30, "²".encode(), b"+5"])
-def test_a_mark_without_a_process_is_an_error(mark):
+@pytest.mark.parametrize(
+    "group", [b"", b"abc", b"-1", b"0", b"1 2", b"9" * 30, "²".encode(), b"+5"]
+)
+def test_mark_without_a_process_group_is_an_error(group):
     """
-    It is the host's, with its words; no process of that number is ever killed.
+    No process of that number is ever killed.
     """
-    with pytest.raises(ClusterError, match="the host runs no command: welcome"):
-        begun(mark)
+    with pytest.raises(ClusterError, match=r"the host runs no command(.|\n)*worker1"):
+        started(group)
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "reason"),
+    [(b"go \x1b away", b"", r"go \\x1b away"), (b"", b"no shell", "no shell"),
+     (b"", b"", "no answer"), (b"x" * 2**17, b"", "x{300}")],
+)  # fmt: skip
+def test_host_that_starts_no_command_is_quoted(output, errors, reason):
+    """
+    The error gives what came instead of the mark, safe to print and short.
+    """
+    channel = Channel(output, errors)
+
+    with pytest.raises(ClusterError, match=f"runs no command: {reason}"):
+        SshRunning(channel, "worker1", None)
+    assert not channel.open
+
+
+def test_too_much_output_is_an_error():
+    """
+    Nothing beyond the limit is kept.
+    """
+    with pytest.raises(ClusterError, match="has written more than 4 bytes"):
+        started().communicate(b"", 1, 4)
+
+
+def test_log_that_grows_too_long_is_cut(tmp_path):
+    """
+    The log says so.
+    """
+    command = started(output=b"0123456789").into(tmp_path / "log", 8)
+    command.wait(1)
+
+    log = (tmp_path / "log").read_bytes()
+    assert log == b"01234567\n-- harness: too much output, the command was stopped\n"
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, 0), (3, 3), (137, -9), (255, 255)])
+def test_status_is_that_of_a_process(status, expected):
+    """
+    A signal's number is below zero.
+    """
+    assert started(status=status).wait(1) == expected
+
+
+def test_lost_connection_is_an_error_and_not_a_status():
+    """
+    A command without a status is over when the connection stands, and lost when it does not.
+    """
+    assert started(status=-1).wait(1) == -9
+    with pytest.raises(ClusterError, match="connection was lost"):
+        started(status=-1, active=False).wait(1)
