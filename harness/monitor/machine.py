@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from harness.errors import MachineError
-from harness.node import watch
-from harness.node.watch import Reading
+from harness.node import sample
+from harness.node.sample import Reading
 from harness.records.trace import MachineSample
 from harness.units import MIB
 
@@ -60,7 +60,7 @@ def disturbed(samples: Sequence[MachineSample], cores: int | None = None) -> str
 def read_counters(root: Path = Path("/proc")) -> Reading:
     """Take one reading; raises `MachineError` where the kernel does not tell."""
     try:
-        return watch.read_counters(root)
+        return sample.read_counters(root)
     except OSError as error:
         raise MachineError(
             f"the machine cannot be sampled: {error.strerror}",
@@ -71,7 +71,7 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
 
 def between(before: Reading, after: Reading) -> MachineSample | None:
     """Shares of the time between two readings, or `None` where no tick lies between them."""
-    shares = watch.between(before, after)
+    shares = sample.between(before, after)
     return None if shares is None else MachineSample(**shares)
 
 

@@ -1,7 +1,7 @@
 """
 The machines of a cluster's nodes, watched through the nodes' doors while trials run.
 
-`harness.node.watch` runs on one node of each machine: nodes that share a machine share
+`harness.node.sample` runs on one node of each machine: nodes that share a machine share
 its speed, too.  What it tells is checked line by line and kept as `harness.parsing` reads it;
 whatever else comes, or comes without end, ends the watching and no trial.
 """
@@ -24,7 +24,6 @@ from harness.errors import ClusterError, HarnessError
 from harness.monitor.probe import FLAGS, probe_jar
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
-from harness.providers.base import INSIDE
 from harness.providers.host import Host, Running, printable
 from harness.units import MIB
 
@@ -42,8 +41,8 @@ class WatchedCluster(Protocol):
         """Return where *host* has this machine's file *path*; it is brought there if need be."""
         ...
 
-    def python_on(self, host: Host) -> str:
-        """Return the ``python3`` command of *host*."""
+    def agent(self, host: Host, verb: str, *arguments: str) -> list[str]:
+        """Return the command line that runs one verb of the node agent on *host*."""
         ...
 
 
@@ -194,11 +193,8 @@ def unmeasured(nodes: Iterable[str], why: str) -> str:
 
 
 def _argv(cluster: WatchedCluster, host: Host) -> list[str]:
-    program = cluster.host_path(host, INSIDE / "watch.py")
     jar = cluster.host_path(host, probe_jar())
-    return [
-        cluster.python_on(host), "-I", "-S", program, f"{INTERVAL_S:g}", *FLAGS, "-jar", jar,
-    ]  # fmt: skip
+    return cluster.agent(host, "sample", f"{INTERVAL_S:g}", *FLAGS, "-jar", jar)
 
 
 def _greeting(process: Running) -> tuple[str, int]:

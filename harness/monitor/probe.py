@@ -21,7 +21,7 @@ from typing import IO, Self
 
 from harness.errors import MachineError
 from harness.hadoop_home.java import find_java
-from harness.node.watch import tie_threads
+from harness.node.sample import pin_threads
 from harness.records.trace import SpeedSample
 
 SAMPLE_S = 1.0  # a sample sums over the second that ends at its time
@@ -135,7 +135,7 @@ class SpeedProbe:
         deadline = time.monotonic() + _NAMES_LIMIT_S
         while len(tied) < count and self.pid is not None and time.monotonic() < deadline:
             with suppress(FileNotFoundError):  # it has ended
-                tied |= set(tie_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
+                tied |= set(pin_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
             time.sleep(_NAMES_POLL_S if len(tied) < count else 0)
 
     def _last_words(self) -> str:

@@ -1,89 +1,273 @@
 """
-What a host tells of itself: its clock, as often as it is asked, and the rest once.
+Facts about a host.
 
-    python -I -S facts.py FOLDER JAVA
+    node.pyz facts survey FOLDER JAVA   for each line ``time`` of standard input the seconds since
+                                        the epoch; for a line ``facts`` one line of JSON, then it
+                                        ends.  FOLDER is where daemons write, JAVA a command
+    node.pyz facts versions             one line of JSON: ``java``, of JAVA_HOME, and ``kernel``
+    node.pyz facts device FOLDER        the block device of a folder, an empty line where there is
+                                        none; a partition's disk, as the kernel limits whole disks
+    python3 -I -c SOURCE preflight < REQUEST    what a host is, before anything is copied there
 
-For each line ``time`` of standard input a line with the seconds since the epoch; for a line
-``facts`` one line of JSON, then it ends.  FOLDER is where the node's daemons write.
+This file imports nothing of the agent: its text is what a host runs before it has the agent.
+
+    REQUEST: {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS},
+              "gpus": NUMBER}
+    answer:  {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
+              "memory_bytes", "java": [{"home", "version", "build"}, ...], "marks": [paths],
+              "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
+              "sudo": "" or what is in the way, "systemd", "owner",
+              "gpus_lack": "" or why it does not have so many GPUs}
+
+*unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
+own name, empty where it stands for an address, as it should.  *build* changes with the Java;
+*marks* are the files below the base that say what was copied there before.  *owner* is the owner of
+the cluster there, empty where there is none.  Nothing is written.
 """
 
-from __future__ import annotations
-
+import hashlib
 import json
 import os
 import platform
+import pwd
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, List, Set
 
-_JAVA_LIMIT_S = 20.0
+_TOOL_LIMIT_S = 30.0  # of a tool that hangs, as one does whose device is lost
+_MOST_FILES = 1000
+_OLDEST_PYTHON = (3, 9)  # what Ansible needs on a host
 # What a control group allows, as a container sees its own: versions 2 and 1.
 _MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def main() -> None:
-    """Answer until there is nothing more to answer."""
-    folder, java = sys.argv[1:3]
-    for line in sys.stdin:
-        if line.strip() == "facts":
-            say(json.dumps(facts(folder, java)))
-            return
-        say(repr(time.time()))
+def main(arguments: List[str]) -> None:
+    """Answer one kind of question."""
+    kind = arguments[0]
+    if kind == "survey":
+        survey(arguments[1], arguments[2])
+    elif kind == "versions":
+        java = java_version(os.environ.get("JAVA_HOME", ""))
+        _write_line(json.dumps({"java": java, "kernel": platform.release()}))
+    elif kind == "device":
+        _write_line(block_device(Path(arguments[1]).stat().st_dev))
+    elif kind == "preflight":
+        if sys.version_info < _OLDEST_PYTHON:
+            sys.exit(f"Python {sys.version.split()[0]} is too old")
+        _write_line(json.dumps(preflight(json.load(sys.stdin))))
+    else:
+        sys.exit(f"facts: there are none called {kind}")
 
 
-def say(text: str) -> None:
-    """One line, at once."""
+def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def facts(folder: str, java: str) -> dict[str, Any]:
-    """All but the clock."""
-    disk = shutil.disk_usage(folder)
+def survey(folder: str, java: str) -> None:
+    """Answer lines of standard input until there are no more."""
+    for line in sys.stdin:
+        if line.strip() == "facts":
+            disk, command = shutil.disk_usage(folder), shutil.which(java)
+            home = str(Path(command).resolve().parent.parent) if command else ""
+            facts = {
+                "cores": len(os.sched_getaffinity(0)),
+                "memory_bytes": memory_bytes(),
+                "disk_bytes": disk.total,
+                "disk_free_bytes": disk.free,
+                "load": os.getloadavg()[0],
+                "kernel": platform.release(),
+                "python": platform.python_version(),
+                "java": (java_version(home) or "unknown") if home else f"{java} is not there",
+            }
+            _write_line(json.dumps(facts))
+            return
+        _write_line(repr(time.time()))
+
+
+def memory_bytes() -> int:
+    """Bytes of memory that the host, or its control group, has."""
+    total = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    sizes = [int(total.group(1)) * 1024] if total else []
+    for file in _MEMORY_LIMITS:
+        try:
+            limit = Path(file).read_text().strip()
+        except OSError:
+            continue
+        if limit.isdigit():
+            sizes.append(int(limit))
+    return min(sizes) if sizes else 0
+
+
+def java_version(home: str) -> str:
+    """
+    Full version of the Java in the folder *home*; empty where there is none.
+
+    Its own file ``release`` states it; only where it does not a JVM is started.
+    """
+    try:
+        release = Path(home, "release").read_text(errors="replace")
+    except OSError:
+        release = ""
+    facts: Dict[str, str] = dict(re.findall(r'^(\w+)="(.*)"$', release, re.MULTILINE))
+    version = facts.get("JAVA_RUNTIME_VERSION") or facts.get("JAVA_VERSION", "")
+    if version:
+        return version
+    try:
+        process = subprocess.run(
+            # without the first flag it would leave a folder among the host's temporary files
+            [f"{home}/bin/java", "-XX:-UsePerfData", "-XshowSettings:properties", "-version"],
+            check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, timeout=_TOOL_LIMIT_S,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    stated = re.search(rb"^\s*java\.runtime\.version = (\S+)", process.stderr, re.MULTILINE)
+    return stated.group(1).decode(errors="replace") if stated else ""
+
+
+def block_device(number: int, blocks: Path = Path("/sys/dev/block")) -> str:
+    """Path of the whole disk on which the device *number* lies; empty where there is none."""
+    disk = (blocks / f"{os.major(number)}:{os.minor(number)}").resolve()
+    if not disk.is_dir():
+        return ""
+    if (disk / "partition").exists():
+        disk = disk.parent
+    return f"/dev/{disk.name.replace('!', '/')}"
+
+
+def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
+    """The facts of a host that is to become a node."""
+    home = str(Path.home())
+    base = request["base"] or f"{home}/.mapreduce-harness"
+    nearest = next(path for path in (Path(base), *Path(base).parents) if path.is_dir())
+    try:
+        owner_file = Path(base, "clusters", request["cluster"], "owner")
+        with owner_file.open(encoding="utf-8", errors="replace") as lines:
+            owner = lines.readline(400).strip()
+    except OSError:
+        owner = ""
+    patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
+    copied = [path for pattern in patterns for path in Path(base).glob(pattern)]
+    hostname = socket.gethostname()
     return {
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": memory(),
-        "disk_bytes": disk.total,
-        "disk_free_bytes": disk.free,
-        "load": os.getloadavg()[0],
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "java": java_version(java),
+        "python": sys.executable,
+        "user": pwd.getpwuid(os.geteuid()).pw_name,
+        "root": os.geteuid() == 0,
+        "home": home,
+        "base": base,
+        "machine": os.uname().machine,
+        "kernel": os.uname().release,
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "java": find_javas(),
+        "marks": sorted(str(path.relative_to(base)) for path in copied)[:_MOST_FILES],
+        "free_bytes": shutil.disk_usage(str(nearest)).free,
+        "writable": os.access(str(nearest), os.W_OK),
+        "taken": [port for port in request["ports"] if is_port_taken(port)],
+        "unnamed": [
+            name for name, address in request["names"].items() if addresses_of(name) != {address}
+        ],
+        "hostname": "" if addresses_of(hostname) else hostname,
+        "sudo": sudo_obstacle(),
+        "systemd": Path("/run/systemd/system").is_dir(),
+        "owner": owner,
+        "gpus_lack": gpu_obstacle(request["gpus"]),
+        "time": time.time(),
     }
 
 
-def memory() -> int:
-    """Bytes of memory that the host, or its control group, has."""
-    found = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
-    sizes = [int(found[1]) * 1024] if found else []
-    for file in _MEMORY_LIMITS:
+def find_javas() -> List[Dict[str, str]]:
+    """
+    Java runtimes, by their own ``release`` files; no JVM is started.
+
+    *build* is a hash that changes with the Java: its classes and its machine.
+    """
+    launcher = shutil.which("java")
+    homes = [os.environ.get("JAVA_HOME", "")]
+    homes += [str(Path(launcher).resolve().parent.parent)] if launcher else []
+    homes += sorted(str(folder.resolve()) for folder in Path("/usr/lib/jvm").glob("*"))
+    javas: Dict[str, Dict[str, str]] = {}
+    for home in homes:
+        if not home or home in javas or not os.access(f"{home}/bin/java", os.X_OK):
+            continue
         try:
-            text = Path(file).read_text().strip()
+            with Path(home, "release").open(encoding="utf-8", errors="replace") as release:
+                stated = re.search(r'^JAVA_VERSION="([0-9._]+)"', release.read(4096), re.MULTILINE)
         except OSError:
             continue
-        if text.isdigit():
-            sizes.append(int(text))
-    return min(sizes, default=0)
+        if stated:
+            files = []
+            for name in ("release", "lib/modules", "lib/server/libjvm.so"):
+                file = Path(home, name)
+                if file.exists():
+                    files.append([name, file.stat().st_size, file.stat().st_mtime_ns])
+            build = hashlib.sha256(json.dumps([home, files]).encode()).hexdigest()[:12]
+            javas[home] = {"home": home, "version": stated.group(1), "build": build}
+    return list(javas.values())
 
 
-def java_version(java: str) -> str:
-    """What ``java -version`` says first; why it does not, otherwise."""
+def is_port_taken(port: int) -> bool:
+    """Whether another process listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return True
+    return False
+
+
+def addresses_of(name: str) -> Set[Any]:
+    """Addresses that the name stands for here."""
     try:
-        done = subprocess.run(
-            # without that flag it would leave a folder among the host's temporary files
-            [java, "-XX:-UsePerfData", "-version"], check=False, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=_JAVA_LIMIT_S,
+        return {info[4][0] for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        return set()
+
+
+def sudo_obstacle() -> str:
+    """Why root's work cannot be done by `sudo`; empty where it can."""
+    if os.geteuid() == 0:
+        return ""
+    if shutil.which("sudo") is None:
+        return "sudo is missing"
+    process = subprocess.run(
+        ["sudo", "-n", "true"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, timeout=20,
+    )  # fmt: skip
+    lines = process.stderr.decode(errors="replace").strip().splitlines() or ["sudo refuses"]
+    return "" if process.returncode == 0 else lines[-1][:200]  # earlier lines are warnings
+
+
+def gpu_obstacle(wanted: int) -> str:
+    """Why the host does not have so many working GPUs; empty where it has, or none are wanted."""
+    if not wanted:
+        return ""
+    try:
+        process = subprocess.run(
+            ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"], check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=_TOOL_LIMIT_S,
         )  # fmt: skip
+    except FileNotFoundError:
+        return "there is no nvidia-smi"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{type(error).__name__}: {java}"
-    quoted = re.search(rb'"([^"]{1,60})"', done.stderr)
-    return quoted[1].decode(errors="replace") if quoted else "unknown"
+        return f"nvidia-smi does not answer: {error}"[:200]
+    lines = (process.stdout + process.stderr).decode(errors="replace").strip().splitlines()
+    if process.returncode != 0:
+        return f"nvidia-smi fails: {lines[0] if lines else f'status {process.returncode}'}"[:200]
+    devices = [line for line in lines if re.match(r"[0-9]+,", line)]
+    others = [f": {line}" for line in lines if line not in devices][:1]  # of a device that is lost
+    lack = f"{wanted} to be offered, {len(devices) or 'none'} found{''.join(others)}"
+    return lack[:200] if len(devices) < wanted else ""
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # the text itself, on a host that does not have the agent
+    main(sys.argv[1:])

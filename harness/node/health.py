@@ -1,31 +1,165 @@
 """
-Whether a node is well, for whoever asks its engine: no daemon has ended.
+Wait for a cluster on one of its nodes: one process that looks, and answers once.
 
-    python -I -S health.py PLAN      (the plan of `harness.node.keeper`)
+    node.pyz health < REQUEST      (one JSON object; the answer is one JSON line)
 
-Status 0; 1 and the names of the dead on standard output otherwise.
+    {"until": "healthy", "master", "services", "workers": {...}, "limit_s",
+     "deaths": FILE?, "control": PIPE?, "start": KEY?}
+        healthy: live DataNodes = active NodeManagers = workers, and the history server answers.
+        *services* says where daemons answer, {"nn", "rm", "jhs"} as "host:port"; *master* is the
+        name of their node in the answer.  *workers* maps names of nodes to what the masters call
+        their daemons, {"datanode", "nodemanager"} as "host" or "host:port".
+        With *control*, the history server is started by a line to that pipe once HDFS answers
+        (started earlier it sleeps 10 s between its tries).
+    {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
+        idle: no application runs or waits, and none has a container.
+
+    answer: {"ok": bool, "missing": [daemon, ...], "died": [key, ...], "seconds"}
+
+    node.pyz deaths PLAN           (the supervisor's plan)
+
+Status 0 while no daemon has ended; else 1, and the ended ones on standard output.
 """
-
-from __future__ import annotations
 
 import json
 import sys
+import time
 
 from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional
+
+from .web import WebError, read_json, send
+
+_PAUSE_S = 0.05
 
 
-def main() -> None:
-    """Answer by the exit status."""
-    plan = json.loads(Path(sys.argv[1]).read_text())
-    deaths = Path(plan["deaths"])
-    dead = (
-        [json.loads(line)["key"] for line in deaths.read_text().splitlines()]
-        if deaths.exists()
-        else []
-    )
-    sys.stdout.write("".join(f"{key} has ended\n" for key in dead))
-    raise SystemExit(1 if dead else 0)
+def main(_arguments: List[str]) -> None:
+    """Answer the request on standard input: look until it is so, a daemon died, or time is over."""
+    request = json.load(sys.stdin)
+    check = HealthCheck(request) if request["until"] == "healthy" else IdleCheck(request)
+    started = time.monotonic()
+    while True:
+        missing = check.look()
+        seconds = time.monotonic() - started
+        died = dead_daemons(request.get("deaths"))
+        if not missing or died or seconds > request["limit_s"]:
+            break
+        time.sleep(_PAUSE_S)
+    ok = not missing and not died
+    answer = {"ok": ok, "missing": missing, "died": died, "seconds": seconds}
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
-if __name__ == "__main__":
-    main()
+def report_deaths(arguments: List[str]) -> None:
+    """Answer by the exit status whether a daemon of the plan has ended."""
+    ended = dead_daemons(json.loads(Path(arguments[0]).read_text())["deaths"])
+    sys.stdout.write("".join(f"{key} has ended\n" for key in ended))
+    raise SystemExit(1 if ended else 0)
+
+
+def dead_daemons(deaths: Optional[str]) -> List[str]:
+    """Keys of the daemons that the supervisor has seen end, from its file."""
+    try:
+        lines = Path(deaths).read_text().splitlines() if deaths else []
+    except FileNotFoundError:
+        return []
+    return [json.loads(line)["key"] for line in lines]
+
+
+class HealthCheck:
+    """
+    Each daemon has to answer once.
+
+    Masters are asked for their JMX beans: the first request to a REST service costs its daemon a
+    second of work, which would be taken from the others' start.
+    """
+
+    def __init__(self, request: Dict[str, Any]) -> None:
+        self.request, self.services = request, request["services"]
+        self.master, self.workers = request["master"], request["workers"]
+        self.left = ["namenode", "resourcemanager", "datanode", "nodemanager", "historyserver"]
+
+    def look(self) -> List[str]:
+        """Names of the daemons that have not answered yet."""
+        missing: List[str] = []
+        for kind in list(self.left):
+            nodes = self.missing_nodes(kind)
+            if not nodes:
+                self.left.remove(kind)
+                if kind == "namenode" and self.request.get("control"):
+                    with Path(self.request["control"]).open("w") as control:
+                        control.write(f"start {self.request['start']}\n")
+            missing += [f"{kind} on {node}" for node in nodes]
+        return missing
+
+    def missing_nodes(self, kind: str) -> List[str]:
+        """Nodes whose daemon of that *kind* does not answer, or is not known to its master."""
+        namenode, manager = self.services["nn"], self.services["rm"]
+        if kind == "namenode":  # out of safe mode
+            state = jmx_bean(namenode, "NameNode", "FSNamesystemState").get("FSState")
+            role = jmx_bean(namenode, "NameNode", "NameNodeStatus").get("State")
+            return [] if (state, role) == ("Operational", "active") else [self.master]
+        if kind == "resourcemanager":
+            counts = jmx_bean(manager, "ResourceManager", "ClusterMetrics")
+            return [] if "NumActiveNMs" in counts else [self.master]
+        if kind == "historyserver":
+            if "namenode" in self.left:
+                return [self.master]
+            bean = jmx_bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
+            return [] if bean else [self.master]
+        if kind == "datanode":
+            if "namenode" in self.left:
+                return sorted(self.workers)
+            info = jmx_bean(namenode, "NameNode", "NameNodeInfo")
+            return self.absent_workers(kind, json.loads(info.get("LiveNodes") or "{}"))
+        if "resourcemanager" in self.left:
+            return sorted(self.workers)
+        info = jmx_bean(manager, "ResourceManager", "RMNMInfo")
+        listed = json.loads(info.get("LiveNodeManagers") or "[]")
+        running = [node for node in listed if node.get("State") == "RUNNING"]
+        return self.absent_workers(kind, [str(node.get("NodeId")) for node in running])
+
+    def absent_workers(self, kind: str, live: Iterable[str]) -> List[str]:
+        """Workers whose *kind* is not among those *live*, ``host:port`` each."""
+        known = {form for name in live for form in (name, name.rpartition(":")[0])}
+        return sorted(
+            worker
+            for worker, names in self.workers.items()
+            if kind in names and names[kind] not in known
+        )
+
+
+class IdleCheck:
+    """Nothing runs: the last application master, which lingers after its job, has gone too."""
+
+    def __init__(self, request: Dict[str, Any]) -> None:
+        self.master, self.manager = request["master"], request["services"]["rm"]
+
+    def look(self) -> List[str]:
+        """What still runs, by the REST service: the metrics beans are up to 10 s old."""
+        counts = fetch_object(self.manager, "/ws/v1/cluster/metrics").get("clusterMetrics") or {}
+        names = (
+            "appsRunning", "appsPending",
+            "containersAllocated", "containersPending", "containersReserved",
+        )  # fmt: skip
+        if any(name not in counts for name in names):
+            return [f"resourcemanager on {self.master}"]
+        return [f"{counts[name]} {name}" for name in names if counts[name]]
+
+
+def jmx_bean(address: str, service: str, name: str) -> Dict[str, Any]:
+    """A JMX bean of a daemon, empty while there is none."""
+    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={name}").get("beans")
+    return next(iter(beans or []), {})
+
+
+def fetch_object(address: str, path: str) -> Dict[str, Any]:
+    """The JSON object that the daemon at ``host:port`` answers, empty while it does not."""
+    try:
+        with send(
+            address, "GET", path, headers={"Accept": "application/json"}, timeout_s=5
+        ) as reply:
+            answer = read_json(reply) if reply.status == 200 else {}
+    except (OSError, WebError, ValueError):
+        return {}
+    return answer if isinstance(answer, dict) else {}

@@ -36,7 +36,6 @@ from harness.providers.versions import RanOn, ask
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Tracing
 
-INSIDE = Path(__file__).parents[1] / "node"
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
 
@@ -195,10 +194,10 @@ class Cluster(ABC):
         """What tasks run on, by the worker's name: the workers are asked."""
         workers, hadoop = self.hosts[1:], self.home.versions().hadoop
 
-        def program(host: Host) -> list[str]:
-            return [self.python, "-I", "-S", self.host_path(host, INSIDE / "versions.py")]
+        def command(host: Host) -> list[str]:
+            return self.agent(host, "facts", "versions")
 
-        return {h.name: r for h, r in zip(workers, ask(workers, program, hadoop), strict=True)}
+        return {h.name: r for h, r in zip(workers, ask(workers, command, hadoop), strict=True)}
 
     @property
     def way_in(self) -> str:
@@ -317,9 +316,13 @@ class Cluster(ABC):
             self._brought[key] = f"{host.folder}/{target}"
         return self._brought[key]
 
-    def program(self, name: str, *arguments: str) -> list[str]:
-        """Command line of one of our own programs (`harness.node`) on the gateway."""
-        return [self.python, "-I", "-S", self.gateway_path(INSIDE / name), *arguments]
+    def agent_path(self, host: Host) -> str:
+        """Where *host* has the node agent."""
+        return self.host_path(host, states.agent_file())
+
+    def agent(self, host: Host, verb: str, *arguments: str) -> list[str]:
+        """Command line that runs one verb of the node agent (`harness.node`) on *host*."""
+        return [self.python_on(host), "-I", "-S", self.agent_path(host), verb, *arguments]
 
     def not_up(self) -> ClusterError:
         """The error for what takes a cluster that is up."""
@@ -331,7 +334,7 @@ class Cluster(ABC):
 
     def _door(self, operation: Sequence[str]) -> list[str]:
         services = json.dumps({**self.services, "user": self.user})
-        return self.program("door.py", services, *operation)
+        return self.agent(self.gateway, "hdfs", services, *operation)
 
     def _question(self, limit_s: float) -> dict[str, Any]:
         return {
@@ -346,7 +349,8 @@ class Cluster(ABC):
         body, limit_s = json.dumps(question).encode(), question["limit_s"] + 60
         try:
             if self.waiter_sees_all:
-                answer = from_json(self.gateway.run(self.program("waiter.py"), limit_s, body).out)
+                health = self.agent(self.gateway, "health")
+                answer = from_json(self.gateway.run(health, limit_s, body).out)
             else:
                 answer = self._ask_and_watch(body, time.monotonic() + limit_s)
         except (HostTimeoutError, BrokenPipeError, ValueError):
@@ -355,7 +359,7 @@ class Cluster(ABC):
 
     def _ask_and_watch(self, question: bytes, deadline: float) -> Any:
         """As `_ask`; deaths that the waiter cannot see end the wait from here."""
-        waiter = self.gateway.open(self.program("waiter.py"))
+        waiter = self.gateway.open(self.agent(self.gateway, "health"))
         assert waiter.stdin is not None
         assert waiter.stdout is not None
         try:

@@ -1,7 +1,7 @@
 """
 The health gate, one for all providers: live DataNodes = active NodeManagers = workers.
 
-The looking is done by one process inside the cluster (`harness.node.waiter`); how it
+The looking is done by one process inside the cluster (`harness.node.health`); how it
 gets there is the provider's.
 """
 
@@ -44,7 +44,7 @@ def await_healthy(
             fix="start it again; another command may have taken it down",
         )
     died = [key.replace("-", " on ", 1) for key in _told(answer, "died")]
-    silent = _told(answer, "silent")
+    silent = _told(answer, "missing")
     if died:
         what = f"{_list(died)} died at start"
     else:
@@ -65,7 +65,7 @@ def silent_daemons(ask: Ask, question: dict[str, Any]) -> list[str]:
     Of those that are known by a master alone nothing is known where that one is silent.
     """
     answer = ask({"until": "healthy", **question, "limit_s": 0.0})
-    silent = [] if answer.get("ok") is True else _told(answer, "silent")
+    silent = [] if answer.get("ok") is True else _told(answer, "missing")
     kinds = {name.partition(" ")[0] for name in silent}
     unknown = {kind for kind, master in _KNOWN_BY.items() if master in kinds}
     return [name for name in silent if name.partition(" ")[0] not in unknown]
@@ -78,7 +78,7 @@ def await_idle(ask: Ask, question: dict[str, Any], *, where: str) -> float:
     if answer.get("ok") is True:
         return _seconds(answer, time.monotonic() - begun)
     left = [key.replace("-", " on ", 1) + " died" for key in _told(answer, "died")]
-    left += _told(answer, "silent")
+    left += _told(answer, "missing")
     raise ClusterError(
         f"the cluster is not idle after {question['limit_s']:g} s: {_list(left) or 'no answer'}",
         where=where,

@@ -1,7 +1,7 @@
 """
 HDFS without a JVM: each operation is one small process on the cluster's gateway, over WebHDFS.
 
-The program at the other end is `harness.node.door`.
+The program at the other end is `harness.node.hdfs`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ again by somebody else is never taken for ours.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, SpecError
+from harness.hadoop_home.checksums import write_whole
+from harness.node.build import agent_bytes
 from harness.providers.host import printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -95,15 +98,12 @@ class Process:
             )
 
 
-def clusters_folder() -> Path:
-    """Folder of all clusters of this user: below ``XDG_STATE_HOME``, or a private temporary one."""
+def state_folder() -> Path:
+    """Folder of this user's state: below ``XDG_STATE_HOME``, or a private temporary one."""
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG rules: a relative path is no path.
-    folder = (
-        Path(base if base.startswith("/") else "~/.local/state").expanduser()
-        / "mapreduce-harness"
-        / "clusters"
-    )
+    # The XDG rules: a relative path counts as unset.
+    base_folder = Path(base if base.startswith("/") else "~/.local/state").expanduser()
+    folder = base_folder / "mapreduce-harness"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         usable = os.access(folder, os.W_OK | os.X_OK)
@@ -118,6 +118,22 @@ def clusters_folder() -> Path:
             fix="set XDG_STATE_HOME to a path of letters and digits",
         )
     return folder
+
+
+def clusters_folder() -> Path:
+    """Folder of all clusters of this user."""
+    folder = state_folder() / "clusters"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def agent_file() -> Path:
+    """The node agent (`harness.node`) as a file of this machine, named after its content."""
+    digest = hashlib.sha256(agent_bytes()).hexdigest()[:12]
+    file = state_folder() / f"node-{digest}.pyz"
+    if not file.is_file():
+        write_whole(file, agent_bytes())
+    return file
 
 
 def cluster_folder(name: str) -> Path:

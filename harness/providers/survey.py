@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from harness.errors import HarnessError
-from harness.providers.base import INSIDE, Cluster
+from harness.providers.base import Cluster
 from harness.providers.gpus import find_on
 from harness.providers.host import Host, from_json, printable
 
@@ -63,9 +63,7 @@ def survey(cluster: Cluster) -> list[HostFacts]:
 def _asked(cluster: Cluster, host: Host) -> HostFacts:
     empty = HostFacts(host.name, host.address)
     try:
-        program = cluster.host_path(host, INSIDE / "facts.py")
-        java = cluster.java_on(host)
-        argv = [cluster.python_on(host), "-I", "-S", program, host.folder, java]
+        argv = cluster.agent(host, "facts", "survey", host.folder, cluster.java_on(host))
         found = _talk(empty, host, argv)
         devices = find_on(host)  # of one that answers: it bounds what it says, and when
         return replace(found, gpus=devices.described()) if devices.gpus else found

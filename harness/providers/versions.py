@@ -25,7 +25,7 @@ class RanOn:
 
 def ask(hosts: Sequence[Host], program: Callable[[Host], list[str]], hadoop: str) -> list[RanOn]:
     """
-    Ask *hosts*, all at once, by a command line of `harness.node.versions`.
+    Ask *hosts*, all at once, by a command line of the node agent.
 
     One that does not answer has empty texts: whether it is well is for others to tell.
     """

@@ -72,8 +72,8 @@ class TrialCluster(JobCluster, Protocol):
         """Return the ``java`` command of *host*."""
         ...
 
-    def python_on(self, host: Host) -> str:
-        """Return the ``python3`` command of *host*."""
+    def agent(self, host: Host, verb: str, *arguments: str) -> list[str]:
+        """Return the command line that runs one verb of the node agent on *host*."""
         ...
 
     def host_path(self, host: Host, path: Path) -> str:

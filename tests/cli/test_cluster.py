@@ -5,7 +5,6 @@ Tests for `harness.cli.cluster` on a provider that starts nothing.
 import json
 import os
 import re
-import sys
 
 from types import SimpleNamespace
 
@@ -23,6 +22,7 @@ from harness.providers.host import LocalHost
 from harness.providers.local.cluster import LocalCluster
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from tests.node_agent import node_agent
 
 FILE = """
 schema: 1
@@ -71,11 +71,8 @@ class FakeCluster:
     def hosts(self):
         return [LocalHost("master", "198.18.0.1", "/", list, dict(os.environ))]
 
-    def host_path(self, host, path):
-        return str(path)
-
-    def python_on(self, host):
-        return sys.executable
+    def agent(self, host, *arguments):
+        return node_agent(*arguments)
 
     def java_on(self, host):
         return "/no/java"

@@ -129,7 +129,7 @@ def stopped_early(cluster):
     """
     cluster.hdfs.put("/big", [bytes(2**20)] * 24)
     first = len(next(iter(cluster.hdfs.open("/big"))))
-    return [first, until(lambda: not processes_of(Path("door.py")))]
+    return [first, until(lambda: not processes_of(Path("/big")))]
 
 
 def outside(cluster):

@@ -15,15 +15,13 @@ import subprocess
 import threading
 import time
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from harness.errors import ClusterError, MachineError
 from harness.hadoop_home.home import HadoopHome
-from harness.providers import threads
-from harness.providers.base import INSIDE
+from harness.node.build import agent_bytes
 from harness.providers.docker import archive as archives
 from harness.providers.docker import container as containers
 from harness.providers.docker import image as images
@@ -91,7 +89,7 @@ def node(alone):
     def make(plan=None, engine=alone, **limits):
         api = alone.client.api
         name = f"bare-{owner()}-{len(made)}"
-        files = {f"inside/{p.name}": p.read_bytes() for p in INSIDE.glob("*.py")}
+        files = {"node.pyz": agent_bytes()}
         whole = {
             "control": "/cluster/control", "deaths": "/cluster/deaths",
             "daemons_folder": "/cluster/daemons", "daemons": [], **(plan or {}),
@@ -315,9 +313,8 @@ class TestNode:
         daemon = {"env": {}, "cwd": "/cluster", "log": "/cluster/log", "at_once": True}
         host = node({"daemons": [{"key": "resourcemanager-bare", "argv": argv, **daemon}]})
         until(lambda: "hadoop" in host.run(["cat", "/cluster/log"]).out)  # it takes signals now
-        host.put(Path(threads.__file__), "threads.py")
 
-        (dump,) = logs.dumps_of(host, "/cluster/threads.py", tmp_path / "dumps")
+        (dump,) = logs.dumps_of(host, tmp_path / "dumps")
 
         assert dump.name == "resourcemanager-bare.txt"
         assert "Full thread dump" in dump.read_text()

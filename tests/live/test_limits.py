@@ -7,7 +7,6 @@ machine is slower than its limits, and never faster.
 
 import os
 import signal
-import sys
 import time
 
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 
 from harness.errors import MachineError
 from harness.hadoop_home.home import HadoopHome
-from harness.providers.base import INSIDE
 from harness.providers.host import LocalHost
 from harness.providers.limits import disks
 from harness.providers.limits.cgroups import ROOT
@@ -25,6 +23,7 @@ from harness.providers.limits.gauge import Gauge
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.local.limits import NodeLimiter, groups_of, require
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.live
 
@@ -107,9 +106,9 @@ def test_a_share_of_the_processors_is_what_was_asked(tmp_path):
         pytest.skip("others leave no share of a processor to speak of on this machine now")
     groups = groups_of(tmp_path)
     groups.make("worker1")
-    joins = [sys.executable, "-I", "-S", str(INSIDE / "join.py"), *groups.joins("worker1"), "--"]
+    joins = node_agent("join", *groups.joins("worker1"), "--")
     host = LocalHost("worker1", "", str(tmp_path), lambda argv: [*joins, *argv], dict(os.environ))
-    gauge = Gauge([host], lambda _: [sys.executable, "-I", "-S", str(INSIDE / "gauge.py")])
+    gauge = Gauge([host], lambda _: node_agent("load"))
     try:
         limiter = NodeLimiter(tmp_path, gauge, None, {})
         limits = correct({"worker1": {"cores": 0.1}}, limiter, where="here")

@@ -14,7 +14,6 @@ import pytest
 
 from harness.cli import main
 from harness.errors import ClusterError
-from harness.providers.base import INSIDE
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
@@ -25,6 +24,7 @@ from harness.providers.ssh.pins import pins_file
 from harness.providers.ssh.trust import trust
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
+from tests.node_agent import node_agent_path
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
 
@@ -403,7 +403,7 @@ class TestCollection:
         doors = [way_to(host, hosts.key) for host in (hosts.hosts[0], hosts.add())]
         sums = {}
         for door in doors:
-            door.put(INSIDE / "packer.py", "packer.py")
+            door.put(node_agent_path(), "node.pyz")
             write = (
                 "mkdir -p logs/c1; for n in 1 2 3; do head -c 4M /dev/urandom > logs/c1/$n; done"
             )
@@ -419,7 +419,9 @@ class TestCollection:
         cutter = threading.Thread(target=cut)
         cutter.start()
         sources = [Source(door, "/root/logs", tmp_path / door.name) for door in doors]
-        paths = collect(sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/packer.py"])
+        paths = collect(
+            sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/node.pyz", "pack"]
+        )
         over.set()
         cutter.join()
         for door in doors:

@@ -18,6 +18,7 @@ from harness.monitor.nodes import greet_all
 from harness.parsing.machine import read_machine
 from harness.parsing.speed_probe import read_speed
 from harness.providers.host import LocalHost
+from tests.node_agent import node_agent
 
 LIMIT_S = 60  # for what takes a second on an idle machine
 HELLO = '{"machine": "there", "cores": 3}'
@@ -43,7 +44,8 @@ def greeted(tmp_path):
             return LocalHost(name, "127.0.0.1", str(tmp_path), enter, environment)
 
         cluster = SimpleNamespace(
-            host_path=lambda host, path: str(path), python_on=lambda host: sys.executable
+            host_path=lambda host, path: str(path),
+            agent=lambda host, *arguments: node_agent(*arguments),
         )
         lacking = []
         hosts = [host(name, program) for name, program in programs.items()]

@@ -13,6 +13,7 @@ import pytest
 from harness.monitor import watching as module
 from harness.monitor.watching import watching
 from harness.providers.host import LocalHost
+from tests.node_agent import node_agent
 from tests.run.fakes import FakeProbe
 
 BUSY = {
@@ -46,7 +47,7 @@ def cluster(tmp_path):
         return SimpleNamespace(
             watched=tuple(host(n, m) for n, m in enumerate(machines)),
             host_path=lambda host, path: str(path),
-            python_on=lambda host: sys.executable,
+            agent=lambda host, *arguments: node_agent(*arguments),
         )
 
     return make

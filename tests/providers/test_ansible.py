@@ -20,9 +20,9 @@ from harness.providers.ansible.archives import node_archive
 from harness.providers.ansible.hosts import Facts, JavaThere, at_once, refuse
 from harness.providers.ansible.run import Played
 from harness.providers.ansible.state import HostsState, claim, cluster_base, inventory_of, remove
-from harness.providers.base import INSIDE
 from harness.providers.state import Process, cluster_folder
 from harness.records.trial import ClusterSpec, SshAccess
+from tests.node_agent import node_agent
 
 TEMPLATE = "{{ lookup('pipe', 'id') }}"
 
@@ -291,8 +291,6 @@ class TestStarter:
         """
         A daemon that runs is left alone; the end of the cluster is the end of every process of it.
         """
-        for name in ("keeper.py", "supervisor.py", "starter.py"):
-            (tmp_path / name).write_bytes((INSIDE / name).read_bytes())
         for name in ("logs", "daemons"):
             (tmp_path / name).mkdir()
         (tmp_path / "plan.json").write_text(json.dumps(plan(tmp_path)))
@@ -323,7 +321,7 @@ def starter(folder, *words):
     """
     What the starter prints.
     """
-    argv = [sys.executable, "-I", "-S", f"{folder}/starter.py", f"{folder}/plan.json", *words]
+    argv = node_agent(words[0], folder / "plan.json", *words[1:])
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.hadoop.layout import Member
-from harness.node import preflight
+from harness.node import facts as node_facts
 from harness.providers.ansible import hosts as ansible_hosts
 from harness.providers.ansible.hosts import JavaThere, ask
 from harness.providers.host import Completed
@@ -74,10 +74,10 @@ def test_a_python_that_is_too_old_says_so(monkeypatch):
     """
     Before anything of ours fails there for want of it.
     """
-    monkeypatch.setattr(preflight, "OLDEST_PYTHON", (99, 0))
+    monkeypatch.setattr(node_facts, "_OLDEST_PYTHON", (99, 0))
 
     with pytest.raises(SystemExit, match=r"Python 3\.\d+\.\d+ is too old"):
-        preflight.main()
+        node_facts.main(["preflight"])
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_gpus_that_do_not_work(monkeypatch, tmp_path, tool, wanted, lack):
     else:
         monkeypatch.setenv("PATH", str(tmp_path))
     if "sleep" in (tool or ""):
-        monkeypatch.setattr(preflight, "GPU_LIMIT_S", 0.5)
-    said = preflight.gpus_lack(wanted)
+        monkeypatch.setattr(node_facts, "_TOOL_LIMIT_S", 0.5)
+    said = node_facts.gpu_obstacle(wanted)
 
     assert said.startswith(lack)
     assert bool(said) is bool(lack)

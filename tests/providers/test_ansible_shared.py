@@ -7,7 +7,6 @@ import http.server
 import io
 import json
 import subprocess
-import sys
 import tarfile
 import threading
 
@@ -20,8 +19,8 @@ from harness.hadoop_home.java import Java
 from harness.providers.ansible.archives import home_digest
 from harness.providers.ansible.nodes import Nodes
 from harness.providers.ansible.state import HostsState, layout_of
-from harness.providers.base import INSIDE
 from harness.records.trial import ClusterSpec, SshAccess
+from tests.node_agent import node_agent
 from tests.providers.test_ansible import facts
 
 BOTH = ("master", "worker1")
@@ -129,7 +128,7 @@ def archived(folder, refused, key="k2"):
     (folder / "release").write_text('JAVA_VERSION="17.0.15"\n')
     (folder / "classes-k1").touch()
     (folder / "classes.jsa").write_text("older")
-    argv = [sys.executable, "-I", "-S", INSIDE / "archiver.py"]
+    argv = node_agent("archive")
     done = subprocess.run(
         [*argv, folder, folder, "classes", "path.jar", key],
         capture_output=True, text=True, check=True, timeout=60,
@@ -214,7 +213,7 @@ def awaiting(folder, port):
     """
     How a command ends that waits for a word.
     """
-    argv = [sys.executable, "-I", "-S", INSIDE / "starter.py", folder / "plan.json", "await"]
+    argv = node_agent("await", folder / "plan.json")
     return subprocess.run(
         [*argv, f"http://127.0.0.1:{port}/", "Operational", "/bin/echo", "began"],
         capture_output=True, text=True, check=False, timeout=60,

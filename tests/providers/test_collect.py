@@ -5,7 +5,6 @@ Logs of hosts, as processes of this machine and as liars: all comes, once, and n
 import io
 import json
 import os
-import sys
 import time
 import zlib
 
@@ -17,12 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, DataError
-from harness.providers.base import INSIDE
 from harness.providers.host import LocalHost
 from harness.providers.ssh import collect as module
 from harness.providers.ssh.collect import Limits, Source, collect
-
-PACKER = str(INSIDE / "packer.py")
+from tests.node_agent import node_agent
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +42,7 @@ def packer(_host):
     """
     The program that sends.
     """
-    return [sys.executable, "-I", "-S", PACKER]
+    return node_agent("pack")
 
 
 def filled(folder, **files):

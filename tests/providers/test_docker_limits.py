@@ -2,13 +2,15 @@
 Tests for `harness.providers.docker.limits`, on an engine that notes what it is asked.
 """
 
+import os
+
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
 from harness.errors import ClusterError, MachineError
-from harness.node.device import device
+from harness.node.facts import block_device
 from harness.providers.docker import limits
 from harness.providers.docker.limits import DockerLimiter, Helpers, at_making
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
@@ -189,11 +191,11 @@ class TestDevice:
         (tmp_path / "block" / "259:2").symlink_to(tmp_path / "devices" / "nvme0n1" / "nvme0n1p2")
         (tmp_path / "block" / "259:0").symlink_to(tmp_path / "devices" / "nvme0n1")
 
-        assert device(tmp_path / "block", 259, 2) == "/dev/nvme0n1"
-        assert device(tmp_path / "block", 259, 0) == "/dev/nvme0n1"
+        assert block_device(os.makedev(259, 2), tmp_path / "block") == "/dev/nvme0n1"
+        assert block_device(os.makedev(259, 0), tmp_path / "block") == "/dev/nvme0n1"
 
     def test_is_nothing_on_a_file_system_without_one(self, tmp_path):
         """
         Memory and file systems over several disks have none.
         """
-        assert device(tmp_path, 0, 45) == ""
+        assert block_device(os.makedev(0, 45), tmp_path) == ""

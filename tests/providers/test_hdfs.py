@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.hdfs` and the program at its other end, `harness.node.door`.
+Tests for `harness.providers.hdfs` and the program at its other end, `harness.node.hdfs`.
 
 A small WebHDFS on the loopback address stands for the cluster.
 """
@@ -7,7 +7,6 @@ A small WebHDFS on the loopback address stands for the cluster.
 import http.server
 import json
 import os
-import sys
 import threading
 import time
 
@@ -17,10 +16,10 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.providers import hdfs as module
-from harness.providers.base import INSIDE
 from harness.providers.hdfs import Hdfs, RefusedError
 from harness.providers.host import LocalHost
 from tests.fake_webhdfs import FakeWebHdfs
+from tests.node_agent import node_agent
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def hdfs(fake, tmp_path):
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
     address = f"127.0.0.1:{fake.port}"
     services = json.dumps({"nn": address, "rm": address, "user": "root"})
-    door = [sys.executable, "-I", "-S", str(INSIDE / "door.py"), services]
+    door = node_agent("hdfs", services)
     return Hdfs(lambda: here, lambda arguments: [*door, *arguments])
 
 

@@ -9,14 +9,13 @@ import sys
 import pytest
 
 from harness.errors import ClusterError
-from harness.node import forget
-from harness.node import gauge as loads
-from harness.providers.base import INSIDE
+from harness.node import load as loads
 from harness.providers.host import LocalHost
 from harness.providers.limits.gauge import Gauge
 from harness.providers.limits.shaping import shape_argv
+from tests.node_agent import node_agent_path
 
-SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); import gauge; gauge.SECONDS = 0.1; gauge._WARM_S = 0.01; gauge.main()"  # noqa: E501
+SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from node import load; load.SECONDS = 0.1; load._WARM_UP_S = 0.01; load.main(sys.argv[1:])"  # noqa: E501
 MIB = 2**20
 
 
@@ -40,7 +39,9 @@ def gauge(hosts, program=SHORT):
     """
     The loads, shortened.
     """
-    return Gauge(hosts, lambda _: [sys.executable, "-I", "-c", program, str(INSIDE)], disk="data")
+    return Gauge(
+        hosts, lambda _: [sys.executable, "-I", "-c", program, str(node_agent_path())], disk="data"
+    )
 
 
 def test_cores_are_measured_on_all_nodes_at_once(hosts):
@@ -123,23 +124,19 @@ def test_a_server_that_names_no_port(hosts, line):
         )
 
 
-def test_an_unknown_load_is_refused(monkeypatch):
+def test_an_unknown_load_is_refused():
     """
     Its name stands in the message.
     """
-    monkeypatch.setattr(sys, "argv", ["gauge.py", "heat"])
-
     with pytest.raises(SystemExit, match="heat"):
-        loads.main()
+        loads.main(["heat"])
 
 
-def test_a_share_is_that_of_all_processes(capsys, monkeypatch):
+def test_a_share_is_that_of_all_processes(capsys):
     """
     The answer is one line of JSON.
     """
-    monkeypatch.setattr(sys, "argv", ["gauge.py", "cores", "1", "0.1"])
-
-    loads.main()
+    loads.main(["cores", "1", "0.1"])
 
     assert 0 < json.loads(capsys.readouterr().out)["cores"] <= 1.1
 
@@ -162,9 +159,8 @@ def test_what_memory_forgets_is_as_it_was(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("/etc/passwd")
     asked = []
     monkeypatch.setattr("os.posix_fadvise", lambda handle, *rest: asked.append(rest))
-    monkeypatch.setattr(sys, "argv", ["forget.py", str(tmp_path), str(tmp_path / "nowhere")])
 
-    forget.main()
+    loads.drop_cache([str(tmp_path), str(tmp_path / "nowhere")])
 
     assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)]
     assert (tmp_path / "below" / "block").read_bytes() == b"x" * 5000

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 from contextlib import suppress
@@ -20,8 +19,8 @@ import pytest
 from harness.errors import MachineError
 from harness.hadoop.layout import BLOCK_PORTS
 from harness.providers import state
-from harness.providers.base import INSIDE
 from harness.providers.local import loopback, namespace
+from tests.node_agent import node_agent
 
 PATIENCE_S = 60.0
 # A child, one that has left its session, and one whose parent has ended.
@@ -50,7 +49,7 @@ def holder(tmp_path):
         "deaths": str(tmp_path / "deaths"), "daemons_folder": str(tmp_path / "daemons"),
     }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    argv = [sys.executable, "-I", "-S", str(INSIDE / "holder.py"), str(tmp_path / "plan.json")]
+    argv = node_agent("supervise", tmp_path / "plan.json")
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as guard:

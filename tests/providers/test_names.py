@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from harness.providers.base import INSIDE
+from tests.node_agent import node_agent_path
 
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import holder
-holder._name_nodes(sys.argv[2])
+from node import local
+local.name_nodes(sys.argv[2])
 print(open("/etc/hosts").read(), end="")
 """
 
@@ -27,8 +27,12 @@ def test_names_cover_the_machines_own(tmp_path, own):
     script = f'mount -t tmpfs tmpfs /etc && {own} && exec "$@"'
     argv = ["unshare", spaces, "sh", "-c", script, "sh", sys.executable, "-I", "-S", "-c"]
 
+    argv += [PROGRAM, str(node_agent_path()), str(tmp_path)]
     done = subprocess.run(
-        [*argv, PROGRAM, str(INSIDE), str(tmp_path)], capture_output=True, text=True, check=False
+        argv,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.stdout == "198.18.0.1 master\n", done.stderr

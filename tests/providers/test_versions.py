@@ -4,22 +4,21 @@ Tests for `harness.providers.versions`, its program on nodes, and what daemons t
 
 import json
 import platform
-import sys
 
 import pytest
 
-from harness.node.versions import java
-from harness.providers.base import INSIDE
+from harness.node.facts import java_version
 from harness.providers.existing import served
 from harness.providers.host import LocalHost
 from harness.providers.versions import RanOn, ask
+from tests.node_agent import node_agent
 
 
 def program(_):
     """
     The program as it runs on a node.
     """
-    return [sys.executable, "-I", "-S", str(INSIDE / "versions.py")]
+    return node_agent("facts", "versions")
 
 
 def host(tmp_path, java_home):
@@ -50,7 +49,7 @@ def test_a_java_without_its_file_is_asked(tmp_path):
     command.write_text("#!/bin/sh\necho '    java.runtime.version = 17.0.2+8' >&2\n")
     command.chmod(0o755)
 
-    assert (java(str(tmp_path)), java(str(tmp_path / "none"))) == ("17.0.2+8", "")
+    assert (java_version(str(tmp_path)), java_version(str(tmp_path / "none"))) == ("17.0.2+8", "")
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,19 @@ from harness.hadoop_home.archive import CLASS_LIST, TASK_LIST
 from harness.hadoop_home.checksums import file_digest, sums_digest
 from harness.hadoop_home.home import JAR_TIME, HadoopHome, woven_digest
 from harness.hadoop_home.java import Java
-from harness.providers.base import INSIDE
-from harness.providers.state import clusters_folder
+from harness.node import archive as class_data
+from harness.node.build import agent_bytes
+from harness.providers.state import agent_file, clusters_folder
 
-PROGRAMS = ("keeper.py", "supervisor.py", "starter.py", "packer.py")
-ARCHIVER = "archiver.py"
+AGENT = "node.pyz"
 _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 
 def home_digest(home: HadoopHome) -> str:
     """What names a Hadoop home on hosts."""
-    lists = [(inside, file_digest(Path(path))) for path, inside in _lists()]
+    # of the agent there the host runs one verb alone: other changes bring no jars again
+    lists = [(inside, file_digest(Path(path))) for path, inside in _lists() if inside != AGENT]
+    lists.append((AGENT, file_digest(Path(class_data.__file__))))
     facts = [sums_digest(home.sums), woven_digest(home), lists, _FORMAT]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
@@ -56,7 +58,7 @@ def _lists() -> list[tuple[str, str]]:
     listed = {"classes.lst": CLASS_LIST, "tasks.lst": TASK_LIST}
     listed |= {file.name: file for file in sorted(CLASS_LIST.parent.glob("lambdas-*.lst"))}
     found = [(str(file), f"lists/{name}") for name, file in listed.items() if file.is_file()]
-    return [(str(INSIDE / ARCHIVER), ARCHIVER), *found]
+    return [(str(agent_file()), AGENT), *found]
 
 
 def java_digest(java: Java) -> str:
@@ -84,7 +86,7 @@ def node_archive(
     one, for the master.
     """
     content = dict(files)
-    content |= {name: (INSIDE / name).read_bytes() for name in PROGRAMS}
+    content[AGENT] = agent_bytes()
     if name_space is not None:
         content |= {
             f"nodes/master/name/{p.relative_to(name_space)}": p.read_bytes()

@@ -26,6 +26,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.providers import state as states
 from harness.providers.ansible import archives
 from harness.providers.ansible import hosts as bare
+from harness.providers.ansible.archives import AGENT
 from harness.providers.ansible.nodes import Nodes, lack_java
 from harness.providers.ansible.run import play
 from harness.providers.ansible.state import (
@@ -221,6 +222,11 @@ class AnsibleCluster(Cluster):
         """Python of that host."""
         return self._known.python[host.name]
 
+    def agent_path(self, host: Host) -> str:
+        """The node agent lies in the cluster's folder on each host."""
+        del host
+        return f"{self.layout.base}/{AGENT}"
+
     def java_on(self, host: Host) -> str:
         """The ``java`` command of that host."""
         return f"{self._known.java[host.name]}/bin/java"
@@ -294,18 +300,14 @@ class AnsibleCluster(Cluster):
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
-        application, base, python = (
-            application_name(application_id),
-            self.layout.base,
-            self._known.python,
-        )
+        application = application_name(application_id)
         sources = [
             Source(host, f"{host.folder}/userlogs/{application}", into / host.name)
             for host in self.hosts[1:]
         ]
         copied = collect(
             sources,
-            lambda host: [python[host.name], "-I", "-S", f"{base}/packer.py"],
+            lambda host: self.agent(host, "pack"),
             wanted=_WANTED,
         )
         for source in sources:

@@ -1,7 +1,7 @@
 """
 Bare hosts before anything is put there: asked all at once, and refused with reasons.
 
-The questions are one small program (`harness.node`, ``preflight.py``) that writes
+The questions are one small program (`harness.node.facts`) that writes
 nothing; what a host answers is checked like any text of somebody else's.
 """
 
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from harness.errors import ClusterError, SpecError
 from harness.hadoop.layout import Member
 from harness.hadoop_home.java import OLDEST
-from harness.providers.base import INSIDE
+from harness.node import facts as node_facts
 from harness.providers.host import printable
 from harness.providers.ssh.connection import Access, Connection
 from harness.providers.ssh.host import SshHost
@@ -148,8 +148,8 @@ def ask(
     }
     host = SshHost(member.name, member.address, "/", connection)
     where = f"{member.name} ({connection.where})"
-    program = (INSIDE / "preflight.py").read_text()
-    argv = ["python3", "-I", "-c", program]
+    program = Path(node_facts.__file__).read_text()
+    argv = ["python3", "-I", "-c", program, "preflight"]
     begin = time.time()
     done = host.run(argv, 60, json.dumps(question).encode())
     end = time.time()

@@ -153,8 +153,8 @@ class Nodes:
             return argv
         # started before HDFS answers, it sleeps 10 s between its tries
         url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
-        starter = [f"{base}/starter.py", f"{base}/plan.json", "await", url, "Operational"]
-        return [self.state.python[node], "-I", "-S", *starter, *argv]
+        agent = [f"{base}/{archives.AGENT}", "await", f"{base}/plan.json", url, "Operational"]
+        return [self.state.python[node], "-I", "-S", *agent, *argv]
 
 
 _NAME_SPACE = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"

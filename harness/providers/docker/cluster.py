@@ -20,16 +20,16 @@ from harness.errors import ClusterError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
 from harness.hadoop_home.home import HadoopHome
+from harness.node.build import agent_bytes
 from harness.providers import state as states
-from harness.providers import threads
-from harness.providers.base import INSIDE, Cluster
+from harness.providers.base import Cluster
 from harness.providers.docker import archive as archives
 from harness.providers.docker import container as containers
 from harness.providers.docker import image as images
 from harness.providers.docker import limits, logs
 from harness.providers.docker import plan as plans
 from harness.providers.docker.engine import Engine, EngineError, together
-from harness.providers.docker.host import PYTHON, DockerHost
+from harness.providers.docker.host import AGENT, DockerHost
 from harness.providers.docker.memory import kills_of, said
 from harness.providers.docker.watch import Watch
 from harness.providers.gpus import find_devices, here
@@ -175,7 +175,7 @@ class DockerCluster(Cluster):
             place.away(members[node])
             place.make(members[node], self._given(members[node]), dials, device)
 
-        gauge = Gauge(self.hosts, lambda _: [*PYTHON, f"{plans.INSIDE}/gauge.py"])
+        gauge = Gauge(self.hosts, lambda host: self.agent(host, "load"))
         labels = self._engine.labels(self.name)
         with limits.Helpers(self._engine, place.image, labels) as helpers:
             limiter = limits.DockerLimiter(self._engine, hosts, gauge, remake, helpers)
@@ -192,8 +192,8 @@ class DockerCluster(Cluster):
 
     def _given(self, member: Member) -> bytes:
         """The archive of all that a node gets before its start."""
-        common = {f"inside/{path.name}": path.read_bytes() for path in sorted(INSIDE.glob("*.py"))}
-        files = plans.files(self.spec, self.layout, member, common)
+        agent = {Path(AGENT).name: agent_bytes()}
+        files = plans.files(self.spec, self.layout, member, agent)
         folders = plans.folders(self.layout, member)
         if member == self.layout.master:  # formatting a name space anew would take a second or two
             current = f"{self.layout.data(member)}/name/current".removeprefix(f"{plans.BASE}/")
@@ -265,11 +265,10 @@ class DockerCluster(Cluster):
         master = containers.name_of(self.name, self.layout.master.name)
         return "" if self._engine.near else f"docker exec {master}"
 
-    def host_path(self, host: Host, path: Path) -> str:
-        """Our own programs are in every node; other files are brought, once per content."""
-        if path.parent == INSIDE:
-            return f"{plans.INSIDE}/{path.name}"
-        return super().host_path(host, path)
+    def agent_path(self, host: Host) -> str:
+        """The node agent is in every node from its start."""
+        del host
+        return AGENT
 
     def _supervision(self) -> dict[str, Any]:
         return {
@@ -331,10 +330,7 @@ class DockerCluster(Cluster):
 
         A client's output is carried, and no file: it has none.
         """
-        tasks = [
-            partial(logs.dumps_of, host, self.host_path(host, Path(threads.__file__)), into)
-            for host in self.hosts
-        ]
+        tasks = [partial(logs.dumps_of, host, into) for host in self.hosts]
         return [path for paths in together(tasks) for path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """
 A node that is a container: commands, and files as archives, through the engine alone.
 
-A command runs on a leash (`harness.node.leash`): the engine cannot kill what it has
+A command runs on a leash (`harness.node.wrapper`): the engine cannot kill what it has
 started in a container, but a command whose connection ends is ended by its leash.
 """
 
@@ -22,7 +22,7 @@ from harness.providers.docker.engine import Engine, EngineError
 from harness.providers.docker.stream import STDERR, STDOUT, FileSink, MemorySink, Pump, Sink
 from harness.providers.host import Completed, timed_out
 
-INSIDE = "/cluster/inside"
+AGENT = "/cluster/node.pyz"
 PYTHON = ("python3", "-I", "-S")
 _OUTPUT_LIMIT = 64 * 2**20
 _END_LIMIT_S = 10.0
@@ -149,7 +149,7 @@ class DockerHost:
         try:
             with self.engine.asked(told):
                 made = api.exec_create(
-                    self.container, [*PYTHON, f"{INSIDE}/leash.py", streams, *argv],
+                    self.container, [*PYTHON, AGENT, "exec", streams, *argv],
                     stdin=True, environment=dict(self.environment),
                 )  # fmt: skip
                 held = api.exec_start(made["Id"], socket=True)

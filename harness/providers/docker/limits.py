@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from harness.errors import ClusterError, MachineError
 from harness.providers.docker.engine import LABEL, Engine
-from harness.providers.docker.host import INSIDE, PYTHON, DockerHost
+from harness.providers.docker.host import AGENT, PYTHON, DockerHost
 from harness.providers.host import printable
 from harness.providers.limits.cgroups import PERIOD_US
 from harness.providers.limits.correct import Dials
@@ -48,7 +48,7 @@ def device_of(hosts: Mapping[str, DockerHost], asked: Mapping[str, Dials]) -> st
     if not limited:
         return ""
     host = hosts[limited[0]]
-    device = host.run([*PYTHON, f"{INSIDE}/device.py", host.folder]).out.strip()
+    device = host.run([*PYTHON, AGENT, "facts", "device", host.folder]).out.strip()
     if not device:
         raise MachineError(
             "the disk of nodes cannot be limited: the engine keeps its data on no block device",

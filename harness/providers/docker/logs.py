@@ -9,7 +9,7 @@ from harness.hadoop.daemons import Daemon
 from harness.providers.docker import archive as archives
 from harness.providers.docker import plan as plans
 from harness.providers.docker.engine import EngineError
-from harness.providers.docker.host import PYTHON, DockerHost, state_of
+from harness.providers.docker.host import AGENT, PYTHON, DockerHost, state_of
 from harness.providers.docker.watch import Death
 
 _DUMP_S = 20.0
@@ -45,10 +45,10 @@ def logs_of(host: DockerHost, application: str, into: Path) -> list[Path]:
         raise
 
 
-def dumps_of(host: DockerHost, threads: str, into: Path) -> list[Path]:
-    """Thread dumps of the JVMs on one node; *threads* is the program's path there."""
+def dumps_of(host: DockerHost, into: Path) -> list[Path]:
+    """Thread dumps of the JVMs on one node."""
     place = f"{host.folder}/threads"
-    argv = [*PYTHON, f"{plans.INSIDE}/dumps.py", threads, plans.PIDS, place]
+    argv = [*PYTHON, AGENT, "dump", plans.PIDS, place]
     if host.run(argv, _DUMP_S).status != 0:
         return []
     with host.engine.asked(f"thread dumps of {host.name}"):

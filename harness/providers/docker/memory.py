@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.errors import ClusterError
-from harness.node.keeper import MEMORY_EVENTS
+from harness.node.supervise import MEMORY_EVENTS
 from harness.providers.docker.host import DockerHost, state_of
 from harness.units import format_bytes
 

@@ -3,8 +3,8 @@ What a cluster in containers looks like: addresses, and the files that each node
 
     /cluster/conf/<node>   /cluster/nodes/<node>    configuration and data
     /cluster/logs          one log per daemon       /cluster/daemons   process ids
-    /cluster/plan.json     what `harness.node.keeper` starts;  deaths, control: its own
-    /cluster/inside        our own programs
+    /cluster/plan.json     what `harness.node.supervise` starts;  deaths, control: its own
+    /cluster/node.pyz      the node agent
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.records.trial import ClusterSpec
 
 BASE = "/cluster"
 PLAN, DEATHS, CONTROL = f"{BASE}/plan.json", f"{BASE}/deaths", f"{BASE}/control"
-INSIDE, LOGS, PIDS = f"{BASE}/inside", f"{BASE}/logs", f"{BASE}/daemons"
+LOGS, PIDS = f"{BASE}/logs", f"{BASE}/daemons"
 LAUNCHER = f"{JAVA}/bin/java"
 # of the block kept for benchmarks (RFC 2544); namespaces of the local provider use its lower part
 POOL = ipaddress.ip_network("198.18.64.0/18")
@@ -66,7 +66,7 @@ def environment(where: Layout, member: Member) -> dict[str, str]:
 def folders(where: Layout, member: Member) -> list[str]:
     """Folders of *member* below `BASE`, parents first."""
     data, conf = where.data(member), where.conf(member)
-    made = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS, INSIDE]
+    made = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS]
     return [path.removeprefix(f"{BASE}/") for path in made]
 
 

@@ -3,7 +3,7 @@ The connection of a command that runs in a container: one socket for three strea
 
 What the engine sends comes in frames (eight bytes: the stream's number, its length) and is told
 apart here; what the command is to read goes the other way in pieces, as
-`harness.node.leash` wants it.  All is done by one thread per command, so that a
+`harness.node.wrapper` wants it.  All is done by one thread per command, so that a
 connection with TLS is used by nobody else; a reader that is slow makes the sender wait.
 """
 

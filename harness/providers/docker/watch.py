@@ -2,7 +2,7 @@
 Who of a cluster in containers has died: told by the engine as it happens, not asked for.
 
 One thread per node follows its container's log, in which the keeper names the dead
-(`harness.node.keeper`); the end of the log is the end of the node.  Nothing runs in the
+(`harness.node.supervise`); the end of the log is the end of the node.  Nothing runs in the
 containers for it, and the engine has nothing to do while nobody dies.
 """
 

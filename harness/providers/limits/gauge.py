@@ -1,5 +1,5 @@
 """
-Measures what nodes are: a small real load on each, on all of them at once (`inside/gauge.py`).
+Measures what nodes are: a small real load on each, on all of them at once (`harness.node.load`).
 
 The network is measured between each node and the master, which is not limited.
 """
@@ -27,7 +27,7 @@ _MOST_LINE = 1000
 @dataclass(frozen=True, slots=True)
 class Gauge:
     """
-    Loads for *hosts*, master first; *command* makes the command line of `inside/gauge.py` on one.
+    Loads for *hosts*, master first; *command* makes the command line of `harness.node.load` on one.
 
     *disk* is the folder below a node's own one that lies on the disk which tasks use.
     """
@@ -48,8 +48,8 @@ class Gauge:
 
     def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
         """Measure the disks of all nodes of *asked*; see `Limiter.unwaited`."""
-        found = self._together(asked, partial(self._disk, "unwaited"))
-        return {node: rates["unwaited"] for node, rates in found.items()}
+        found = self._together(asked, partial(self._disk, "buffered"))
+        return {node: rates["buffered_write"] for node, rates in found.items()}
 
     def _cores(self, dials: Dials) -> list[str]:
         """One process more than cores: the share must be what holds them."""

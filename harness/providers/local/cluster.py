@@ -24,9 +24,9 @@ from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
+from harness.node import dump
 from harness.providers import state as states
-from harness.providers import threads
-from harness.providers.base import INSIDE, Cluster
+from harness.providers.base import Cluster
 from harness.providers.gpus import find_devices, here
 from harness.providers.host import Completed, Host, LocalHost
 from harness.providers.limits.correct import asked_of, correct
@@ -121,7 +121,7 @@ class LocalCluster(Cluster):
         numbers = {m.name: number for number, m in enumerate(self.layout.members)}
         gauge = Gauge(
             self.hosts,
-            lambda host: [self.python, "-I", "-S", self.host_path(host, INSIDE / "gauge.py")],
+            lambda host: self.agent(host, "load"),
             disk=nodes.PARTS[0],
         )
         links = {name: self.files.link(number) for name, number in numbers.items()}
@@ -139,7 +139,7 @@ class LocalCluster(Cluster):
             raise ClusterError(
                 "the cluster's first process has ended",
                 where=self.where,
-                fix="read holder.log in the cluster's folder, then start the cluster again",
+                fix="read supervisor.log in the cluster's folder, then start the cluster again",
             ) from error
         with os.fdopen(pipe, "w") as control:
             control.write(lines)
@@ -148,9 +148,12 @@ class LocalCluster(Cluster):
         """Let nodes with limited disks read blocks from there next, not from memory; who does."""
         disks = self.disk_bytes()
         hosts = [host for host in self.hosts if host.name in disks]
-        program = [self.python, "-I", "-S", str(INSIDE / "forget.py")]
+
+        def drop_cache(host: Host) -> None:
+            host.run(self.agent(host, "drop-cache", f"{host.folder}/{nodes.PARTS[0]}"))
+
         with ThreadPoolExecutor(max(1, len(hosts))) as pool:
-            list(pool.map(lambda h: h.run([*program, f"{h.folder}/{nodes.PARTS[0]}"]), hosts))
+            list(pool.map(drop_cache, hosts))
         return list(disks)
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -215,7 +218,11 @@ class LocalCluster(Cluster):
         if self._flat:
             return lambda argv: list(argv) if namespace.entrance(self._known) else []
         joins = nodes.joins(self.folder, self.spec, self.layout.members[node].name)
-        join = [self.python, "-I", "-S", str(INSIDE / "join.py"), *joins, "--"] if joins else []
+        join = (
+            [self.python, "-I", "-S", str(states.agent_file()), "join", *joins, "--"]
+            if joins
+            else []
+        )
         return lambda argv: namespace.enter_argv(self._known, node, [*join, *argv])
 
     @property
@@ -300,7 +307,7 @@ class LocalCluster(Cluster):
         Takes three seconds at most; a JVM that does not answer has no file.
         """
         known = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
-        return threads.dump(threads.jvms(self._processes(), known), into)
+        return dump.dump_threads(dump.find_jvms(self._processes(), known), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

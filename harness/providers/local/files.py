@@ -5,7 +5,7 @@ The folder of a local cluster: what is written before its start, and what is rea
     etc/hosts      names of the nodes, put in the place of the machine's
     logs/          one log per daemon, by its key (``datanode-worker2.log``)
     daemons/       process ids, as seen inside;  deaths: who has ended
-    plan.json      what `harness.node.holder` starts;  control: what more it is told
+    plan.json      what `harness.node.local` starts;  control: what more it is told
     limits.json    what limited nodes are;  <node>.disk: the disk that one has of its own
     state.json     who holds the cluster (`harness.providers.state`)
 """

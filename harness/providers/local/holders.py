@@ -1,7 +1,7 @@
 """
 The first process of a local cluster, from outside: started, written down, ended with all below it.
 
-What it does itself is in `harness.node.holder`.
+What it does itself is in `harness.node.local`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 
 from harness.errors import ClusterError
 from harness.providers import state as states
-from harness.providers.base import INSIDE
 from harness.providers.host import last_lines
 from harness.providers.interrupts import Postponed
 from harness.providers.local import limits as nodes
@@ -41,8 +40,8 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
     """
     as_root = os.geteuid() == 0
     plan = str(folder / "plan.json")
-    argv = [sys.executable, "-I", "-S", str(INSIDE / "holder.py"), plan]
-    with (folder / "holder.log").open("wb") as log:
+    argv = [sys.executable, "-I", "-S", str(states.agent_file()), "supervise", plan]
+    with (folder / "supervisor.log").open("wb") as log:
         holder = subprocess.Popen(
             argv if first_port else namespace.make_argv(argv, as_root=as_root),
             start_new_session=True, cwd="/",
@@ -84,7 +83,7 @@ def _let_go(holder: subprocess.Popen[bytes]) -> list[dict[str, int]]:
 
 
 def _not_made(folder: Path, name: str) -> Exception:
-    said = last_lines(folder / "holder.log", 8)
+    said = last_lines(folder / "supervisor.log", 8)
     return namespace.refusal(said) or ClusterError(
         f"the cluster's network was not made: {said or 'no message'}",
         where=f"local cluster {name!r}",

@@ -4,10 +4,10 @@ Whether the packer compresses: decided by the way, on a clock that only work mov
 
 import pytest
 
-from harness.node import packer
+from harness.node import pack
 
 MIB = 2**20
-PIECE = bytes(packer.CHUNK)
+PIECE = bytes(pack.CHUNK)
 
 
 class Clock:
@@ -52,7 +52,7 @@ def sent(monkeypatch, link, squeezing, mib=256, buffered=2 * MIB):
     rates (bytes in a second), with so many bytes on the way that nobody waits for.
     """
     clock, counts, waiting = Clock(), {b"C": 0, b"R": 0}, [0.0]
-    monkeypatch.setattr(packer, "time", clock)
+    monkeypatch.setattr(pack, "time", clock)
 
     def write(_out, parts):
         size = sum(map(len, parts))
@@ -61,9 +61,9 @@ def sent(monkeypatch, link, squeezing, mib=256, buffered=2 * MIB):
         clock.now = max(clock.now, waiting[0] - buffered / link)
         return size
 
-    monkeypatch.setattr(packer.os, "writev", write)
-    way = packer.Way(1, Worker(clock, squeezing))
-    for _ in range(mib * MIB // packer.CHUNK):
+    monkeypatch.setattr(pack.os, "writev", write)
+    way = pack.Way(1, Worker(clock, squeezing))
+    for _ in range(mib * MIB // pack.CHUNK):
         way.piece(PIECE)
     way.flush()
     return counts[b"C"], counts[b"R"], waiting[0]
@@ -97,7 +97,7 @@ def test_link_that_becomes_slow_is_noticed(monkeypatch):
     Pieces that take longer than they would compressed are compressed again.
     """
     clock, kinds = Clock(), []
-    monkeypatch.setattr(packer, "time", clock)
+    monkeypatch.setattr(pack, "time", clock)
     link = 10**9
 
     def write(_out, parts):
@@ -105,8 +105,8 @@ def test_link_that_becomes_slow_is_noticed(monkeypatch):
         clock.now += sum(map(len, parts)) / link
         return sum(map(len, parts))
 
-    monkeypatch.setattr(packer.os, "writev", write)
-    way = packer.Way(1, Worker(clock, 15 * 10**7))
+    monkeypatch.setattr(pack.os, "writev", write)
+    way = pack.Way(1, Worker(clock, 15 * 10**7))
     for number in range(400):
         link = 10**9 if number < 200 else 10**6
         way.piece(PIECE)

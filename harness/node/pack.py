@@ -1,7 +1,7 @@
 """
 Send the plain files of a folder to standard output: checked, resumed, compressed where that pays.
 
-    python -I -S packer.py < REQUEST      (one JSON object)
+    node.pyz pack < REQUEST      (one JSON object)
 
     {"folder": PATH, "depth": N, "wanted": PATTERN, "done": [NAME, ...], "begun": {NAME: BYTES}}
 
@@ -18,8 +18,6 @@ devices are left out.  What cannot be read ends the file early: its checksum is 
 sent.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -29,9 +27,8 @@ import time
 import zlib
 
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Deque, Iterator, Tuple
 
 CHUNK = 2**19
 LEVEL = 1  # a link of 1 Gbit/s is slower than this level, a higher level is not
@@ -41,8 +38,17 @@ WORTH = 0.5  # below that part of its rate compressing is taken up again
 AHEAD = 4
 
 
-def main() -> None:
+def main(_arguments: Any) -> None:
     """Answer the request on standard input."""
+    try:
+        answer()
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone
+        raise SystemExit(1) from None
+
+
+def answer() -> None:
+    """Send all frames."""
     request = json.load(sys.stdin)
     files, done, begun = 0, set(request["done"]), request["begun"]
     wanted = re.compile(request["wanted"])
@@ -65,7 +71,7 @@ class Way:
     def __init__(self, out: int, pool: ThreadPoolExecutor) -> None:
         self.out, self.pool = out, pool
         self.squeezing, self.squeezed_rate, self.patience = True, 0.0, WINDOW
-        self.waiting: deque[Future[tuple[bytes, bytes]]] = deque()
+        self.waiting: Deque[Future[Tuple[bytes, bytes]]] = deque()
         self.restart()
 
     def restart(self) -> None:
@@ -117,7 +123,7 @@ class Way:
         self.blocked_s += time.monotonic() - begin
 
 
-def walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+def walk(folder: str, prefix: str, depth: int) -> Iterator[Tuple[str, str]]:
     """Name below the folder, and path, of each plain file, in the order of names."""
     try:
         with os.scandir(folder) as entries:
@@ -171,15 +177,7 @@ def pieces(file: Any, left: int) -> Iterator[bytes]:
         yield piece
 
 
-def squeezed(piece: bytes) -> tuple[bytes, bytes]:
+def squeezed(piece: bytes) -> Tuple[bytes, bytes]:
     """The frame of a piece: compressed, where that is worth it."""
     small = zlib.compress(piece, LEVEL)
     return (b"C", small) if len(small) < 0.9 * len(piece) else (b"R", piece)
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone
-        raise SystemExit(1) from None

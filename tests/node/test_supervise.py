@@ -1,5 +1,5 @@
 """
-Tests for `harness.node.leash` and `keeper`, the programs of a node, as processes here.
+Tests for the verbs `supervise`, `exec` and `dump` of the node agent, as processes here.
 """
 
 import contextlib
@@ -7,17 +7,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 from pathlib import Path
 
 import pytest
 
-from harness.node import keeper
-from harness.providers import threads
+from tests.node_agent import node_agent
 
-INSIDE = Path(keeper.__file__).parent
 PATIENCE_S = 30.0
 
 
@@ -37,7 +34,7 @@ def leashed():
 
     def start(*argv, streams="two"):
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(INSIDE / "leash.py"), streams, *map(str, argv)],
+            node_agent("exec", streams, *argv),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
         started.append(process)
@@ -203,7 +200,7 @@ def kept(tmp_path):
         }  # fmt: skip
         (tmp_path / "plan.json").write_text(json.dumps(plan))
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(INSIDE / "keeper.py"), str(tmp_path / "plan.json")],
+            node_agent("supervise", tmp_path / "plan.json"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         )  # fmt: skip
         started.append(process)
@@ -281,25 +278,17 @@ class TestKeeper:
         assert all(gone(pid) for pid in pids)
 
 
-def test_dumps_are_made_by_a_copy_of_the_program(tmp_path):
+def test_dumps_go_to_a_folder_that_is_made(tmp_path):
     """
-    The module that dumps threads here does so on a node, where the harness is not installed.
+    A file that is not wholly written names no daemon, and one that has ended gives no dump.
     """
-    source = Path(threads.__file__).read_text()
-    program, asked = tmp_path / "brought.py", tmp_path / "asked"
-    told = f"\ndef dump(found, into):\n    Path({str(asked)!r}).write_text(str(found))\n"
-    program.write_text(source + told)
     (tmp_path / "daemons").mkdir()
     (tmp_path / "daemons" / "datanode-worker1").write_text("2000000000")
     (tmp_path / "daemons" / "half-written").write_text("")
+    alone = ["unshare", "-fp" if os.geteuid() == 0 else "-Ufpr", "--mount-proc"]
 
     subprocess.run(
-        [
-            sys.executable, "-I", "-S", INSIDE / "dumps.py", program, tmp_path / "daemons",
-            tmp_path / "into",
-        ],
-        check=True,
-    )  # fmt: skip
+        [*alone, *node_agent("dump", tmp_path / "daemons", tmp_path / "into")], check=True
+    )
 
-    assert asked.read_text().startswith("{")
-    assert (tmp_path / "into").is_dir()
+    assert list((tmp_path / "into").iterdir()) == []

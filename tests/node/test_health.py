@@ -1,15 +1,17 @@
 """
-Tests for `harness.node.waiter` and the gate that puts its questions.
+Tests for `harness.node.health` and the health check that uses it.
 """
 
+import io
 import json
+import sys
 
 from types import SimpleNamespace
 
 import pytest
 
 from harness.errors import ClusterError
-from harness.node import waiter
+from harness.node import health
 from harness.providers import gate
 
 COUNTS = [
@@ -59,15 +61,18 @@ def ask(monkeypatch):
 
     def ask(hadoop, looks=3, until="healthy", workers=WORKERS, **more):
         seconds = iter(range(1000))
-        monkeypatch.setattr(waiter, "fetch", hadoop.fetch)
-        monkeypatch.setattr(waiter.time, "monotonic", lambda: float(next(seconds)))
-        monkeypatch.setattr(waiter.time, "sleep", lambda s: None)
+        monkeypatch.setattr(health, "fetch_object", hadoop.fetch)
+        monkeypatch.setattr(health.time, "monotonic", lambda: float(next(seconds)))
+        monkeypatch.setattr(health.time, "sleep", lambda s: None)
         question = {
             "until": until, "master": "master", "workers": workers,
             "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks, **more,
         }  # fmt: skip
-        look = {"healthy": waiter.Healthy, "idle": waiter.Idle}[until](question).look
-        return waiter.wait(look, question)
+        output = io.StringIO()
+        monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(question)))
+        monkeypatch.setattr(sys, "stdout", output)
+        health.main([])
+        return json.loads(output.getvalue())
 
     return ask
 
@@ -104,7 +109,7 @@ class TestHealthy:
         """
         answer = ask(hadoop)
 
-        assert (answer["ok"], answer["silent"]) == (not silent, silent)
+        assert (answer["ok"], answer["missing"]) == (not silent, silent)
 
     def test_workers_of_one_host_are_told_apart_by_their_ports(self, ask):
         """
@@ -118,7 +123,7 @@ class TestHealthy:
             "LiveNodeManagers": json.dumps([{"NodeId": "localhost:8041", "State": "RUNNING"}]),
         }  # fmt: skip
 
-        assert ask(hadoop, workers=ports)["silent"] == ["nodemanager on worker1"]
+        assert ask(hadoop, workers=ports)["missing"] == ["nodemanager on worker1"]
 
     def test_history_server_is_started_once_hdfs_answers(self, ask, tmp_path):
         """
@@ -154,7 +159,7 @@ class TestIdle:
         hadoop.metrics["containersAllocated"] = 1
         answer = ask(hadoop, until="idle")
 
-        assert (answer["ok"], answer["silent"]) == (False, ["1 containersAllocated"])
+        assert (answer["ok"], answer["missing"]) == (False, ["1 containersAllocated"])
 
     def test_nothing_runs(self, ask):
         """
@@ -168,7 +173,7 @@ class TestIdle:
         """
         answer = ask(FakeHadoop(silent={"resourcemanager"}), until="idle")
 
-        assert answer["silent"] == ["resourcemanager on master"]
+        assert answer["missing"] == ["resourcemanager on master"]
 
 
 def gated(answer):
@@ -198,7 +203,7 @@ class TestGate:
         """
         Who, how long, where, and the last lines of the first of them.
         """
-        told = gated({"ok": False, "silent": ["datanode on worker1", "namenode on master"]})
+        told = gated({"ok": False, "missing": ["datanode on worker1", "namenode on master"]})
 
         assert "no datanode on worker1, namenode on master after 180 s" in told
         assert "the last line" in told
@@ -208,7 +213,7 @@ class TestGate:
         """
         The dead daemon is the reason, whoever else is silent because of it.
         """
-        told = gated({"died": ["datanode-worker1"], "silent": ["namenode on master"]})
+        told = gated({"died": ["datanode-worker1"], "missing": ["namenode on master"]})
 
         assert told.startswith("datanode on worker1 died at start\nthe last line")
 
@@ -216,7 +221,7 @@ class TestGate:
         """
         A message stays readable with two hundred workers.
         """
-        told = gated({"silent": ["datanode on worker1", *[f"d{i}" for i in range(9)]]})
+        told = gated({"missing": ["datanode on worker1", *[f"d{i}" for i in range(9)]]})
 
         assert "d0, d1, d2 and 6 more" in told
 
@@ -229,10 +234,10 @@ class TestGate:
     @pytest.mark.parametrize(
         ("answer", "told"),
         [
-            ({"silent": "datanode"}, "no answer after 180 s"),
-            ({"silent": ["\x1b[2Jx", 7, {}]}, "no \ufffd[2Jx, 7, {} after 180 s"),
+            ({"missing": "datanode"}, "no answer after 180 s"),
+            ({"missing": ["\x1b[2Jx", 7, {}]}, "no \ufffd[2Jx, 7, {} after 180 s"),
             ({"died": [["a-b"]], "ok": "yes"}, "['a on b'] died at start"),
-            ({"silent": ["x" * 10**6] * 5000}, f"no {'x' * 80}, {'x' * 80}"),
+            ({"missing": ["x" * 10**6] * 5000}, f"no {'x' * 80}, {'x' * 80}"),
         ],
     )
     def test_a_host_that_makes_answers_up(self, answer, told):
@@ -271,7 +276,7 @@ class TestGate:
         """
         What still runs is told.
         """
-        answer = {"ok": False, "silent": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
+        answer = {"ok": False, "missing": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
         with pytest.raises(
             ClusterError,
             match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",

@@ -1,7 +1,7 @@
 """
-Speed and load of the machine that this runs on, told line by line until standard input ends.
+Speed and load of the machine of this node, line by line until standard input ends.
 
-    python -I -S watch.py SECONDS PROBE_ARGUMENT...
+    node.pyz sample SECONDS PROBE_ARGUMENT...
 
 First comes one object of JSON: *machine*, which is the same for all nodes on one machine, and its
 *cores*.  Then a word on standard input says what is wanted: ``load``, or ``speed`` for both.
@@ -11,10 +11,8 @@ First comes one object of JSON: *machine*, which is the same for all nodes on on
     failed ...                              why there is no speed probe, or no longer
 
 The probe is a JVM of this node (JAVA_HOME) with these arguments and, as its last one, the number of
-its threads: one per core, each tied to its own.
+its threads: one per core, each pinned to its own.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -26,14 +24,13 @@ import sys
 import tempfile
 import time
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 2.0
-_INPUT, _CHUNK, _MOST_LINE, _MOST_WORDS = 0, 2**16, 1024, 300
+_INPUT, _CHUNK, _MOST_LINE, _MOST_ERROR = 0, 2**16, 1024, 300
 
 
 class Reading(NamedTuple):
@@ -46,18 +43,22 @@ class Reading(NamedTuple):
     steal: int
     runnable: int
     available_bytes: int
-    waited_us: int | None
+    waited_us: Optional[int]  # in which some task waited for memory, since the machine's start
 
 
 def read_counters(root: Path = Path("/proc")) -> Reading:
     """
-    Take one reading; `OSError` where the kernel does not tell.
+    Take one reading; `OSError` where the kernel has no such files.
 
     A file of ``/proc`` is read whole and parsed as bytes: it happens twice a second in a trial.
     """
     at_s = time.time()
     stat = (root / "stat").read_bytes()
     memory = (root / "meminfo").read_bytes()
+    try:
+        pressure = (root / "pressure" / "memory").read_bytes()
+    except OSError:  # the kernel was built or started without pressure accounting
+        pressure = b""
     # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
     ticks = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
     ticks += [0] * (8 - len(ticks))
@@ -67,28 +68,18 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
         idle=ticks[3],
         iowait=ticks[4],
         steal=ticks[7],
-        runnable=_number(rb"procs_running (\d+)", stat),
-        available_bytes=1024 * _number(rb"MemAvailable: +(\d+) kB", memory),
-        waited_us=_memory_stall(root),
+        runnable=_number(rb"procs_running (\d+)", stat) or 0,
+        available_bytes=1024 * (_number(rb"MemAvailable: +(\d+) kB", memory) or 0),
+        waited_us=_number(rb"some .*total=(\d+)", pressure),
     )
 
 
-def _number(pattern: bytes, text: bytes) -> int:
+def _number(pattern: bytes, text: bytes) -> Optional[int]:
     match = re.search(pattern, text)
-    return int(match[1]) if match else 0
+    return int(match.group(1)) if match else None
 
 
-def _memory_stall(root: Path) -> int | None:
-    """Microseconds in which some task waited for memory, since the start of the machine."""
-    try:
-        text = (root / "pressure" / "memory").read_bytes()
-    except OSError:  # the kernel was built or started without pressure accounting
-        return None
-    match = re.search(rb"some .*total=(\d+)", text)
-    return int(match[1]) if match else None
-
-
-def between(before: Reading, after: Reading) -> dict[str, Any] | None:
+def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
     """
     Shares of the time between two readings, or `None` where no tick lies between them.
 
@@ -117,8 +108,8 @@ def between(before: Reading, after: Reading) -> dict[str, Any] | None:
     }
 
 
-def tie_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
-    """Give each thread of the probe that has its name a core of its own, and say which have."""
+def pin_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
+    """Give each thread of the probe that has its name a core of its own; the names of these."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # other threads come and go
             name = (task / "comm").read_text().strip()
@@ -128,28 +119,20 @@ def tie_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
                 yield name
 
 
-def machine() -> str:
-    """What tells this machine from others: its kernel was started only once."""
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return platform.node()
-
-
 class Probe:
     """The speed probe of this machine."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         """Start it; `OSError` where there is no such JVM."""
         self._cores = sorted(os.sched_getaffinity(0))
-        self._tied: set[str] = set()
+        self._pinned: Set[str] = set()
         self._pending = b""
-        self._until = time.monotonic() + _NAMES_LIMIT_S
+        self._pin_until = time.monotonic() + _NAMES_LIMIT_S
         java = Path(os.environ.get("JAVA_HOME", ""), "bin", "java")
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         self._jvm = subprocess.Popen(
             [str(java), *arguments, str(len(self._cores))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0,
         )  # fmt: skip
 
     def fileno(self) -> int:
@@ -157,23 +140,23 @@ class Probe:
         assert self._jvm.stdout is not None
         return self._jvm.stdout.fileno()
 
-    def lines(self) -> list[bytes] | None:
+    def lines(self) -> Optional[List[bytes]]:
         """The whole lines that are there to be read; `None` when it has ended."""
         piece = os.read(self.fileno(), _CHUNK)
         *whole, self._pending = (self._pending + piece).split(b"\n")
         return whole if piece and len(self._pending) < _MOST_LINE else None
 
-    def tie(self) -> None:
-        """Tie its threads; one gets its name when it first runs, which may be a moment later."""
-        if len(self._tied) < len(self._cores) and time.monotonic() < self._until:
+    def pin(self) -> None:
+        """Pin its threads; one gets its name when it first runs, which may be a moment later."""
+        if len(self._pinned) < len(self._cores) and time.monotonic() < self._pin_until:
             with suppress(OSError):  # it has ended, or this node may not: it measures all the same
-                self._tied |= set(tie_threads(self._jvm.pid, self._cores))
+                self._pinned |= set(pin_threads(self._jvm.pid, self._cores))
 
-    def last_words(self) -> str:
+    def error(self) -> str:
         """The first line that it wrote to its standard error, or nothing."""
-        self._complaints.seek(0)
-        said = self._complaints.read(_CHUNK).decode("utf-8", "replace").split("\n")
-        return next((ascii(line.strip())[:_MOST_WORDS] for line in said if line.strip()), "")
+        self._errors.seek(0)
+        lines = self._errors.read(_CHUNK).decode("utf-8", "replace").split("\n")
+        return next((ascii(line.strip())[:_MOST_ERROR] for line in lines if line.strip()), "")
 
     def end(self) -> None:
         """End it by the end of its input; kill it where that does not help."""
@@ -185,38 +168,39 @@ class Probe:
         except subprocess.TimeoutExpired:
             self._jvm.kill()
             self._jvm.wait()
-        self._complaints.close()
+        self._errors.close()
 
 
-def main() -> None:
-    """Say what this machine is, and watch it as asked."""
-    interval_s, arguments = float(sys.argv[1]), sys.argv[2:]
+def main(arguments: List[str]) -> None:
+    """Identify this machine, and sample it as requested."""
+    interval_s, probe_arguments = float(arguments[0]), arguments[1:]
+    try:
+        machine = _BOOT_ID.read_text().strip()  # a kernel is started only once
+    except OSError:
+        machine = platform.node()
     with suppress(BrokenPipeError):
-        say(json.dumps({"machine": machine(), "cores": os.cpu_count() or 1}))
-        word = os.read(_INPUT, _CHUNK).strip()
-        if word == b"load":
-            watch(interval_s, None)
-        elif word == b"speed":
-            watch_both(interval_s, arguments)
+        _write_line(json.dumps({"machine": machine, "cores": os.cpu_count() or 1}))
+        wanted = os.read(_INPUT, _CHUNK).strip()
+        if wanted == b"load":
+            write_samples(interval_s, None)
+        elif wanted == b"speed":
+            try:
+                probe = Probe(probe_arguments)
+            except OSError as error:
+                _write_line(f"failed {error.filename}: {error.strerror}")
+                return
+            try:
+                write_samples(interval_s, probe)
+            finally:
+                probe.end()
 
 
-def watch_both(interval_s: float, arguments: Sequence[str]) -> None:
-    """Watch speed and load."""
-    try:
-        probe = Probe(arguments)
-    except OSError as error:
-        say(f"failed {error.filename}: {error.strerror}")
-        return
-    try:
-        watch(interval_s, probe)
-    finally:
-        probe.end()
-
-
-def watch(interval_s: float, probe: Probe | None) -> None:
-    """Tell samples until standard input ends, or the probe does."""
+def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
+    """Write samples until standard input ends, or the probe does."""
     last, due = read_counters(), time.monotonic() + interval_s
-    sources: list[Any] = [_INPUT, *([probe] if probe else [])]
+    sources: List[Any] = [_INPUT]
+    if probe:
+        sources.append(probe)
     while True:
         ready = select.select(sources, [], [], max(0.0, due - time.monotonic()))[0]
         if _INPUT in ready and not os.read(_INPUT, _CHUNK):
@@ -224,25 +208,20 @@ def watch(interval_s: float, probe: Probe | None) -> None:
         if probe is not None and probe in ready:
             lines = probe.lines()
             if lines is None:
-                say(f"failed the speed probe has ended {probe.last_words()}")
+                _write_line(f"failed the speed probe has ended {probe.error()}")
                 return
             for line in lines:
-                say(f"speed {line.decode('ascii', 'replace')}")
-            probe.tie()
+                _write_line(f"speed {line.decode('ascii', 'replace')}")
+            probe.pin()
         if time.monotonic() >= due:
             due = time.monotonic() + interval_s
             now = read_counters()
             sample = between(last, now)
             if sample is not None:
                 last = now
-                say(f"load {json.dumps(sample)}")
+                _write_line(f"load {json.dumps(sample)}")
 
 
-def say(text: str) -> None:
-    """One line, at once."""
+def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

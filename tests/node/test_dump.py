@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.threads`: a small JVM that waits for ever.
+Tests for `harness.node.dump`: a small JVM that waits for ever.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.hadoop_home.java import find_java
-from harness.providers import threads
+from harness.node import dump
 
 CONTAINER = "container_1700000000000_0001_01_000002"
 STUCK = """
@@ -81,7 +81,7 @@ def test_tells_what_each_thread_does(start, tmp_path):
     pid = start(tmp_path / "logs" / CONTAINER / "stdout")
     into = tmp_path / "threads"
 
-    (dumped,) = threads.dump(threads.jvms([pid], {}), into)
+    (dumped,) = dump.dump_threads(dump.find_jvms([pid], {}), into)
 
     text = dumped.read_text()
     assert dumped == into / f"{CONTAINER}.txt"
@@ -100,7 +100,7 @@ def test_who_does_not_answer_is_not_waited_for(start, tmp_path):
     stop(pid)
     begun = time.monotonic()
 
-    assert threads.dump({"client": pid}, tmp_path / "threads", limit_s=0.3) == []
+    assert dump.dump_threads({"client": pid}, tmp_path / "threads", limit_s=0.3) == []
 
     assert 0.3 <= time.monotonic() - begun < 60.0  # a loaded machine takes seconds
 
@@ -112,7 +112,7 @@ def test_who_has_ended_is_left_out(tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()
 
-    assert threads.dump({"client": ended.pid}, tmp_path, limit_s=1.0) == []
+    assert dump.dump_threads({"client": ended.pid}, tmp_path, limit_s=1.0) == []
 
 
 def test_names(start, tmp_path):
@@ -124,7 +124,7 @@ def test_names(start, tmp_path):
     other = subprocess.Popen(["sleep", "60"])
     try:
         pids = [task, daemon, one, two, other.pid]
-        named = threads.jvms(pids, {daemon: "datanode-worker1"})
+        named = dump.find_jvms(pids, {daemon: "datanode-worker1"})
     finally:
         other.kill()
         other.wait()

@@ -1,0 +1,162 @@
+"""
+Start and end the daemons of a host through its supervisor; what runs already is left alone.
+
+    node.pyz start PLAN KIND...                    prints ``started KEY`` for each that did not run
+    node.pyz await PLAN URL WORD COMMAND...        becomes COMMAND when the answer of URL has WORD
+    node.pyz stop PLAN                             prints ``stopped N`` when N processes had to end
+
+The plan is the supervisor's (`supervise`), with three more fields: ``member``, the node's name;
+``folder``, that of the cluster on this host; ``unit``, the service of systemd that runs the
+supervisor (empty: it is started here, as a process of its own).
+"""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Set
+from urllib.parse import urlsplit
+
+from .processes import parents
+from .web import WebError, send
+
+_LIMIT_S = 30.0
+_PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2
+
+
+@contextmanager
+def _locked(plan_path: str) -> Iterator[Dict[str, Any]]:
+    """The plan, while no other start or stop of the cluster is at work on this host."""
+    plan = json.loads(Path(plan_path).read_text())
+    with (Path(plan["folder"]) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield plan
+
+
+def start(arguments: List[str]) -> None:
+    """Start the daemons of these kinds that do not run."""
+    plan_path, kinds = arguments[0], arguments[1:]
+    with _locked(plan_path) as plan:
+        control = _open_control(plan)
+        if control is None:
+            _start_supervisor(plan_path, plan)
+            deadline = time.monotonic() + _LIMIT_S
+            while control is None:
+                if time.monotonic() > deadline:
+                    log = Path(plan["folder"]) / "logs" / "supervisor.log"
+                    raise SystemExit(f"the supervisor does not start: {log.read_text()[-500:]}")
+                time.sleep(_PAUSE_S)
+                control = _open_control(plan)
+        for kind in kinds:
+            key = f"{kind}-{plan['member']}"
+            if not (Path(plan["daemons_folder"]) / key).exists():
+                _start_daemon(plan, control, key)
+                sys.stdout.write(f"started {key}\n")
+        os.close(control)
+
+
+def _open_control(plan: Dict[str, Any]) -> Optional[int]:
+    """The supervisor's pipe; `None` where no supervisor reads it."""
+    try:
+        return os.open(plan["control"], os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENOENT):
+            return None
+        raise
+
+
+def _start_supervisor(plan_path: str, plan: Dict[str, Any]) -> None:
+    """Start the supervisor, without what an earlier one wrote about its daemons."""
+    for pid_file in Path(plan["daemons_folder"]).iterdir():
+        pid_file.unlink()
+    Path(plan["deaths"]).write_text("")
+    if plan["unit"]:
+        subprocess.run(["systemctl", "start", plan["unit"]], check=True)
+        return
+    with (Path(plan["folder"]) / "logs" / "supervisor.log").open("ab") as log:
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", sys.argv[0], "supervise", plan_path],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            close_fds=True,
+        )  # fmt: skip
+
+
+def _start_daemon(plan: Dict[str, Any], control: int, key: str) -> None:
+    """Return when the daemon runs, or has died, which the health check will report."""
+    deaths_before = _count_deaths(plan, key)
+    os.write(control, f"start {key}\n".encode())
+    deadline = time.monotonic() + _LIMIT_S
+    pid_file = Path(plan["daemons_folder"]) / key
+    while not pid_file.exists() and _count_deaths(plan, key) == deaths_before:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the supervisor has not started {key}")
+        time.sleep(_PAUSE_S)
+
+
+def _count_deaths(plan: Dict[str, Any], key: str) -> int:
+    """How often the daemon has died."""
+    with suppress(FileNotFoundError):
+        lines = Path(plan["deaths"]).read_text().splitlines()
+        return sum(json.loads(line)["key"] == key for line in lines)
+    return 0
+
+
+def await_answer(arguments: List[str]) -> None:
+    """Become a command when the answer of a URL has a word in it; end if the NameNode has died."""
+    plan_path, url, word, command = arguments[0], arguments[1], arguments[2], arguments[3:]
+    plan, address = json.loads(Path(plan_path).read_text()), urlsplit(url)
+    while True:
+        with suppress(OSError, WebError):
+            reply = send(address.netloc, "GET", f"{address.path}?{address.query}", timeout_s=5)
+            if reply.status == 200 and word.encode() in reply.read(2**20):
+                break
+        if _count_deaths(plan, f"namenode-{plan['member']}"):
+            raise SystemExit("the NameNode has died")
+        time.sleep(_ANSWER_PAUSE_S)
+    os.execv(command[0], command)  # noqa: S606 - it is ours, from the plan
+
+
+def stop(arguments: List[str]) -> None:
+    """End every process of the cluster on this host: the supervisor, its daemons, and the rest."""
+    with _locked(arguments[0]) as plan:
+        if plan["unit"]:
+            subprocess.run(["systemctl", "stop", plan["unit"]], check=False)
+        ended: Set[int] = set()
+        deadline = time.monotonic() + _LIMIT_S
+        while True:
+            processes = _processes(plan["folder"])
+            if not processes:
+                break
+            if time.monotonic() > deadline:
+                raise SystemExit(f"processes {sorted(processes)} do not end")
+            for pid in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            ended |= processes
+            time.sleep(_PAUSE_S)
+        if ended:
+            sys.stdout.write(f"stopped {len(ended)}\n")
+
+
+def _processes(folder: str) -> Set[int]:
+    """Processes of this user whose command lines name the cluster's folder; not our own line."""
+    parent_of, own_line, pid = parents(), set(), os.getpid()
+    while pid:
+        own_line.add(pid)
+        pid = parent_of.get(pid, 0)
+    processes = set()
+    for pid in parent_of:
+        if pid not in own_line:
+            with suppress(OSError):
+                entry = Path("/proc", str(pid))
+                may_end = os.geteuid() in (0, entry.stat().st_uid)
+                if may_end and f"{folder}/".encode() in (entry / "cmdline").read_bytes():
+                    processes.add(pid)
+    return processes

@@ -1,0 +1,96 @@
+"""
+Thread dumps: what every JVM of a node or a cluster does, for a job that does not end.
+
+    node.pyz dump DAEMONS INTO      (DAEMONS: the folder with process ids; INTO: one for dumps)
+
+A JVM writes its dump to its standard output when it gets SIGQUIT, as long as it still answers
+anything at all.  No other process is started, and nothing is attached: a machine that hangs has
+enough to do.  A JVM whose standard output is not a file gives no dump.
+"""
+
+import os
+import re
+import signal
+import stat
+import time
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping
+
+LIMIT_S = 3.0
+_LAST_LINE = b"JNI global refs"
+_MOST_BYTES = 4 * 2**20
+_CONTAINER = re.compile(r"/(container_[0-9e_]+)/")
+
+
+def main(arguments: List[str]) -> None:
+    """Dump the threads of every JVM of this node, each into a file of its own."""
+    daemons, into = map(Path, arguments)
+    names = {}
+    for pid_file in daemons.iterdir():
+        with suppress(OSError, ValueError):  # it has ended meanwhile
+            names[int(pid_file.read_text())] = pid_file.name
+    into.mkdir(parents=True, exist_ok=True)
+    dump_threads(find_jvms([int(pid) for pid in os.listdir("/proc") if pid.isdigit()], names), into)
+
+
+def find_jvms(pids: Iterable[int], daemons: Mapping[int, str]) -> Dict[str, int]:
+    """
+    JVMs among *pids*, by a name that is fit for a file.
+
+    A name is that of *daemons*, or the container's id, or ``client``; a number distinguishes those
+    that would have the same one.
+    """
+    jvms: Dict[str, int] = {}
+    for pid in sorted(pids):
+        if _link_target(pid, "exe").rpartition("/")[2] != "java":
+            continue
+        container = _CONTAINER.search(_link_target(pid, "fd/1"))
+        name = daemons.get(pid) or (container.group(1) if container else "client")
+        same = sum(other == name or other.startswith(f"{name}-") for other in jvms)
+        jvms[f"{name}-{same + 1}" if same else name] = pid
+    return jvms
+
+
+def dump_threads(jvms: Mapping[str, int], into: Path, limit_s: float = LIMIT_S) -> List[Path]:
+    """
+    Have *jvms* (name -> process id) dump their threads, each to ``into/<name>.txt``.
+
+    Returns the files after *limit_s* seconds at the latest; a JVM without an answer has none.
+    """
+    with ExitStack() as stack:
+        outputs: Dict[str, Any] = {}
+        for name, pid in jvms.items():
+            with suppress(OSError):  # it has ended meanwhile
+                path = Path(f"/proc/{pid}/fd/1")
+                if stat.S_ISREG(path.stat().st_mode):
+                    output = stack.enter_context(path.open("rb"))
+                    outputs[name] = (output, output.seek(0, os.SEEK_END))
+                    os.kill(pid, signal.SIGQUIT)
+
+        def dump_of(name: str) -> bytes:
+            output, start = outputs[name]
+            output.seek(start)
+            text: bytes = output.read(_MOST_BYTES)
+            return text
+
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline and any(_LAST_LINE not in dump_of(n) for n in outputs):
+            time.sleep(0.05)
+        time.sleep(0.1)  # deadlocks and the heap come after the last thread
+        files = []
+        for name in outputs:
+            dump = dump_of(name)
+            if dump:
+                into.mkdir(parents=True, exist_ok=True)
+                files.append(into / f"{name}.txt")
+                files[-1].write_bytes(dump)
+    return files
+
+
+def _link_target(pid: int, name: str) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/{name}")
+    except OSError:
+        return ""

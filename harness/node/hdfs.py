@@ -1,0 +1,149 @@
+"""
+HDFS and the daemons' web services, from a node: one operation per process.
+
+    node.pyz hdfs SERVICES OPERATION ARGUMENT...
+
+    SERVICES is a JSON object: where services answer, {"nn", "rm", "jhs"} as "host:port", and the
+    "user" in whose name requests are made.
+
+    list PATH             {"name", "bytes", "folder"} per line
+    read PATH...          for each file a line {"path", "bytes"}, then that many bytes
+    write PATH            standard input becomes the file (an old one goes)
+    delete PATH           with all that is in it
+    make PATH             a folder, with those above it
+    rename FROM TO
+    get SERVICE URLPATH   what the daemon answers
+    put SERVICE URLPATH   sends standard input as JSON
+
+Status 0; 1 and one line of JSON, {"error", "status"}, on standard error otherwise.
+"""
+
+import http.client
+import json
+import sys
+
+from typing import Any, Dict, List, Optional
+from urllib.parse import quote, urlencode, urlsplit
+
+from .web import WebError, checked, read_json, send
+
+_CHUNK = 2**20
+
+
+def main(arguments: List[str]) -> None:
+    """Do one operation."""
+    services, operation = arguments[:2]
+    reason, status = "", 0
+    try:
+        client = Client(json.loads(services))
+        operations: Dict[str, Any] = {
+            "list": client.list, "read": client.read, "write": client.write,
+            "delete": client.delete, "make": client.make, "rename": client.rename,
+            "get": client.get, "put": client.put,
+        }  # fmt: skip
+        operations[operation](*arguments[2:])
+        sys.stdout.flush()
+    except WebError as error:
+        reason, status = str(error), error.status
+    except BrokenPipeError:  # the reader has enough
+        sys.stderr.close()
+        raise SystemExit(1) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    if reason:
+        sys.stderr.write(json.dumps({"error": reason, "status": status}) + "\n")
+        raise SystemExit(1)
+
+
+class Client:
+    """The operations; answers go to standard output."""
+
+    def __init__(self, services: Dict[str, str]) -> None:
+        self.services = services
+
+    def list(self, path: str) -> None:
+        """Print the entries of a folder."""
+        listed = read_json(self.request("GET", path, "LISTSTATUS"))
+        for entry in listed["FileStatuses"]["FileStatus"]:
+            line = {
+                "name": entry["pathSuffix"] or path.rpartition("/")[2],
+                "bytes": entry["length"],
+                "folder": entry["type"] == "DIRECTORY",
+            }
+            sys.stdout.write(json.dumps(line) + "\n")
+
+    def read(self, *paths: str) -> None:
+        """Copy files to standard output, each behind a line that says its length."""
+        output, chunk = sys.stdout.buffer, memoryview(bytearray(_CHUNK))
+        for path in paths:
+            status = read_json(self.request("GET", path, "GETFILESTATUS"))["FileStatus"]
+            if status["type"] != "FILE":
+                raise WebError(f"{path} is a folder", 400)
+            missing = status["length"]
+            output.write(json.dumps({"path": path, "bytes": missing}).encode() + b"\n")
+            output.flush()
+            if missing:
+                reply = self.transfer(self.request("GET", path, "OPEN"), "GET")
+                size = reply.readinto(chunk)
+                while size:
+                    output.write(chunk[:size])
+                    missing -= size
+                    size = reply.readinto(chunk)
+                output.flush()
+            if missing:
+                raise WebError(f"{path} ends {missing} bytes early")
+
+    def write(self, path: str) -> None:
+        """Make a file of standard input."""
+        reply = self.request("PUT", path, "CREATE", overwrite="true")
+        chunks = iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
+        self.transfer(reply, "PUT", chunks).read()
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a folder; one that is not there is no error."""
+        read_json(self.request("DELETE", path, "DELETE", recursive="true"))
+
+    def make(self, path: str) -> None:
+        """Make a folder."""
+        read_json(self.request("PUT", path, "MKDIRS"))
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or folder."""
+        if not read_json(self.request("PUT", source, "RENAME", destination=target))["boolean"]:
+            raise WebError(f"{source} cannot become {target}", 409)
+
+    def get(self, service: str, path: str) -> None:
+        """Print what a daemon answers."""
+        self.call_service(service, "GET", path, None)
+
+    def put(self, service: str, path: str) -> None:
+        """Send JSON to a daemon and print its answer."""
+        self.call_service(service, "PUT", path, sys.stdin.buffer.read())
+
+    def call_service(self, service: str, method: str, path: str, body: Optional[bytes]) -> None:
+        """One request to a web service."""
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        reply = send(self.services[service], method, path, body, headers=headers)
+        content = reply.read()
+        if reply.status not in (200, 202):
+            raise WebError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
+        sys.stdout.buffer.write(content)
+
+    def request(
+        self, method: str, path: str, operation: str, **parameters: str
+    ) -> http.client.HTTPResponse:
+        """Send a request to the NameNode; a refusal becomes `WebError`."""
+        if not path.startswith("/"):
+            raise WebError(f"{path} is not an absolute path", 400)
+        query = urlencode(dict(parameters, **{"op": operation, "user.name": self.services["user"]}))
+        return checked(send(self.services["nn"], method, f"/webhdfs/v1{quote(path)}?{query}"))
+
+    def transfer(
+        self, reply: http.client.HTTPResponse, method: str, body: Any = None
+    ) -> http.client.HTTPResponse:
+        """Send or get content: the NameNode's *reply* names the DataNode."""
+        target = urlsplit(reply.headers["Location"])
+        reply.read()
+        headers = {"Content-Type": "application/octet-stream"} if body is not None else {}
+        path = f"{target.path}?{target.query}"
+        return checked(send(target.netloc, method, path, body, headers=headers))

@@ -1,0 +1,252 @@
+"""
+A small real load on this node, and what it achieved; and the page cache dropped.
+
+    node.pyz load cores PROCESSES SECONDS        {"cores": 0.5}
+    node.pyz load disk FOLDER RATE               {"disk_write", "disk_read"}
+    node.pyz load buffered FOLDER RATE           {"buffered_write"}
+    node.pyz load serve ADDRESS                  {"port": 1234}, until its input ends
+    node.pyz load network ADDRESS PORT RATE      {"network_out", "network_in"}
+    node.pyz drop-cache FOLDER...
+
+The answer of a load is one line of JSON; rates are bytes per second.  RATE is what is expected: it
+decides how much is written and sent, so that a load takes a few seconds.  Clocks start after the
+first moments, as bursts do not count.
+
+After ``drop-cache`` the files of the folders are read from the disk again.  What still waits to be
+written is written first; files that are removed meanwhile are left out.
+"""
+
+import json
+import os
+import select
+import socket
+import sys
+import threading
+import time
+
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Dict, Iterator, List
+
+SECONDS = 2.0
+_WARM_UP_S = 0.4
+_LEAST_PIECE, _MOST_PIECE, _MOST_FILE = 64 * 1024, 16 * 2**20, 2**30
+_MOST_BUFFERED, _WINDOW_S, _WINDOWS = 256 * 2**20, 0.5, 30
+_LIMIT_S = 120.0
+
+
+def main(arguments: List[str]) -> None:
+    """Run one load."""
+    load, parameters = arguments[0], arguments[1:]
+    if load == "cores":
+        answer({"cores": measure_cores(int(parameters[0]), float(parameters[1]))})
+    elif load == "disk":
+        answer(measure_disk(parameters[0], float(parameters[1])))
+    elif load == "buffered":
+        answer(measure_buffered(parameters[0], float(parameters[1])))
+    elif load == "serve":
+        serve(parameters[0])
+    elif load == "network":
+        answer(measure_network(parameters[0], int(parameters[1]), float(parameters[2])))
+    else:
+        sys.exit(f"load: there is none called {load}")
+
+
+def answer(rates: Dict[str, float]) -> None:
+    """Write a line of JSON."""
+    sys.stdout.write(json.dumps(rates) + "\n")
+    sys.stdout.flush()
+
+
+def measure_cores(processes: int, seconds: float) -> float:
+    """Seconds of processor time that so many busy processes get per second."""
+    reading, writing = os.pipe()
+    start = time.monotonic() + 0.1
+    for _ in range(processes):
+        if os.fork() == 0:
+            while time.monotonic() < start:
+                pass
+            before = time.process_time()
+            while time.monotonic() < start + seconds:
+                pass
+            os.write(writing, f"{time.process_time() - before}\n".encode())
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        return sum(float(line) for line in lines) / seconds
+
+
+def measure_disk(folder: str, rate: float) -> Dict[str, float]:
+    """Rates of a file in *folder*: each piece written to the disk, and read past the page cache."""
+    piece = piece_bytes(rate)
+    with _temporary_file(folder) as handle:
+        return {"disk_write": _write_rate(handle, piece), "disk_read": _read_rate(handle, piece)}
+
+
+def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
+    """
+    Rate of a file in *folder* that is written through the page cache.
+
+    Memory takes up the first of it: the rate is that of the last of several windows, once it is
+    near the one expected; or when much was written and it never was.
+    """
+    piece, total, window_rate = piece_bytes(rate), 0, 0.0
+    content = os.urandom(piece)
+    with _temporary_file(folder) as handle:
+        for _ in range(_WINDOWS):
+            started, written = time.monotonic(), 0
+            while time.monotonic() < started + _WINDOW_S and total + written < _MOST_BUFFERED:
+                os.write(handle, content)
+                written += piece
+            total += written
+            window_rate = written / (time.monotonic() - started)
+            if window_rate < 1.2 * rate or total >= _MOST_BUFFERED:
+                break
+    return {"buffered_write": window_rate}
+
+
+@contextmanager
+def _temporary_file(folder: str) -> Iterator[int]:
+    path = Path(folder) / f".load-{os.getpid()}"
+    handle = os.open(str(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+def piece_bytes(rate: float) -> int:
+    """Bytes to write at once: about a tenth of a second's, a multiple of 4 KiB."""
+    return min(_MOST_PIECE, max(_LEAST_PIECE, round(rate / 10 / 4096) * 4096))
+
+
+class Meter:
+    """Bytes per second from the end of the warm-up on."""
+
+    def __init__(self) -> None:
+        self.first, self.warm, self.last = time.monotonic(), 0.0, 0.0
+        self.total = self.measured = 0
+
+    def count(self, size: int) -> None:
+        """Note that *size* more bytes have passed."""
+        self.last = time.monotonic()
+        self.total += size
+        if self.warm:
+            self.measured += size
+        elif self.last - self.first >= _WARM_UP_S:
+            self.warm = self.last
+
+    def rate(self) -> float:
+        """The rate after the warm-up; of all, where it took no longer."""
+        if self.measured and self.last > self.warm:
+            return self.measured / (self.last - self.warm)
+        return self.total / max(self.last - self.first, 1e-9)
+
+
+def _write_rate(handle: int, piece: int) -> float:
+    content, meter = os.urandom(piece), Meter()
+    while meter.total < _MOST_FILE:
+        os.write(handle, content)
+        os.fdatasync(handle)
+        meter.count(piece)
+        if meter.warm and meter.last - meter.warm >= SECONDS:
+            break
+    return meter.rate()
+
+
+def _read_rate(handle: int, piece: int) -> float:
+    """Read the file from the disk: its pages leave the cache first, none is read ahead."""
+    os.fsync(handle)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_RANDOM)
+    os.lseek(handle, 0, os.SEEK_SET)
+    meter, content = Meter(), b"-"
+    while content:
+        content = os.read(handle, piece)
+        if content:
+            meter.count(len(content))
+    return meter.rate()
+
+
+def serve(address: str) -> None:
+    """Take what others send, send what they request, until our input ends."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((address, 0))
+        server.listen(128)
+        answer({"port": server.getsockname()[1]})
+        while True:
+            ready, _, _ = select.select([server, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            peer, _ = server.accept()
+            threading.Thread(target=_serve_peer, args=(peer,), daemon=True).start()
+
+
+def _serve_peer(peer: socket.socket) -> None:
+    """One connection: a line says whether we take or send."""
+    with peer:
+        peer.settimeout(_LIMIT_S)
+        verb, _, rate = _read_line(peer).partition(" ")
+        if verb == "take":
+            peer.sendall(f"{_take(peer)}\n".encode())
+        else:
+            _send(peer, float(rate))
+
+
+def measure_network(address: str, port: int, rate: float) -> Dict[str, float]:
+    """Rates of what is sent to the server and taken from it, one after the other."""
+    with socket.create_connection((address, port), timeout=_LIMIT_S) as peer:
+        peer.sendall(b"take 0\n")
+        _send(peer, rate)
+        sent_rate = float(_read_line(peer))
+    with socket.create_connection((address, port), timeout=_LIMIT_S) as peer:
+        peer.sendall(f"send {rate}\n".encode())
+        return {"network_out": sent_rate, "network_in": _take(peer)}
+
+
+def _send(peer: socket.socket, rate: float) -> None:
+    """Send for a while; little may wait in the kernel, or it would take long to pass."""
+    buffered = min(2**22, max(2**15, round(rate / 8)))
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffered)
+    content, end = bytes(2**16), time.monotonic() + _WARM_UP_S + SECONDS
+    while time.monotonic() < end:
+        peer.sendall(content[: max(4096, buffered // 4)])
+    peer.shutdown(socket.SHUT_WR)
+
+
+def _take(peer: socket.socket) -> float:
+    """Bytes per second that arrive, from a moment after the first; 0 where too few do."""
+    content = peer.recv(2**20)
+    meter = Meter()
+    while content:
+        meter.count(len(content))
+        content = peer.recv(2**20)
+    return meter.rate() if meter.measured else 0.0
+
+
+def _read_line(peer: socket.socket) -> str:
+    """One short line, byte by byte: what follows it is read by others."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < 64:
+        byte = peer.recv(1)
+        if not byte:
+            break
+        line += byte
+    return line.decode().strip()
+
+
+def drop_cache(folders: List[str]) -> None:
+    """Drop the pages of all files in *folders* from the page cache."""
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                with suppress(OSError):
+                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+                    handle = os.open(os.path.join(folder, name), flags)
+                    try:
+                        os.fdatasync(handle)
+                        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+                    finally:
+                        os.close(handle)

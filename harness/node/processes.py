@@ -1,0 +1,69 @@
+"""Signals, orphans and descendants: what supervisors and the exec wrapper need of processes."""
+
+import os
+import signal
+import time
+
+from contextlib import suppress
+from typing import Dict, List
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PAUSE_S = 0.01
+
+
+def catch_signals(*numbers: int) -> int:
+    """Descriptor from which the number of each of these signals can be read, a byte each."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writing)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
+    return reading
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below us that loses its own parent."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+
+
+def end_descendants() -> None:
+    """Kill every process below us, and those that they leave, until there are none."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        descendants = descendants_of(os.getpid())
+        if not descendants:
+            return
+        for pid in descendants:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(_PAUSE_S)
+
+
+def parents() -> Dict[int, int]:
+    """Id of every process, also of ended ones that nobody has collected -> that of its parent."""
+    parent_of = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError), open(f"/proc/{entry}/stat", errors="replace") as stat:
+                parent_of[int(entry)] = int(stat.read().rpartition(")")[2].split()[1])
+    return parent_of
+
+
+def descendants_of(root: int) -> List[int]:
+    """Ids of the processes below *root*."""
+    children: Dict[int, List[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    descendants: List[int] = []
+    waiting = [root]
+    while waiting:
+        below = children.pop(waiting.pop(), [])
+        descendants += below
+        waiting += below
+    return descendants

@@ -1,0 +1,146 @@
+"""
+The supervisor of a node: starts its daemons, reaps them, and ends them all with itself.
+
+    node.pyz supervise PLAN
+
+The plan is a JSON file: ``daemons`` (each with key, argv, env, cwd, log, at_once), and the paths of
+
+    control             a named pipe that takes lines ``start KEY``; it is made here
+    daemons_folder      in it the file KEY holds the process id of a daemon
+    deaths              gets a line of JSON for each daemon that ended: key, status (negative: the
+                        signal), and ``oom`` where the kernel's memory killer was at work here
+
+The same lines go to standard output: a reader of a container's log learns of a death at once.  A
+plan with ``nodes`` is that of a whole local cluster (`local`).
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from .processes import adopt_orphans, catch_signals, end_descendants
+
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# versions 2 and 1 of control groups, as a container sees its own
+MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
+
+def main(arguments: List[str]) -> None:
+    """Supervise the daemons of the plan file until a signal ends it."""
+    plan = json.loads(Path(arguments[0]).read_text())
+    if "nodes" in plan:
+        from .local import supervise_cluster
+
+        supervise_cluster(plan)
+        return
+    # what daemons leave behind becomes ours: containers, tasks of a NodeManager that has died
+    adopt_orphans()
+    wake = catch_signals(signal.SIGCHLD, *END_SIGNALS)
+    with suppress(FileExistsError):
+        os.mkfifo(plan["control"], 0o600)
+    control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+    Supervisor(plan).serve(wake, control, until=END_SIGNALS)
+    # no data of a measured cluster is worth a slow end
+    end_descendants()
+
+
+class Supervisor:
+    """The daemons of a plan: which run, which have ended."""
+
+    def __init__(self, plan: Dict[str, Any]) -> None:
+        self.plan = plan
+        self.daemons: Dict[str, Any] = {daemon["key"]: daemon for daemon in plan["daemons"]}
+        self.running: Dict[int, str] = {}
+
+    def spawn(self, daemon: Dict[str, Any]) -> int:
+        """Start one daemon in a session of its own; its process id, or `OSError`."""
+        with Path(daemon["log"]).open("ab") as log:
+            process = subprocess.Popen(
+                daemon["argv"], env=daemon["env"], cwd=daemon["cwd"], stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        process.returncode = 0  # it is `reap` that waits for it
+        return process.pid
+
+    def serve(self, wake: int, control: int, until: Tuple[int, ...] = ()) -> None:
+        """
+        Start the daemons that start at once, then reap and start; one of the signals *until* ends.
+
+        *wake* is the descriptor of `catch_signals`, *control* that of the named pipe.
+        """
+        for key, daemon in self.daemons.items():
+            if daemon["at_once"]:
+                self.start(key)
+        while True:
+            ready, _, _ = select.select([wake, control], [], [])
+            if wake in ready:
+                if set(os.read(wake, 4096)) & set(until):
+                    return
+                self.reap()
+            if control in ready:
+                for line in os.read(control, 65536).decode(errors="replace").splitlines():
+                    verb, _, key = line.partition(" ")
+                    if verb == "start" and key in self.daemons and key not in self.running.values():
+                        self.start(key)
+
+    def start(self, key: str) -> None:
+        """Start one daemon; one that cannot be started has died, with the reason in its log."""
+        daemon = self.daemons[key]
+        try:
+            pid = self.spawn(daemon)
+        except OSError as error:
+            with Path(daemon["log"]).open("a") as log:
+                log.write(f"{error}\n")
+            self.report_death(key, 127)
+            return
+        self.running[pid] = key
+        pid_file = Path(self.plan["daemons_folder"]) / key
+        part = pid_file.with_name(f".{key}")  # a reader sees a whole number or no file
+        part.write_text(str(pid))
+        part.replace(pid_file)
+
+    def reap(self) -> None:
+        """Collect every ended child: daemons are reported, orphans of others just go."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            key = self.running.pop(pid, None)
+            if key is not None:
+                with suppress(FileNotFoundError):
+                    (Path(self.plan["daemons_folder"]) / key).unlink()
+                signaled = os.WIFSIGNALED(status)
+                code = -os.WTERMSIG(status) if signaled else os.WEXITSTATUS(status)
+                self.report_death(key, code)
+
+    def report_death(self, key: str, status: int) -> None:
+        """Write a line about a daemon that has ended, to the file and to our readers."""
+        death: Dict[str, Any] = {"key": key, "status": status}
+        if status == -signal.SIGKILL and memory_kills():
+            death["oom"] = True
+        line = json.dumps(death) + "\n"
+        with Path(self.plan["deaths"]).open("a") as deaths:
+            deaths.write(line)
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+
+def memory_kills() -> int:
+    """How many processes of our control group the kernel has killed for their memory."""
+    for events in MEMORY_EVENTS:
+        with suppress(OSError):
+            for line in Path(events).read_text().splitlines():
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count)
+    return 0
