@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from harness.errors import HarnessError
+from harness.providers.base import Finding, State
 
-State = Literal["ok", "note", "lacking"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at: *what* was found, and *fix*, the command that cures it."""
-
-    name: str
-    state: State
-    what: str
-    fix: str = ""
+__all__ = ["Finding", "State", "lacking"]
 
 
 def lacking(name: str, error: HarnessError) -> Finding:

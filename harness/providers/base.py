@@ -16,9 +16,10 @@ import json
 import time
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
@@ -39,12 +40,36 @@ from harness.records.trial import ClusterSpec, Tracing
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
 
+State = Literal["ok", "note", "lacking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What `harness doctor` found of one thing, and *fix*, the command that repairs it."""
+
+    name: str
+    state: State
+    what: str
+    fix: str = ""
+
 
 class Cluster(ABC):
-    """A Hadoop cluster, whoever makes it; use it as a context manager."""
+    """
+    A Hadoop cluster, whoever makes it; use it as a context manager.
+
+    A provider is a subclass and its line in `harness.providers.PROVIDERS`; all that others need to
+    know of it is declared here, and has a default.
+    """
 
     provider: ClassVar[str]
     description: ClassVar[str]
+    # names of the findings of `harness doctor` without which it cannot work, its own included
+    needs: ClassVar[tuple[str, ...]] = ("system", "disk", "java", "hadoop home", "speed probe")
+    # keys of `cluster` in an experiment file that it takes and others refuse; those it insists on
+    extra_fields: ClassVar[frozenset[str]] = frozenset()
+    required_fields: ClassVar[frozenset[str]] = frozenset()
+    # whether addresses, folders and slots are the provider's, so that `cluster.site` cannot set them
+    sets_site: ClassVar[bool] = True
     waiter_sees_all: ClassVar[bool] = True  # deaths on every node, not on its own alone
     user = "root"  # in whose name Hadoop is asked
     limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
@@ -116,6 +141,16 @@ class Cluster(ABC):
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
 
     # what a provider may have, too
+
+    @staticmethod
+    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+        """
+        Checks for `harness doctor` of what this provider alone works with.
+
+        Each takes a few seconds at most and changes nothing.  A thing that nobody else needs is a
+        note where it is missing; the provider `needs` it all the same.
+        """
+        return ()
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -248,8 +283,7 @@ class Cluster(ABC):
         `ClusterError` says who is silent or has died, with the last lines of its log; whatever was
         started is removed then.
         """
-        refused = site.refused_overrides(self.spec)
-        if refused:
+        if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
         if refused := unlimitable(self.spec, self.limitable):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")

@@ -23,8 +23,8 @@ VERBS = re.findall(r'verb == "([a-z-]+)"', Path(node.__file__).with_name("__main
 # what the standard library has learned after 3.6
 NEWER_NAMES = {
     "annotations", "dataclass", "dataclasses", "capture_output", "text", "missing_ok",
-    "warn_on_full_buffer", "waitstatus_to_exitcode", "removeprefix", "removesuffix", "create_server",
-    "readlink", "is_relative_to", "pidfd_open", "memfd_create", "file_digest", "with_stem",
+    "warn_on_full_buffer", "waitstatus_to_exitcode", "removeprefix", "removesuffix",
+    "create_server", "readlink", "is_relative_to", "pidfd_open", "memfd_create", "file_digest", "with_stem",
     "isascii", "run_coroutine_threadsafe", "cache", "cached_property", "Protocol", "Literal",
 }  # fmt: skip
 

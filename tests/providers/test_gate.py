@@ -27,7 +27,7 @@ def test_silent_daemons(silent, told):
 
     def ask(question):
         asked.append(question)
-        return {"ok": not silent, "silent": silent, "died": []}
+        return {"ok": not silent, "missing": silent, "died": []}
 
     assert gate.silent_daemons(ask, {"services": {}}) == told
     assert asked == [{"until": "healthy", "services": {}, "limit_s": 0.0}]

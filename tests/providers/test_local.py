@@ -208,11 +208,11 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("answer", "told"),
         [
-            ({"ok": False, "silent": ["datanode on worker1"]}, "no datanode on worker1 after"),
+            ({"ok": False, "missing": ["datanode on worker1"]}, "no datanode on worker1 after"),
             ({"ok": False, "died": ["namenode-master"]}, "namenode on master died at start"),
             ({}, "the cluster was gone after"),
         ],
-        ids=["silent", "died", "gone"],
+        ids=["missing", "died", "gone"],
     )
     def test_unhealthy_leaves_nothing(self, cluster, answer, told):
         """

@@ -132,7 +132,7 @@ class TestFolders:
         (tmp_path / "file").touch()
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
         monkeypatch.setattr(state.tempfile, "gettempdir", lambda: str(tmp_path))
-        folder = state.clusters_folder()
+        folder = state.clusters_folder().parent
 
         assert folder == tmp_path / f"mapreduce-harness-{os.getuid()}"
         assert folder.stat().st_mode & 0o777 == 0o700

@@ -57,6 +57,8 @@ class AnsibleCluster(Cluster):
     """Hadoop on hosts that are there already; use it as a context manager."""
 
     provider = "ansible"
+    needs = (*Cluster.needs, "ssh")
+    extra_fields, required_fields = frozenset({"hosts", "ssh"}), frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
     waiter_sees_all = False
 

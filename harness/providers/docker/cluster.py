@@ -48,6 +48,7 @@ class DockerCluster(Cluster):
     """Hadoop in containers; use it as a context manager."""
 
     provider = "docker"
+    needs = (*Cluster.needs, "docker")
     description = "a container per node, on the Docker engine of DOCKER_HOST"
     waiter_sees_all = False
     limitable = frozenset(Hardware.model_fields)

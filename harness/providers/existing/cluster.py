@@ -50,6 +50,8 @@ class ExistingCluster(Cluster):
     """Somebody else's Hadoop; use it as a context manager."""
 
     provider = "existing"
+    needs = ("system", "java", "hadoop home", "speed probe", "existing cluster")
+    sets_site = False
     description = "a cluster that runs already: its HADOOP_CONF_DIR, or addresses in cluster.site"
     traces = frozenset({"logs", "off"})
 

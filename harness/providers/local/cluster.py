@@ -43,6 +43,7 @@ class LocalCluster(Cluster):
     """Hadoop in namespaces of this machine; use it as a context manager."""
 
     provider = "local"
+    needs = (*Cluster.needs, "memory", "commands", "namespaces")
     on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
     limitable = frozenset(Hardware.model_fields) - {"memory_bytes"}
