@@ -68,7 +68,7 @@ class Cluster(ABC):
     # keys of `cluster` in an experiment file that it takes and others refuse; those it insists on
     extra_fields: ClassVar[frozenset[str]] = frozenset()
     required_fields: ClassVar[frozenset[str]] = frozenset()
-    # whether addresses, folders and slots are the provider's, so that `cluster.site` cannot set them
+    # whether it sets addresses, folders and slots itself, so that `cluster.site` cannot
     sets_site: ClassVar[bool] = True
     waiter_sees_all: ClassVar[bool] = True  # deaths on every node, not on its own alone
     user = "root"  # in whose name Hadoop is asked

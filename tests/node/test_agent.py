@@ -24,7 +24,7 @@ VERBS = re.findall(r'verb == "([a-z-]+)"', Path(node.__file__).with_name("__main
 NEWER_NAMES = {
     "annotations", "dataclass", "dataclasses", "capture_output", "text", "missing_ok",
     "warn_on_full_buffer", "waitstatus_to_exitcode", "removeprefix", "removesuffix",
-    "create_server", "readlink", "is_relative_to", "pidfd_open", "memfd_create", "file_digest", "with_stem",
+    "create_server", "readlink", "is_relative_to", "pidfd_open", "memfd_create", "file_digest",
     "isascii", "run_coroutine_threadsafe", "cache", "cached_property", "Protocol", "Literal",
 }  # fmt: skip
 
