@@ -1,10 +1,8 @@
-"""``harness net``: the Petri net of SPN-GC, as a picture or for other tools."""
+"""``harness net``: the Petri net of SPN-GC, for viewers of Markdown and for other tools."""
 
 from __future__ import annotations
 
 import click
-
-_FORMATS = ("svg", "pnml", "pipe")
 
 
 @click.command("net")
@@ -19,11 +17,11 @@ _FORMATS = ("svg", "pnml", "pipe")
 )
 @click.option(
     "--format",
-    "form",
-    type=click.Choice(_FORMATS),
-    default="svg",
+    "format_name",
+    type=click.Choice(["mermaid", "pnml", "pipe"]),
+    default="mermaid",
     show_default=True,
-    help="A picture, the standard's PNML, or PIPE2's form of it.",
+    help="A flowchart for Markdown, the standard's PNML, or PIPE2's form of it.",
 )
 @click.option(
     "--mean",
@@ -34,7 +32,7 @@ _FORMATS = ("svg", "pnml", "pipe")
     help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
 )
 def command(
-    maps: int, reduces: int, variant: str, form: str, means: tuple[tuple[str, float], ...]
+    maps: int, reduces: int, variant: str, format_name: str, means: tuple[tuple[str, float], ...]
 ) -> None:
     """
     Print the Petri net of the model SPN-GC, which docs/models/spn-gc-net.md shows and explains.
@@ -46,18 +44,16 @@ def command(
     """
     from harness.models.spn_gc.net import timed_net
     from harness.models.spn_gc.phases import PHASES
-    from harness.sim.draw import draw_svg
-    from harness.sim.pnml import write_pipe, write_pnml
+    from harness.sim.export import to_mermaid, to_pipe, to_pnml
 
-    given = dict(means)
-    for name in given:
+    phase_means = dict(means)
+    for name in phase_means:
         if name not in PHASES:
             raise click.UsageError(f"There is no phase {name!r}. Choose from {', '.join(PHASES)}")
-    net = timed_net(dict.fromkeys(PHASES, 1.0) | given, maps, reduces, variant)
+    net = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
-    texts = {
-        "svg": lambda: draw_svg(net, title),
-        "pnml": lambda: write_pnml(net, title),
-        "pipe": lambda: write_pipe(net, title),
-    }
-    click.echo(texts[form](), nl=False)
+    if format_name == "mermaid":
+        text = to_mermaid(net)
+    else:
+        text = to_pnml(net, title) if format_name == "pnml" else to_pipe(net, title)
+    click.echo(text, nl=False)

@@ -21,18 +21,17 @@ itself near 0, and S is in the far tail, where the maximum of many copies lies.
 by Gauss-Legendre quadrature on panels that double with t.  1 - F^n is -expm1(n log F), where log F
 is log1p(-S) as soon as S is the smaller of the two.
 
-`quantiles` inverts F on the same panels: log t is interpolated (cubic, with the derivative known)
-against the log of -log S, of which it is nearly a straight line at both ends; off by 1e-9 of t at
-most, which no number of random draws can tell.
+`Quantiles` inverts F on the same panels: log t is interpolated (cubic, with the derivative known)
+against the log of -log S, of which it is nearly a straight line at both ends; its error is 1e-9 of
+t at most, which no number of random draws can reveal.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -41,15 +40,15 @@ from numpy.typing import NDArray
 from harness.errors import ModelError
 
 Floats = NDArray[np.float64]
-WHERE = "maximum of exponential delays"
 
 # A delay shorter than this share of the sum is lost in the rounding of the others.
 NEGLIGIBLE = 1e-14
-_FIRST = 2.0**-2  # the first panel ends at this share of the shortest mean,
-_FIRST_OF_TABLE = 2.0**-20  # and that of the inverse here: below it, F is one power of t
+_FIRST_PANEL = 2.0**-2  # the first panel ends at this share of the shortest mean,
+_FIRST_TABLE_PANEL = 2.0**-20  # and that of the inverse here: below it, F is one power of t
 _PARTS, _NODES = 4, 16  # of a panel, and of a part
-_BEYOND = 1e-18  # the panels end where n S is below this,
-_LAST_OF_TABLE = 1e-60  # and those of the inverse where S is
+_NO_TAIL = 1e-18  # the panels end where n S is below this,
+_NO_TABLE_TAIL = 1e-60  # and those of the inverse where S is
+_KNOTS = (np.arange(32) + 1) / 32  # of the inverse, in one panel
 
 
 @dataclass(frozen=True)
@@ -60,178 +59,153 @@ class Moments:
     std: float
 
 
-@lru_cache(maxsize=1)
-def _rule() -> tuple[Floats, Floats]:
-    """Nodes and weights on [0, 1]: Gauss-Legendre in each part."""
-    x, w = np.polynomial.legendre.leggauss(_NODES)
-    left = np.arange(_PARTS)[:, None] / _PARTS
-    nodes = left + (x + 1) / 2 / _PARTS
-    return nodes.ravel(), np.tile(w / 2 / _PARTS, _PARTS)
-
-
-# Knots of the inverse on [0, 1].
-_KNOTS = (np.arange(32) + 1) / 32
-
-
 def maximum(groups: Iterable[tuple[Sequence[float], int]]) -> Moments:
     """
     Moments of the maximum of independent sums of exponential delays.
 
     Each group is the means of the delays of a sum, and how many copies of it there are.
-    ``ModelError`` for a mean or a number that is negative or not finite.
+    `ModelError` for a mean or a number that is negative or not finite.
     """
-    kept = [(_positive(means), n) for means, n in groups if _count(n)]
-    kept = [(means, n) for means, n in kept if len(means)]
-    if not kept:
+    counted_groups = []
+    for group_means, copies in groups:
+        if copies < 0:
+            raise ModelError(f"the maximum of {copies} delays", where="exponential delays")
+        if copies and len(means := positive_means(group_means)):
+            counted_groups.append((means, copies))
+    if not counted_groups:
         return Moments(0.0, 0.0)
-    if len(kept) == 1 and kept[0][1] == 1:  # no maximum: known in closed form
-        ((means, _),) = kept
+    if len(counted_groups) == 1 and counted_groups[0][1] == 1:  # known in closed form
+        means = counted_groups[0][0]
         return Moments(float(means.sum()), float(np.sqrt((means**2).sum())))
-    scale = max(float(means.sum()) for means, _ in kept)
-    first, second = _integrals([(means / scale, n) for means, n in kept])
-    return Moments(scale * first, scale * math.sqrt(max(0.0, second - first**2)))
 
-
-def _integrals(groups: Sequence[tuple[Floats, int]]) -> tuple[float, float]:
-    nodes, weights = _rule()
-    start = _FIRST * min(float(means.min()) for means, _ in groups)
-    panels = [_Panels(means, start, nodes) for means, _ in groups]
-    first = second = left = 0.0
-    width = start
+    scale = max(float(means.sum()) for means, _ in counted_groups)
+    abscissae, gauss_weights = np.polynomial.legendre.leggauss(_NODES)
+    part_starts = np.arange(_PARTS)[:, None] / _PARTS
+    nodes = (part_starts + (abscissae + 1) / 2 / _PARTS).ravel()
+    weights = np.tile(gauss_weights / 2 / _PARTS, _PARTS)
+    width = _FIRST_PANEL * min(float(means.min()) for means, _ in counted_groups) / scale
+    chains = [panels(means / scale, width, nodes) for means, _ in counted_groups]
+    first_moment = second_moment = panel_start = 0.0
     while True:
-        t = left + width * nodes
-        shapes = [p.next()[:2] for p in panels]
-        logs = [n * _log_reached(*shape) for (_, n), shape in zip(groups, shapes, strict=True)]
-        beyond = -np.expm1(sum(logs))
-        first += width * float(weights @ beyond)
-        second += width * float(weights @ (2 * t * beyond))
-        if beyond[-1] < _BEYOND:
-            return first, second
-        left, width = left + width, width if left == 0 else 2 * width
+        times = panel_start + width * nodes
+        log_reached = np.zeros_like(nodes)
+        for (_, copies), chain in zip(counted_groups, chains, strict=True):
+            _, tail, reached, _ = next(chain)
+            # log F from S where S is small, else from F itself
+            log_reached += copies * np.where(
+                tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(reached)
+            )
+        remaining = -np.expm1(log_reached)
+        first_moment += width * float(weights @ remaining)
+        second_moment += width * float(weights @ (2 * times * remaining))
+        if remaining[-1] < _NO_TAIL:
+            variance = max(0.0, second_moment - first_moment**2)
+            return Moments(scale * first_moment, scale * math.sqrt(variance))
+        panel_start, width = panel_start + width, width if panel_start == 0 else 2 * width
 
 
-def _log_reached(tail: Floats, reached: Floats) -> Floats:
-    """Log F, from S where S is small, else from F itself."""
-    return np.where(tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(reached))
+def panels(
+    means: Floats, width: float, nodes: Floats
+) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """
+    Yield t, S, F and the density at the nodes of one panel after the other.
 
-
-def _hazard(tail: Floats, reached: Floats) -> Floats:
-    """-log S, from F where F is small, else from S itself."""
-    return np.where(reached < 0.5, -np.log1p(-np.minimum(reached, 0.5)), -np.log(tail))
-
-
-class _Panels:
-    """exp(Q t) at the nodes of one panel after the other: [0, h], [h, 2h], [2h, 4h], ..."""
-
-    def __init__(self, means: Floats, start: float, nodes: Floats) -> None:
-        self.rates = 1 / means
-        self.times = start * nodes
-        self.powers: Floats | None = None
-        self.start = start
-
-    def next(self) -> tuple[Floats, Floats, Floats]:
-        """S, F and the density at the nodes of the next panel."""
-        if self.powers is None:
-            self.powers = _series(self.rates, self.times)
-        elif self.times[-1] <= self.start:
-            self.times = self.times + self.start
-            self.powers = _series(self.rates, self.times)
+    The panels are [0, width], [width, 2 width], [2 width, 4 width], ...; the nodes lie in [0, 1].
+    """
+    rates, times, diagonal = 1 / means, width * nodes, np.arange(len(means))
+    powers = short_powers(rates, times)
+    while True:
+        first_row = powers[:, 0]
+        yield times, first_row[:, :-1].sum(axis=1), first_row[:, -1], first_row[:, -2] * rates[-1]
+        if times[-1] <= width:
+            times = times + width
+            powers = short_powers(rates, times)
         else:
-            self.times = 2 * self.times
-            self.powers = self.powers @ self.powers
-            self._renew_diagonal()
-        row = self.powers[:, 0]
-        return row[:, :-1].sum(axis=1), row[:, -1], row[:, -2] * self.rates[-1]
-
-    def _renew_diagonal(self) -> None:
-        assert self.powers is not None
-        k = np.arange(len(self.rates))
-        self.powers[:, k, k] = np.exp(-self.times[:, None] * self.rates)
-        self.powers[:, -1, -1] = 1.0
+            times = 2 * times
+            powers = powers @ powers
+            powers[:, diagonal, diagonal] = np.exp(-times[:, None] * rates)
+            powers[:, -1, -1] = 1.0
 
 
-def _series(rates: Floats, times: Floats) -> Floats:
+def short_powers(rates: Floats, times: Floats) -> Floats:
     """exp(Q t) for times so short that the largest rate x time is far below 1."""
-    k, fastest = len(rates), float(rates.max())
+    size, fastest = len(rates), float(rates.max())
     # exp(Q t) = exp(-q t) exp((Q + q I) t), whose matrix has no negative element.
-    matrix = np.zeros((k + 1, k + 1))
-    matrix[np.arange(k), np.arange(k)] = 1 - rates / fastest
-    matrix[np.arange(k), np.arange(1, k + 1)] = rates / fastest
-    matrix[k, k] = 1.0
-    x = (fastest * times)[:, None, None]
-    term = np.tile(np.eye(k + 1), (len(times), 1, 1))
+    matrix = np.zeros((size + 1, size + 1))
+    matrix[np.arange(size), np.arange(size)] = 1 - rates / fastest
+    matrix[np.arange(size), np.arange(1, size + 1)] = rates / fastest
+    matrix[size, size] = 1.0
+    exponents = (fastest * times)[:, None, None]
+    term = np.tile(np.eye(size + 1), (len(times), 1, 1))
     total = term.copy()
-    for i in range(1, 12 + k):
-        term = term @ matrix * (x / i)
+    for power in range(1, 12 + size):
+        term = term @ matrix * (exponents / power)
         total += term
-    out: Floats = np.exp(-x) * total
-    return out
+    powers: Floats = np.exp(-exponents) * total
+    return powers
+
+
+def positive_means(means: Sequence[float]) -> Floats:
+    """*means* without those of 0 and those that are lost beside the others."""
+    values = np.asarray(means, dtype=float)
+    if not np.all(np.isfinite(values) & (values >= 0)):
+        raise ModelError(
+            f"means of delays {list(means)} are not finite times", where="exponential delays"
+        )
+    positive: Floats = values[values > NEGLIGIBLE * values.sum()]
+    return positive
 
 
 class Quantiles:
     """Inverse of the distribution function of a sum of exponential delays."""
 
     def __init__(self, means: Sequence[float]) -> None:
-        """Table for delays of these *means*; ``ModelError`` for one that is no time."""
-        kept = _positive(means)
-        self.scale = float(kept.sum())
+        """Tabulate it for delays of these *means*; `ModelError` for one that is not a time."""
+        positive = positive_means(means)
+        self.scale = float(positive.sum())
         self.log_hazard = self.log_time = self.slope = np.zeros(0)
-        if len(kept):
-            self._tabulate(kept / self.scale)
-
-    def _tabulate(self, means: Floats) -> None:
-        panels = _Panels(means, _FIRST_OF_TABLE * float(means.min()), _KNOTS)
+        if not len(positive):
+            return
+        scaled = positive / self.scale
         columns = []
-        while True:
-            tail, reached, density = panels.next()
-            if tail[-1] < _LAST_OF_TABLE:
+        for times, tail, reached, density in panels(
+            scaled, _FIRST_TABLE_PANEL * float(scaled.min()), _KNOTS
+        ):
+            if tail[-1] < _NO_TABLE_TAIL:
                 break
             hazard = _hazard(tail, reached)
-            slope = hazard * tail / (panels.times * density)
-            columns.append((np.log(hazard), np.log(panels.times), slope))
+            columns.append((np.log(hazard), np.log(times), hazard * tail / (times * density)))
         self.log_hazard, self.log_time, self.slope = (
             np.concatenate(column) for column in zip(*columns, strict=True)
         )
 
-    def of_maximum(self, minus_log_u: Floats, number: int) -> Floats:
+    def of_maximum(self, minus_log_u: Floats, copies: int) -> Floats:
         """
-        The maximum of *number* copies at the probabilities u, given as -log u > 0.
+        The maximum of so many *copies* at the probabilities u, given as -log u > 0.
 
-        P(max <= t) = F(t)^n = u, so that -log S(t) = -log(1 - u^(1/n)).
+        P(max <= t) = F(t)^n = u, so that -log S(t) = -log(1 - u^(1/n)).  Cubic Hermite
+        interpolation in the table, straight lines beyond its ends.
         """
-        if not number or not len(self.log_hazard):
+        if not copies or not len(self.log_hazard):
             return np.zeros_like(minus_log_u)
-        exponents = np.clip(minus_log_u / number, 1e-290, 700.0)
-        hazard = _hazard(-np.expm1(-exponents), np.exp(-exponents))
-        return self.scale * np.exp(self._interpolated(np.log(hazard)))
-
-    def _interpolated(self, at: Floats) -> Floats:
-        """Cubic Hermite in the table, straight lines beyond its ends."""
+        exponents = np.clip(minus_log_u / copies, 1e-290, 700.0)
+        wanted = np.log(_hazard(-np.expm1(-exponents), np.exp(-exponents)))
         x, y, slope = self.log_hazard, self.log_time, self.slope
-        i = np.clip(np.searchsorted(x, at) - 1, 0, len(x) - 2)
-        width = x[i + 1] - x[i]
-        s = (at - x[i]) / width
-        inside: Floats = (
-            y[i] * (1 + 2 * s) * (1 - s) ** 2
-            + y[i + 1] * s**2 * (3 - 2 * s)
-            + width * s * (1 - s) * (slope[i] * (1 - s) - slope[i + 1] * s)
+        left = np.clip(np.searchsorted(x, wanted) - 1, 0, len(x) - 2)
+        width = x[left + 1] - x[left]
+        share = (wanted - x[left]) / width
+        within = (
+            y[left] * (1 + 2 * share) * (1 - share) ** 2
+            + y[left + 1] * share**2 * (3 - 2 * share)
+            + width * share * (1 - share) * (slope[left] * (1 - share) - slope[left + 1] * share)
         )
-        low = y[0] + slope[0] * (at - x[0])
-        high = y[-1] + slope[-1] * (at - x[-1])
-        out: Floats = np.where(s < 0, low, np.where(s > 1, high, inside))
-        return out
+        below = y[0] + slope[0] * (wanted - x[0])
+        above = y[-1] + slope[-1] * (wanted - x[-1])
+        log_time = np.where(share < 0, below, np.where(share > 1, above, within))
+        maxima: Floats = self.scale * np.exp(log_time)
+        return maxima
 
 
-def _positive(means: Sequence[float]) -> Floats:
-    """*means* without those of 0 and those that are lost beside the others."""
-    values = np.asarray(means, dtype=float)
-    if not np.all(np.isfinite(values) & (values >= 0)):
-        raise ModelError(f"means of delays {list(means)} are not finite times", where=WHERE)
-    kept: Floats = values[values > NEGLIGIBLE * values.sum()]
-    return kept
-
-
-def _count(number: int) -> int:
-    if number < 0:
-        raise ModelError(f"the maximum of {number} delays", where=WHERE)
-    return number
+def _hazard(tail: Floats, reached: Floats) -> Floats:
+    """-log S, from F where F is small, else from S itself."""
+    return np.where(reached < 0.5, -np.log1p(-np.minimum(reached, 0.5)), -np.log(tail))

@@ -2,6 +2,8 @@
 Small nets for the tests of the engine.
 """
 
+from collections import Counter
+
 from hypothesis import strategies as st
 
 from harness.sim.petri import Net, Transition
@@ -38,3 +40,60 @@ def forward_nets(draw):
         outputs += [(f"t{i}", places[p], 1) for p in sorted(after)]
     initial = {"p0": draw(st.integers(1, 3)), "p1": draw(st.integers(0, 2))}
     return Net(tuple(places), tuple(nodes), tuple(inputs), tuple(outputs), initial)
+
+
+def grouped(net, arcs):
+    """
+    For each transition the (place, weight) of its arcs by position; parallel arcs are one.
+    """
+    places = {name: index for index, name in enumerate(net.places)}
+    transitions = {node.name: index for index, node in enumerate(net.transitions)}
+    weights = [Counter() for _ in net.transitions]
+    for transition, place, weight in arcs:
+        weights[transitions[transition]][places[place]] += weight
+    return [tuple(sorted(counter.items())) for counter in weights]
+
+
+def inputs(net):
+    """
+    For each transition the (place, weight) that it takes from.
+    """
+    return grouped(net, [(target, source, weight) for source, target, weight in net.input_arcs])
+
+
+def outputs(net):
+    """
+    For each transition the (place, weight) that it puts into.
+    """
+    return grouped(net, net.output_arcs)
+
+
+def enabled(net, marking):
+    """
+    Transitions that may fire next: immediate ones alone, where there are any.
+    """
+    able = [
+        index
+        for index, arcs in enumerate(inputs(net))
+        if all(marking[place] >= weight for place, weight in arcs)
+    ]
+    return [index for index in able if net.transitions[index].is_immediate] or able
+
+
+def fire(net, marking, transition):
+    """
+    Marking after *transition*, which is enabled, has fired.
+    """
+    after = list(marking)
+    for place, weight in inputs(net)[transition]:
+        after[place] -= weight
+    for place, weight in outputs(net)[transition]:
+        after[place] += weight
+    return tuple(after)
+
+
+def tokens(net, marking):
+    """
+    Tokens by place, empty places left out.
+    """
+    return {name: count for name, count in zip(net.places, marking, strict=True) if count}

@@ -1,12 +1,11 @@
 """
-Tests for `harness.sim.petri`: what a net is, and what may fire.
+Tests for `harness.sim.petri`: what a valid net is.
 """
 
 import pytest
 
 from harness.errors import ModelError
 from harness.sim.petri import Net, Transition
-from tests.sim.nets import net
 
 JOIN = Net(
     ("a", "b", "c"),
@@ -15,40 +14,6 @@ JOIN = Net(
     (("t", "c", 3),),
     {"a": 2, "b": 1},
 )
-
-
-class TestFiring:
-    def test_takes_and_puts_what_the_arcs_weigh(self):
-        """
-        Two from a, one from b, three into c.
-        """
-        assert JOIN.tokens(JOIN.fire(JOIN.marking(), 0)) == {"c": 3}
-
-    @pytest.mark.parametrize(
-        ("marking", "able"), [((2, 1, 0), [0]), ((1, 9, 0), []), ((9, 0, 0), [])]
-    )
-    def test_needs_enough_in_each_place(self, marking, able):
-        """
-        A transition is enabled by the weights of all its arcs.
-        """
-        assert JOIN.enabled(marking) == able
-
-    def test_immediate_goes_first(self):
-        """
-        No time passes while an immediate transition is enabled.
-        """
-        both = net({"slow": (1.0, "a", "b"), "at_once": (0.0, "a", "c")}, {"a": 1})
-
-        assert both.enabled(both.marking()) == [1]
-
-    def test_parallel_arcs_are_one(self):
-        """
-        Two arcs of weight 1 take two tokens.
-        """
-        twice = Net(("a",), (Transition("t"),), (("a", "t", 1), ("a", "t", 1)), (), {"a": 1})
-
-        assert twice.inputs == (((0, 2),),)
-        assert twice.enabled((1,)) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +32,7 @@ class TestFiring:
         ({"initial": {"a": -1}}, "-1 tokens in 'a'"),
     ],
 )
-def test_what_is_no_net_is_refused(change, complaint):
+def test_invalid_nets_are_refused(change, complaint):
     """
     The error names the node or the arc.
     """

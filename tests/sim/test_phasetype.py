@@ -51,11 +51,11 @@ class TestMaximum:
         """
         The mean is the harmonic number, the variance the sum of inverse squares.
         """
-        found = maximum([([3.0], number)])
+        moments = maximum([([3.0], number)])
 
         k = np.arange(1, number + 1)
-        assert found.mean == pytest.approx(3 * (1 / k).sum(), rel=1e-13)
-        assert found.std == pytest.approx(3 * math.sqrt((1 / k**2).sum()), rel=1e-12)
+        assert moments.mean == pytest.approx(3 * (1 / k).sum(), rel=1e-13)
+        assert moments.std == pytest.approx(3 * math.sqrt((1 / k**2).sum()), rel=1e-12)
 
     @settings(max_examples=20)
     @given(delays)
@@ -66,9 +66,9 @@ class TestMaximum:
         alone = maximum([(means, 1)])
         beside = maximum([(means, 1), ([1e-9 * min(means)], 1)])
 
-        for found in (alone, beside):
-            assert found.mean == pytest.approx(sum(means), rel=1e-8)
-            assert found.std == pytest.approx(math.hypot(*means), rel=1e-8)
+        for moments in (alone, beside):
+            assert moments.mean == pytest.approx(sum(means), rel=1e-8)
+            assert moments.std == pytest.approx(math.hypot(*means), rel=1e-8)
 
     @pytest.mark.parametrize(
         ("means", "number"), [([1.0, 2.0], 3), ([1.0, 1.1, 1.3], 20), ([0.02, 5.0, 6.0], 700)]
@@ -77,9 +77,9 @@ class TestMaximum:
         """
         As far as a trapezoidal rule goes.
         """
-        found = maximum([(means, number)]).mean
+        moments = maximum([(means, number)]).mean
 
-        assert found == pytest.approx(obvious_mean(means, number), rel=1e-7)
+        assert moments == pytest.approx(obvious_mean(means, number), rel=1e-7)
 
     @settings(max_examples=15)
     @given(delays, st.integers(2, 10_000))
@@ -146,8 +146,8 @@ class TestQuantiles:
 
         times = Quantiles(means).of_maximum(minus_log_u, 1)
 
-        found = [reached(means, float(t)) for t in times]
-        assert found == pytest.approx(np.exp(-minus_log_u).tolist(), rel=1e-8)
+        moments = [reached(means, float(t)) for t in times]
+        assert moments == pytest.approx(np.exp(-minus_log_u).tolist(), rel=1e-8)
 
     @settings(max_examples=15)
     @given(delays, st.integers(1, 100_000))

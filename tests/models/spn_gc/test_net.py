@@ -22,9 +22,10 @@ from harness.models.spn_gc.net import (
     timed_net,
 )
 from harness.models.spn_gc.phases import PHASES
-from harness.sim.play import play, simulate
-from harness.sim.reach import explore, time_to_end
 from tests.models.spn_gc.given import SMALL, means
+from tests.sim.markov_chain import explore, time_to_end
+from tests.sim.nets import tokens
+from tests.sim.token_game import play, simulate
 
 VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 tasks = st.integers(1, 12)
@@ -75,9 +76,9 @@ class TestNet:
         )
 
         assert len(graph.markings) == 2 + (6**m - 1) + 3**r
-        assert [net.tokens(k) for k in graph.dead] == [build_net(m, r, variant)["final_marking"]]
-        assert {p for p, tokens in most.items() if tokens == m} >= joins
-        assert all(tokens == 1 for p, tokens in most.items() if p not in joins)
+        assert [tokens(net, k) for k in graph.dead] == [build_net(m, r, variant)["final_marking"]]
+        assert {p for p, most_tokens in most.items() if most_tokens == m} >= joins
+        assert all(count == 1 for p, count in most.items() if p not in joins)
 
     @pytest.mark.parametrize(("m", "r"), [(1, 1), (2, 3), (3, 2), (3, 0)])
     def test_expectation_is_that_of_the_markov_chain(self, variant, m, r):
@@ -116,7 +117,7 @@ class TestNet:
         run = play(net, rng, drawn.__getitem__)
 
         assert run.end == pytest.approx(job_time(drawn, m, r, variant))
-        assert net.tokens(run.marking) == build_net(m, r, variant)["final_marking"]
+        assert tokens(net, run.marking) == build_net(m, r, variant)["final_marking"]
         assert len(run.firings) == num_transitions(m, r)
 
     def test_without_reduces_the_maps_are_all(self, variant):
@@ -126,7 +127,7 @@ class TestNet:
         found = build_net(3, 0, variant)
         graph = explore(timed_net(SMALL, 3, 0, variant))
 
-        assert [graph.net.tokens(k) for k in graph.dead] == [found["final_marking"]]
+        assert [tokens(graph.net, k) for k in graph.dead] == [found["final_marking"]]
         assert not {"merge_1", "shuffle", "shuffle_1"} & set(found["transition_names"])
 
     def test_large_net_is_counted_and_not_listed(self, variant):
@@ -169,4 +170,4 @@ def test_phases_may_differ_from_task_to_task():
 
     expected = {"gpu_1": 1.0, "gpu_2": 0.0, "reduce_1": 5.0, "reduce_2": 6.0, "reduce_3": 7.0}
     assert dict(itertools.chain(found.items(), expected.items())) == found
-    assert [t.name for t in net.transitions if t.immediate] == ["gpu_2"]
+    assert [t.name for t in net.transitions if t.is_immediate] == ["gpu_2"]
