@@ -6,9 +6,18 @@ import math
 import reprlib
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness.errors import ModelError
+
+# What equations compute with: one number, or an array with one per configuration.  NumPy's
+# arithmetic takes both alike, and there is no other type that both have.
+Numbers: TypeAlias = Any
+Counts: TypeAlias = Any  # whole numbers, in arrays as floats
+Flags: TypeAlias = Any
+
+# Whole numbers up to here are exact in 64-bit floats, and so is the floor of their quotients.
+LARGEST_COUNT = 2**53
 
 
 def check_number(
@@ -33,12 +42,16 @@ def check_number(
     return number
 
 
-def check_count(name: str, value: Any, *, where: str, low: float = 0) -> int:
-    """*value* as an int, if it is a whole number (3.0 is one) of at least *low*."""
+def check_count(
+    name: str, value: Any, *, where: str, low: float = 0, high: float = math.inf
+) -> int:
+    """*value* as an int, if it is a whole number (3.0 is one) in [low, high]."""
     number = _finite_float(value)
     if number is None or number < low or not (isinstance(value, Integral) or number.is_integer()):
         wanted = "a whole number" if low == -math.inf else f"a whole number from {low:g} on"
         raise range_error(name, value, wanted, where)
+    if int(value) > high:
+        raise range_error(name, value, f"at most {high}", where)
     return int(value)
 
 
@@ -52,6 +65,15 @@ def check_flag(name: str, value: Any, *, where: str) -> bool:
 def range_error(name: str, value: Any, wanted: str, where: str) -> ModelError:
     """Error for a field whose value is not what is *wanted*."""
     return ModelError(f"{name} = {reprlib.repr(value)} is not {wanted}", where=where)
+
+
+def nan_if_infinite(values: Numbers) -> Numbers:
+    """
+    *values*, NaN instead of infinity.
+
+    Before a floor or a ceiling: an infinite count may vanish in a minimum, NaN never does.
+    """
+    return values + (values - values)
 
 
 def _finite_float(value: Any) -> float | None:

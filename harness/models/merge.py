@@ -1,4 +1,4 @@
-"""
+r"""
 How many files a multi-pass merge reads, and in how many passes.
 
 Specification: ``docs/models/whatif.md``, sections 5.4 and 6.  Symbols of the paper:
@@ -9,8 +9,22 @@ Specification: ``docs/models/whatif.md``, sections 5.4 and 6.  Symbols of the pa
     F         `merge_factor`    files   files merged at once (pSortFactor)
     P         `first_pass`      files   files taken in the first pass, Eq. (21)
 
-Departures from the paper: Eqs. (22), (23) and (26) hold for N <= F^2 only; above that they are
-replaced by the simulation that the paper asks for (erratum W12).
+N and F are whole numbers or arrays of them, which nobody checks here.
+
+Departures from the paper: Eqs. (22), (23) and (26) hold for N <= F^2 only, and above that the paper
+asks for a simulation of the merge queue (erratum W12).  Here a closed form goes on.  To merge the
+F smallest files again and again, the first time so few that every later pass takes F, is Huffman's
+algorithm with F branches, and of N equal files it makes the complete tree.  With
+:math:`F^j < N \le F^{j+1}` the files stand on its levels j and j + 1: of the F^j places of level j
+:math:`m = \lceil (N - F^j) / (F - 1) \rceil` have branches, the rest are files.  A file is read as
+often as its level says, once of it by the final pass; so the passes before that read
+
+.. math:: (j + 1) N - (F^j - m) - N = j N - F^j + m
+
+files; for j = 1 this is Eq. (22).  Each pass leaves one file of F, the first of fewer: F are left
+to the final pass, which is pass number :math:`\lceil (N - 1) / (F - 1) \rceil`.
+
+Files of unequal size have no closed form: `simulate_merge` is the queue itself.
 """
 
 from __future__ import annotations
@@ -19,150 +33,85 @@ import heapq
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from harness.models.checks import check_count, check_number
+import numpy as np
+
+from harness.models.checks import Counts
+
+File: TypeAlias = tuple[float, float]  # bytes, records
+
+
+def first_pass(num_segments: Counts, merge_factor: Counts) -> Counts:
+    """Files merged in the first pass, Eq. (21): as many as let every later pass take F."""
+    # The remainder serves N <= F too, but for 0 and 1 files, of which no more can be taken.
+    later, divisor = num_segments - 2, merge_factor - 1
+    remainder = later - np.floor(later / divisor) * divisor
+    return np.minimum(num_segments, remainder + 2)
+
+
+def inter_merge(num_segments: Counts, merge_factor: Counts) -> Counts:
+    """Original files read in intermediate passes, Eq. (22) and its continuation."""
+    levels, full = 1.0, merge_factor  # j and F^j
+    while np.any(deeper := num_segments > full * merge_factor):
+        levels, full = levels + deeper, np.where(deeper, full * merge_factor, full)
+    branches = np.ceil((num_segments - full) / (merge_factor - 1))
+    return np.maximum(0.0, levels * num_segments - full + branches)
+
+
+def final_merge(num_segments: Counts, merge_factor: Counts) -> Counts:
+    """Files read by the final pass, Eq. (23): all if they are no more than F, else F."""
+    return np.minimum(num_segments, merge_factor)
+
+
+def merge_passes(num_segments: Counts, merge_factor: Counts) -> Counts:
+    """Passes of the merge, final one included, Eq. (26)."""
+    return np.maximum(0.0, np.ceil((num_segments - 1) / (merge_factor - 1)))
 
 
 @dataclass(frozen=True)
-class Merge:
+class SimulatedMerge:
     """
-    What a merge did: passes (final one included), reads of its intermediate passes, final fan-in.
+    What the intermediate passes of a merge queue did, and the files left to its final pass.
 
-    `intermediate_bytes` are the bytes read before the final pass; `intermediate_units` the same in
-    original files, each counted as often as it is read.
+    Segments are left in memory where there was no pass that they could join.
     """
 
     passes: int
-    intermediate_bytes: float
-    intermediate_units: int
-    final_fan_in: int
+    files_read: int
+    read_bytes: float
+    written_bytes: float
+    written_records: float
+    files_left: list[File]
+    left_in_memory: Sequence[File]
 
 
-def first_pass(num_segments: int, merge_factor: int) -> int:
-    """
-    Files merged in the first pass, Eq. (21): as many as let every later pass take F.
-
-    >>> first_pass(28, 10), first_pass(12, 10)
-    (10, 3)
-    """
-    n, f = _checked(num_segments, merge_factor)
-    if n <= f:
-        return n
-    rest = (n - 1) % (f - 1)
-    return f if rest == 0 else rest + 1
-
-
-def inter_merge(num_segments: int, merge_factor: int) -> int:
-    """
-    Original files read in intermediate passes, Eq. (22); the simulation above F^2.
-
-    >>> inter_merge(28, 10), inter_merge(101, 10)
-    (20, 103)
-    """
-    n, f = _checked(num_segments, merge_factor)
-    if n <= f:
-        return 0
-    if n > f * f:
-        return merge_equal(n, f).intermediate_units
-    p = first_pass(n, f)
-    return p + (n - p) // f * f
-
-
-def final_merge(num_segments: int, merge_factor: int) -> int:
-    """
-    Files read by the final pass, Eq. (23); the simulation above F^2.
-
-    >>> final_merge(28, 10), final_merge(101, 10)
-    (10, 10)
-    """
-    n, f = _checked(num_segments, merge_factor)
-    if n <= f:
-        return n
-    if n > f * f:
-        return merge_equal(n, f).final_fan_in
-    p = first_pass(n, f)
-    return 1 + (n - p) // f + (n - inter_merge(n, f))
-
-
-def merge_passes(num_segments: int, merge_factor: int) -> int:
-    """
-    Passes of the merge, final one included, Eq. (26); the simulation above F^2.
-
-    >>> merge_passes(1, 10), merge_passes(28, 10)
-    (0, 3)
-    """
-    n, f = _checked(num_segments, merge_factor)
-    if n <= 1:
-        return 0
-    if n <= f:
-        return 1
-    if n > f * f:
-        return merge_equal(n, f).passes
-    return 2 + (n - first_pass(n, f)) // f
-
-
-def simulate_merge(segment_bytes: Sequence[float], merge_factor: int) -> Merge:
+def simulate_merge(
+    files: Sequence[File], merge_factor: int, in_memory: Sequence[File] = ()
+) -> SimulatedMerge:
     """
     Hadoop's merge queue on files of any size, section 6 of the specification.
 
-    ``ModelError`` for a factor below 2 or a size that is negative or not finite.
+    The first pass takes all segments *in_memory* beside its files from disk: they are written, but
+    not read.
     """
-    _, merge_factor = _checked(len(segment_bytes), merge_factor)
-    for size in segment_bytes:
-        check_number("segment_bytes", size, where="multi-pass merge")
     # The second key puts a merged file behind files of equal size.
-    files = [(size, order, 1) for order, size in enumerate(segment_bytes)]
-    heapq.heapify(files)
-    merges, read_bytes, read_units = 0, 0.0, 0
-    while len(files) > merge_factor:
-        take = merge_factor if merges else first_pass(len(files), merge_factor)
-        taken = [heapq.heappop(files) for _ in range(take)]
-        size, units = sum(t[0] for t in taken), sum(t[2] for t in taken)
-        merges, read_bytes, read_units = merges + 1, read_bytes + size, read_units + units
-        heapq.heappush(files, (size, len(segment_bytes) + merges, units))
-    passes = 0 if len(segment_bytes) <= 1 else merges + 1
-    return Merge(passes, read_bytes, read_units, len(files))
-
-
-def merge_equal(num_segments: int, merge_factor: int) -> Merge:
-    """
-    `simulate_merge` of equal files of one byte each, whole runs of equal merges at a time.
-
-    Takes O(F log N) steps, where `simulate_merge` takes N.
-    """
-    n, f = _checked(num_segments, merge_factor)
-    if n <= f:
-        return Merge(min(n, 1) if n > 1 else 0, 0, 0, n)
-    first = first_pass(n, f)
-    waiting = {1: n - first, first: 1}  # files by weight; `first` is at least 2
-    left, merges, read = n - first + 1, 1, first
-    while left > f:
-        weight = min(waiting)
-        # All merges of the lightest files alone, but no more than are needed; or one of mixed ones.
-        runs = max(1, min(waiting[weight] // f, (left - f) // (f - 1)))
-        taken = _take(waiting, runs * f)
-        units = taken // runs
-        waiting[units] = waiting.get(units, 0) + runs
-        left, merges, read = left - runs * (f - 1), merges + runs, read + taken
-    return Merge(merges + 1, read, read, left)
-
-
-def _take(waiting: dict[int, int], number: int) -> int:
-    """Remove the *number* lightest files; answer their weight together."""
-    taken = 0
-    while number:
-        weight = min(waiting)
-        some = min(number, waiting[weight])
-        waiting[weight] -= some
-        if not waiting[weight]:
-            del waiting[weight]
-        number, taken = number - some, taken + some * weight
-    return taken
-
-
-def _checked(num_segments: int, merge_factor: int) -> tuple[int, int]:
-    where = "multi-pass merge"
-    return (
-        check_count("num_segments", num_segments, where=where),
-        check_count("merge_factor", merge_factor, where=where, low=2),
+    queue = [(size, order, records) for order, (size, records) in enumerate(files)]
+    heapq.heapify(queue)
+    passes = files_read = 0
+    read_bytes = written_bytes = written_records = 0.0
+    while len(queue) > merge_factor:
+        number = merge_factor if passes else int(first_pass(len(queue), merge_factor))
+        merged = [heapq.heappop(queue) for _ in range(number)]
+        size = sum(file[0] for file in merged)
+        records = sum(file[2] for file in merged)
+        files_read, read_bytes = files_read + number, read_bytes + size
+        size += sum(segment[0] for segment in in_memory)
+        records += sum(segment[1] for segment in in_memory)
+        written_bytes, written_records = written_bytes + size, written_records + records
+        passes, in_memory = passes + 1, ()
+        heapq.heappush(queue, (size, len(files) + passes, records))
+    left = [(size, records) for size, _, records in sorted(queue)]
+    return SimulatedMerge(
+        passes, files_read, read_bytes, written_bytes, written_records, left, in_memory
     )

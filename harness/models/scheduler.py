@@ -14,7 +14,7 @@ One deterministic algorithm, no Hadoop: tasks go to the slot that is free first.
     `job_overhead_s`         s     submission, start of the application master, commit
 
 Departures from the specification: none.  Step 6 copies map by map; its closed form is used here
-(`_Reduce.copied`), so that M maps and R reduces take O((M + R) log slots) steps and not M x R.
+(in `schedule`), so that M maps and R reduces take O((M + R) log slots) steps and not M x R.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from __future__ import annotations
 import heapq
 import math
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 from harness.models.checks import check_count, check_number, range_error
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
+from harness.records.prediction import TaskSpan
 
 POOLS = ("separate", "shared")
 WHERE = "task scheduler"
@@ -55,36 +56,61 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
-    _check_times(map_times_s, shuffle_s, after_shuffle_s, task_overhead_s, job_overhead_s)
-    _check_counts(num_reduces, map_slots, reduce_slots, slowstart, pool)
-    maps, free = _place_maps(map_times_s, map_slots, task_overhead_s)
-    finish = sorted(end for _, end in maps)
+    for map_time_s in map_times_s:
+        check_number("map_times_s", map_time_s, where=WHERE)
+    check_number("shuffle_s", shuffle_s, where=WHERE)
+    check_number("after_shuffle_s", after_shuffle_s, where=WHERE)
+    check_number("task_overhead_s", task_overhead_s, where=WHERE)
+    check_number("job_overhead_s", job_overhead_s, where=WHERE)
+    check_number("slowstart", slowstart, where=WHERE, high=1)
+    check_count("num_reduces", num_reduces, where=WHERE)
+    check_count("map_slots", map_slots, where=WHERE, low=1)
+    if num_reduces and pool == "separate":
+        check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
+
+    spans, free_at = _place_maps(map_times_s, map_slots, task_overhead_s)
+    finish = sorted(end for _, end in spans)
+    maps_end = finish[-1] if finish else 0.0
     answer: dict[str, Any] = {
         "map_waves": math.ceil(len(finish) / map_slots),
         "map_finish_s": finish,
-        "maps_end_s": finish[-1] if finish else 0.0,
+        "maps_end_s": maps_end,
         "reduce_waves": 0,
         "reduce_gate_s": None,
         "reduce_start_s": [],
         "shuffle_end_s": [],
         "reduce_end_s": [],
+        "job_s": maps_end + job_overhead_s,
     }
     if num_reduces:
         slots = reduce_slots if pool == "separate" else map_slots
-        gate = _gate(finish, slowstart)
-        after_maps = _Slots(slots, [] if pool == "separate" else free)
-        work = _Reduce(task_overhead_s, shuffle_s, after_shuffle_s, finish)
-        rows = [_place(work, after_maps, gate) for _ in range(int(num_reduces))]
-        starts, shuffled, ends = (list(column) for column in zip(*rows, strict=True))
+        reduce_slots_pool = _Slots(slots, () if pool == "separate" else free_at)
+        maps_needed = math.ceil(slowstart * len(finish) - 1e-9)  # step 4
+        may_start = finish[maps_needed - 1] if maps_needed > 0 else 0.0
+        # The output of a map and of all that follow it: no shuffle ends before these are copied.
+        share = shuffle_s / len(finish) if finish else 0.0
+        behind_maps = max(
+            (end + (len(finish) - index) * share for index, end in enumerate(finish)), default=0.0
+        )
+        copying = shuffle_s if finish else 0.0
+        reduces = []
+        for _ in range(int(num_reduces)):  # step 6
+            start = max(reduce_slots_pool.take(), may_start)
+            # c = max(c, f) + shuffle_s/M over all maps, unrolled: the maximum of the start plus all
+            # shares, and of each map's end plus the shares from that map on.
+            shuffle_end = max(start + task_overhead_s + copying, behind_maps)
+            end = shuffle_end + after_shuffle_s
+            reduce_slots_pool.give_back(end)
+            reduces.append((start, shuffle_end, end))
+        starts, shuffle_ends, ends = (list(times) for times in zip(*reduces, strict=True))
         answer |= {
             "reduce_waves": math.ceil(num_reduces / slots),
-            "reduce_gate_s": gate,
+            "reduce_gate_s": may_start,
             "reduce_start_s": starts,
-            "shuffle_end_s": shuffled,
+            "shuffle_end_s": shuffle_ends,
             "reduce_end_s": ends,
+            "job_s": max(maps_end, *ends) + job_overhead_s,
         }
-    last = max([answer["maps_end_s"], *answer["reduce_end_s"]])
-    answer["job_s"] = last + job_overhead_s
     return answer
 
 
@@ -104,93 +130,47 @@ def map_spans(
     return _place_maps(map_times_s, map_slots, task_overhead_s)[0]
 
 
+def task_spans(
+    kind: Literal["map", "reduce"], spans: Iterable[tuple[float, float]]
+) -> tuple[TaskSpan, ...]:
+    """Tasks of a timeline from their starts and ends, numbered in their order."""
+    return tuple(
+        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
+        for number, (start, end) in enumerate(spans)
+    )
+
+
 class _Slots:
     """Slots: a heap of the times at which used ones are free again; all others are free at 0."""
 
-    def __init__(self, number: int, free: Sequence[float] = ()) -> None:
-        self.free = list(free)
-        heapq.heapify(self.free)
-        self.unused = number - len(self.free)
+    def __init__(self, number: int, free_at: Sequence[float] = ()) -> None:
+        self.free_at = list(free_at)
+        heapq.heapify(self.free_at)
+        self.unused = number - len(self.free_at)
 
     def take(self) -> float:
         """Time at which the slot that is free first is free; the slot is taken out."""
         if self.unused:
             self.unused -= 1
             return 0.0
-        return heapq.heappop(self.free)
+        return heapq.heappop(self.free_at)
 
-    def give_back(self, at: float) -> None:
-        """Put the slot back, free from *at* on."""
-        heapq.heappush(self.free, at)
+    def give_back(self, time_s: float) -> None:
+        """Put the slot back, free from *time_s* on."""
+        heapq.heappush(self.free_at, time_s)
 
 
 def _place_maps(
-    times: Sequence[float], slots: int, overhead: float
+    map_times_s: Sequence[float], number: int, overhead_s: float
 ) -> tuple[list[tuple[float, float]], list[float]]:
     """Step 1: (start, end) of each map, and the times at which the used slots are free again."""
-    pool, spans = _Slots(slots), []
-    for time in times:
-        start = pool.take()
-        end = start + overhead + time
-        pool.give_back(end)
+    slots, spans = _Slots(number), []
+    for map_time_s in map_times_s:
+        start = slots.take()
+        end = start + overhead_s + map_time_s
+        slots.give_back(end)
         spans.append((start, end))
-    return spans, pool.free
-
-
-def _gate(finish: Sequence[float], slowstart: float) -> float:
-    """Step 4: time from which reduces may start."""
-    need = math.ceil(slowstart * len(finish) - 1e-9)
-    return finish[need - 1] if need > 0 else 0.0
-
-
-class _Reduce:
-    """What every reduce of a job has to do, and the maps that it waits for."""
-
-    def __init__(
-        self, overhead_s: float, shuffle_s: float, after_s: float, finish: Sequence[float]
-    ) -> None:
-        self.overhead_s, self.after_s = overhead_s, after_s
-        self.shuffle_s = shuffle_s if finish else 0.0
-        # Of a map's output and of all that follow it: no shuffle ends before these are copied.
-        m = len(finish)
-        ends = (f + (m - i) * (shuffle_s / m) for i, f in enumerate(finish))
-        self.behind_maps = max(ends, default=0.0)
-
-    def copied(self, ready: float) -> float:
-        """
-        End of the copying: c = max(c, f) + shuffle_s/M over all maps, in closed form.
-
-        Unrolled, it is the maximum of *ready* plus all shares and of each f plus the shares from
-        that map on.
-        """
-        return max(ready + self.shuffle_s, self.behind_maps)
-
-
-def _place(work: _Reduce, slots: _Slots, gate: float) -> tuple[float, float, float]:
-    """Step 6 for the next reduce: its start, the end of its shuffle, its end."""
-    start = max(slots.take(), gate)
-    shuffled = work.copied(start + work.overhead_s)
-    end = shuffled + work.after_s
-    slots.give_back(end)
-    return start, shuffled, end
-
-
-def _check_times(map_times_s: Sequence[float], *others: float) -> None:
-    for time in map_times_s:
-        check_number("map_times_s", time, where=WHERE)
-    names = ("shuffle_s", "after_shuffle_s", "task_overhead_s", "job_overhead_s")
-    for name, time in zip(names, others, strict=True):
-        check_number(name, time, where=WHERE)
-
-
-def _check_counts(
-    num_reduces: int, map_slots: int, reduce_slots: int, slowstart: float, pool: str
-) -> None:
-    check_number("slowstart", slowstart, where=WHERE, high=1)
-    check_count("num_reduces", num_reduces, where=WHERE)
-    check_count("map_slots", map_slots, where=WHERE, low=1)
-    if num_reduces and pool == "separate":
-        check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
+    return spans, slots.free_at
 
 
 def _answer_case(case: CaseInput) -> dict[str, Any]:

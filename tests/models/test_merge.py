@@ -1,121 +1,149 @@
 """
-Tests for `harness.models.merge`.
+Tests for `harness.models.merge`: closed forms and queue against a list that is sorted again.
 """
 
+import numpy as np
 import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.models import EVALUATORS
 from harness.models.merge import (
     final_merge,
     first_pass,
     inter_merge,
-    merge_equal,
     merge_passes,
     simulate_merge,
 )
+from harness.models.vectors import CaseInput, compute
+from tests.models.whatif_oracle import merge_queue
 
 factors = st.integers(2, 20)
 sizes = st.lists(st.integers(0, 1000), max_size=80)
 
 
-def slow_merge(sizes, factor):
+def closed_forms(numbers, factors):
     """
-    The merge queue as the specification writes it: a list that is sorted again and again.
+    Passes, reads and fan-in of merges of equal files, by the closed forms, in one call each.
     """
-    files, merges, read = sorted(sizes), 0, 0
-    while len(files) > factor:
-        take = first_pass(len(files), factor) if merges == 0 else factor
-        read += sum(files[:take])
-        files = sorted([*files[take:], sum(files[:take])])
-        merges += 1
-    return (merges + 1 if len(sizes) > 1 else 0), read, len(files)
+    n, f = np.array(numbers, dtype=float), np.array(factors, dtype=float)
+    columns = (function(n, f) for function in (merge_passes, inter_merge, final_merge))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-class TestClosedForm:
-    @pytest.mark.parametrize("factor", range(2, 21))
-    def test_equals_the_simulation_up_to_the_square(self, factor):
+class TestClosedForms:
+    @given(st.lists(st.tuples(st.integers(0, 1500), factors), min_size=1, max_size=8))
+    def test_are_the_queue(self, merges):
         """
-        For 1 < N <= F^2 Eqs. (22), (23) and (26) give what the merge queue does.
+        Eqs. (22), (23) and (26) and what goes on beyond F^2 give what the merge queue does.
         """
-        for n in range(2, factor * factor + 1):
-            simulated = simulate_merge([1] * n, factor)
-            closed = merge_passes(n, factor), inter_merge(n, factor), final_merge(n, factor)
-            assert closed == (
-                simulated.passes,
-                simulated.intermediate_units,
-                simulated.final_fan_in,
-            ), n
+        queues = [merge_queue([1] * n, factor) for n, factor in merges]
 
-    def test_is_left_above_the_square(self):
+        assert closed_forms(*zip(*merges, strict=True)) == queues
+
+    @pytest.mark.parametrize("factor", [2, 3, 5, 10])
+    def test_full_levels(self, factor):
+        """
+        F^j files fill a level of the tree: one file more starts the next.
+        """
+        numbers = [n for n in (factor**j + d for j in range(11) for d in (-1, 0, 1)) if n < 2100]
+        queues = [merge_queue([1] * n, factor) for n in numbers]
+
+        assert closed_forms(numbers, [factor]) == queues
+
+    def test_beyond_the_square_the_printed_forms_are_left(self):
         """
         At N = 101, F = 10 the printed forms would give 92 and 19; the queue reads 103 and 10.
         """
-        assert (inter_merge(101, 10), final_merge(101, 10)) == (103, 10)
+        assert closed_forms([101], [10]) == [(12, 103, 10)]
 
-    @given(st.integers(2, 5000), factors)
+    @given(st.integers(2, 10**13), st.integers(2, 10**7))
+    def test_count_very_many_files_exactly(self, n, factor):
+        """
+        The tree in whole numbers: no float loses a file.
+        """
+        level, full = 1, factor
+        while n > full * factor:
+            level, full = level + 1, full * factor
+        reads = max(0, level * n - full - (full - n) // (factor - 1))
+        passes = -((1 - n) // (factor - 1))
+
+        assert closed_forms([n], [factor]) == [(passes, reads, min(n, factor))]
+
+    @given(st.integers(0, 10**13), st.integers(2, 10**7))
     def test_first_pass_lets_every_later_pass_take_all(self, n, factor):
         """
-        After the first pass, whole passes of F files lead to exactly F files.
+        After the first pass, of 2 to F files, whole passes of F files lead to exactly F files.
         """
-        left = n - first_pass(n, factor) + 1
-        assert n <= factor or (left - factor) % (factor - 1) == 0
+        first = int(first_pass(float(n), float(factor)))
+        if n <= factor:
+            assert first == n
+        else:
+            assert 2 <= first <= factor
+            assert (n - first + 1 - factor) % (factor - 1) == 0
 
 
-class TestSimulation:
+class TestQueue:
     @given(sizes, factors)
-    def test_equals_the_slow_queue(self, sizes, factor):
+    def test_is_the_sorted_list(self, sizes, factor):
         """
-        The heap gives what sorting after every merge gives.
+        The heap gives what sorting after every merge gives, records as well as bytes.
         """
-        fast = simulate_merge(sizes, factor)
-        assert (fast.passes, fast.intermediate_bytes, fast.final_fan_in) == slow_merge(
-            sizes, factor
-        )
+        merged = simulate_merge([(float(size), size / 8) for size in sizes], factor)
 
-    @given(st.integers(0, 3000), factors)
-    def test_equal_files_need_no_queue(self, n, factor):
-        """
-        Runs of equal merges at once give what one after the other gives.
-        """
-        one_by_one = simulate_merge([1] * n, factor)
-        assert merge_equal(n, factor) == one_by_one
-
-    def test_a_billion_files_are_no_effort(self):
-        """
-        The number of steps grows with the levels of the merge, not with the files.
-        """
-        merged = merge_equal(10**9, 10)
-        assert merged.final_fan_in == 10
-        assert merged.passes == 1 + (10**9 - 10) // 9 + ((10**9 - 10) % 9 > 0)
+        answer = merged.passes + (len(sizes) > 1), merged.read_bytes, len(merged.files_left)
+        assert answer == merge_queue(sizes, factor)
+        assert merged.written_bytes == merged.read_bytes == 8 * merged.written_records
+        assert sum(size for size, _ in merged.files_left) == sum(sizes)
+        assert merged.files_left == sorted(merged.files_left)
 
     @given(sizes.filter(len), factors, st.randoms())
     def test_order_of_files_does_not_matter(self, sizes, factor, random):
         """
-        Files are taken by size, wherever they stand.
+        Files are taken by size, in any order.
         """
-        shuffled = random.sample(sizes, len(sizes))
-        assert simulate_merge(shuffled, factor) == simulate_merge(sizes, factor)
+        files = [(float(size), float(size)) for size in sizes]
+        shuffled = random.sample(files, len(files))
+
+        assert simulate_merge(shuffled, factor) == simulate_merge(files, factor)
+
+    @given(st.lists(st.integers(1, 99), max_size=60), st.integers(1, 9))
+    def test_segments_in_memory_are_written_and_not_read(self, sizes, kept):
+        """
+        They join the first pass, and stay where there is none.
+        """
+        files, segments = [(float(size), 1.0) for size in sizes], [(0.5, 1.0)] * kept
+        merged = simulate_merge(files, 12, segments)
+        alone = simulate_merge(files, 12)
+
+        assert merged.passes == alone.passes
+        assert list(merged.left_in_memory) == (segments if merged.passes == 0 else [])
+        total = sum(size for size, _ in [*merged.files_left, *merged.left_in_memory])
+        assert total == sum(sizes) + 0.5 * kept
+        if merged.passes == 1:
+            assert merged.written_bytes == merged.read_bytes + 0.5 * kept
+            assert merged.written_records == merged.files_read + kept
 
 
 @pytest.mark.parametrize(
-    ("call", "field"),
+    ("fields", "refused"),
     [
-        (lambda: first_pass(3, 1), "merge_factor"),
-        (lambda: inter_merge(-1, 10), "num_segments"),
-        (lambda: final_merge(2.5, 10), "num_segments"),
-        (lambda: merge_passes("3", 2), "num_segments"),
-        (lambda: simulate_merge([1, 2], 0), "merge_factor"),
-        (lambda: simulate_merge([1, float("nan")], 2), "segment_bytes"),
-        (lambda: simulate_merge([-1], 2), "segment_bytes"),
-        (lambda: simulate_merge(["1"], 2), "segment_bytes"),
+        ({"num_segments": 3, "merge_factor": 1}, "merge_factor"),
+        ({"num_segments": -1, "merge_factor": 10}, "num_segments"),
+        ({"num_segments": 2.5, "merge_factor": 10}, "num_segments"),
+        ({"num_segments": "3", "merge_factor": 2}, "num_segments"),
+        ({"num_segments": 2**53 + 1, "merge_factor": 2}, "num_segments"),
+        ({"segment_bytes": [1, 2], "merge_factor": 0}, "merge_factor"),
+        ({"segment_bytes": [1, float("nan")], "merge_factor": 2}, "segment_bytes"),
+        ({"segment_bytes": [-1], "merge_factor": 2}, "segment_bytes"),
+        ({"segment_bytes": ["1"], "merge_factor": 2}, "segment_bytes"),
     ],
 )
-def test_bad_input_is_named(call, field):
+def test_bad_vectors_are_named(fields, refused):
     """
-    A factor below 2, a count that is none, a size that is none: the error says which.
+    A factor below 2, a count or a size out of range: the answer says which.
     """
-    with pytest.raises(ModelError, match=field):
-        call()
+    answer = compute("whatif", CaseInput("bad", fields), EVALUATORS)
+
+    assert answer["message"].startswith(f"{refused} = ")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.models.checks import check_number
+from harness.models.merge import File, simulate_merge
 from harness.models.prophet.map_spill import map_and_spill
 from harness.models.prophet.setting import (
     Outcome,
@@ -24,6 +25,7 @@ from harness.models.prophet.setting import (
 from harness.models.prophet.shuffle import run
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
+from harness.models.whatif.evaluation import python_numbers
 from harness.models.whatif.inputs import Costs, Job, read_costs, read_job
 
 # Slots are no part of a task.
@@ -78,14 +80,14 @@ def _merge(answer: Mapping[str, Any], job: Job, costs: Costs, before_s: float) -
     """Eqs. (24) to (36) with equal spill files."""
     files = spill_files(answer, job)
     merge = m.map_merge(files, job)
-    passes = m.map_intermediate_merge_s(files, merge, job, costs)
-    last = m.map_final_merge_s(files, merge, job, costs)
+    passes = float(m.map_intermediate_merge_s(files, merge, job, costs))
+    last = float(m.map_final_merge_s(files, merge, job, costs))
     if not math.isfinite(before_s + passes + last):
         raise too_large()
     return {
         "spill_file_bytes": files.spill_file_bytes,
         "spill_file_records": files.spill_file_records,
-        **vars(merge),
+        **python_numbers(vars(merge)),
         "map_intermediate_merge_s": passes,
         "map_final_merge_s": last,
         "map_merge_s": passes + last,
@@ -170,14 +172,25 @@ def _eviction(
 
 def _later_steps(outcome: Outcome, gone: int, eviction: r.Eviction, job: Job) -> r.LaterSteps:
     """Step 2: the evicted that no file holds join the first pass from memory (W28)."""
-    disk, in_memory = list(outcome.disk_files), list[r.File]()
+    disk, in_memory = list(outcome.disk_files), list[File]()
     if eviction.files_from_memory:
         disk.append((eviction.step1_bytes, eviction.step1_records))
     else:
         in_memory = [(s.compressed_bytes, s.records) for s in outcome.left[:gone]]
-    merge = r.merge_to_factor(disk, in_memory, job.config.merge_factor)
-    files = len(disk) + len(in_memory)
-    return r.merged_steps(files, eviction.segments_retained, merge)
+    merge = simulate_merge(disk, job.config.merge_factor, in_memory)
+    return r.LaterSteps(
+        step2_files=len(disk) + len(in_memory),
+        step2_intermediate_reads=merge.files_read,
+        step2_bytes=merge.written_bytes,
+        step2_records=merge.written_records,
+        step3_files=eviction.segments_retained + len(merge.left_in_memory) + len(merge.files_left),
+        step3_intermediate_reads=0,
+        step3_bytes=0.0,
+        step3_records=0.0,
+        reduce_disk_input_bytes=sum((size for size, _ in merge.files_left), 0.0),
+        step2_passes=merge.passes,
+        step2_read_bytes=merge.read_bytes,
+    )
 
 
 def _reduce_flow(outcome: Outcome, job: Job) -> r.ReduceFlow:

@@ -201,7 +201,8 @@ def spills_mr2(p: Parameters, n: Numbers) -> Numbers:
     """Spills of one buffer, and how often the merge passes over the data (S13)."""
     space = p.sort_buffer_mb * MB * p.sort_spill_percent
     number = ceil_ratio(n["map_out_bytes_per_task"] + n["metadata_bytes"], space)
-    passes = 0.0 if number <= 1 else 1 + inter_merge(number, p.merge_factor) / number
+    reads = float(inter_merge(float(number), float(p.merge_factor)))
+    passes = 0.0 if number <= 1 else 1 + reads / number
     return {"num_spills": number, "merge_passes_over_data": passes}
 
 

@@ -5,17 +5,18 @@ What-If: dataflow and time of every phase of a map and of a reduce task, and the
     Duke University, 2011.
 
 94 numbered equations; specification, errata (W01 to W39) and worked examples in
-``docs/models/whatif.md``.  One function is one equation, or a few that are one thought:
+``docs/models/whatif.md``.  One function is one equation, or a few that are one thought; it takes
+numbers, or arrays with one number per configuration:
 
     `map_task`      (2) to (36)    read, map, collect, spill, merge
     `shuffle`       (37) to (64)   segments, shuffle files, merges meanwhile
     `reduce_task`   (65) to (89)   merge in three steps, reduce, write
-    `evaluation`    (90) to (94)   tasks, stages, job; the counters of section 7
+    `evaluation`    (90) to (94)   tasks, stages, job; the counters of section 7; `evaluate` of one
+                                   configuration, `evaluate_grid` of very many
     `harness.models.merge`         (21) to (23), (26)
     `inputs`        (1)            ranges and defaults of all inputs
     `phases`        -              the phases as a job history shows them
-    `model`         -              the model behind the harness's contract
-    `grid`          -              the same numbers for very many configurations at once
+    `model`         -              the model behind the harness's contract, answers to vectors
 
 Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3's mechanics.
 
@@ -66,9 +67,9 @@ evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (
 (W34), setup and cleanup (W04).  W31, W35 and W37 are as printed.
 """
 
-from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.evaluation import evaluate, evaluate_grid
+from harness.models.whatif.inputs import COSTS
 from harness.models.whatif.phases import (
-    COSTS,
     MAP_PARTS,
     REDUCE_PARTS,
     measurable,
@@ -81,6 +82,7 @@ __all__ = [
     "MAP_PARTS",
     "REDUCE_PARTS",
     "evaluate",
+    "evaluate_grid",
     "measurable",
     "part_terms",
     "phase_terms",

@@ -1,23 +1,44 @@
 """
 A whole evaluation: tasks and job, Eqs. (90) to (94), and the counters of section 7.
 
-`evaluate` is the model as a function of mappings; `read_flow` and `times` are its two halves.  The
-dataflow does not depend on the costs, and every time is linear in them.
+`evaluate` answers one configuration, `evaluate_grid` very many; for the equations one configuration
+is an array of length 1.  The dataflow does not depend on the costs, and every time is linear in
+them.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
+import numpy as np
+
+from numpy.typing import NDArray
+
 from harness.errors import ModelError
+from harness.models.checks import LARGEST_COUNT, Counts, Numbers, range_error
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif import shuffle as sh
-from harness.models.whatif.inputs import Costs, Job, read_costs, read_job, warnings_of
+from harness.models.whatif.inputs import (
+    RULES,
+    Costs,
+    Given,
+    Inputs,
+    Job,
+    Rows,
+    in_grid,
+    input_warnings,
+    read_inputs,
+)
+
+# Configurations at once: some fifty arrays of 64 KiB stay in the processor's cache together.
+BLOCK = 8192
+ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True)
@@ -35,15 +56,20 @@ class Flow:
     reduce: r.ReduceFlow
 
 
+_STAGES = (
+    m.MapFlow, m.Spills, m.MapMerge, sh.Segments, sh.ShuffleFiles, sh.DiskMerges, r.Eviction,
+    r.LaterSteps, r.ReduceFlow,
+)  # fmt: skip
+_COUNTS = frozenset(
+    quantity.name for stage in _STAGES for quantity in fields(stage) if quantity.type == "Counts"
+)
+
+
 def evaluate(
-    statistics: Mapping[str, float],
-    costs: Mapping[str, float],
-    config: Mapping[str, Any],
-    cluster: Mapping[str, int],
-    rules: str = "mr2",
+    statistics: Given, costs: Given, config: Given, cluster: Given, rules: str = "mr2"
 ) -> dict[str, Any]:
     """
-    Every quantity of the model by name: bytes, records, files, and seconds.
+    Every quantity of the model by name, of one configuration: bytes, records, files, and seconds.
 
     *rules* is ``paper`` for the published model, ``mr2`` for Hadoop 3's mechanics.  The answer
     holds the outputs that the rules and the job have (a map-only job has no reduce side), and
@@ -51,79 +77,195 @@ def evaluate(
     are 0 with a warning.  ``ModelError`` (a ``ValueError``) names a field that is missing or
     outside its range.
     """
-    job = read_job(statistics, config, cluster, rules)
-    checked = read_costs(costs, job.config)
-    try:
-        flow = dataflow(job)
-        answer = quantities(flow, job) | times(flow, job, checked)
-    except (OverflowError, ValueError) as error:  # infinity or NaN that should become a count
-        raise too_large() from error
-    if not math.isfinite(answer["job_s"]):
-        raise too_large()
-    return answer | {"warnings": warnings_of(job, statistics, costs, config)}
+    inputs = read_inputs(statistics, costs, config, cluster, rules)
+    answer = python_numbers(evaluate_rows(inputs))
+    if rules == "mr2" and "num_shuffle_files" in answer:
+        factor = int(inputs.config["merge_factor"].item())
+        answer["disk_file_units"] = sh.disk_file_units(answer["num_shuffle_files"], factor)
+    return answer | {"warnings": input_warnings(inputs, statistics, costs, config)}
 
 
-def dataflow(job: Job) -> Flow | m.MapFlow:
-    """Dataflow of the job's tasks; of a map-only job the map function's alone."""
+def evaluate_grid(
+    statistics: Given,
+    costs: Given,
+    config: Given,
+    cluster: Given,
+    rules: str = "mr2",
+    *,
+    quantities: Iterable[str] = ("job_s",),
+) -> dict[str, NDArray[np.float64]]:
+    """
+    *quantities* of very many configurations, by name: arrays with one value per configuration.
+
+    Each field of the four mappings is one value or an array (or list) of n values; with no array n
+    is 1.  The values are those of `evaluate` for each configuration (counts and flags as floats),
+    NaN where that answer does not have the quantity, as the reduce side of a map-only job.
+    `quantity_names` lists the quantities that there are.  There are no warnings.
+
+    ``ModelError`` as from `evaluate`, with the number of the first configuration that is refused.
+    """
+    names = dict.fromkeys(quantities)
+    if unknown := [name for name in names if name not in quantity_names()]:
+        raise ModelError(
+            f"{unknown[0]!r} is not a quantity of the model",
+            where="what-if grid",
+            fix="name quantities that `evaluate` answers, such as job_s",
+        )
+    inputs = read_inputs(statistics, costs, config, cluster, rules, grid=True)
+    answer = {name: np.full(inputs.size, np.nan) for name in names}
+    for rows in _blocks(inputs):
+        values = evaluate_rows(inputs, rows, names.keys())
+        for name in names.keys() & values.keys():
+            if values[name] is not None:
+                answer[name][rows] = values[name]
+    return answer
+
+
+@cache
+def quantity_names() -> frozenset[str]:
+    """Names of all numbers that `evaluate` answers under some rules."""
+    names: set[str] = set()
+    for rules in RULES:
+        for reduces in (0, 1):
+            config = {"num_maps": 1, "num_reduces": reduces}
+            names |= evaluate(
+                {"input_record_bytes": 1.0}, {}, config, {"num_nodes": 1}, rules
+            ).keys()
+    return frozenset(names - {"warnings", "disk_file_units"})
+
+
+def _blocks(inputs: Inputs) -> Iterator[Rows]:
+    """Rows of one block of configurations after the other, those of map-only jobs apart."""
+    reduces = inputs.config["num_reduces"]
+    for start in range(0, inputs.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        with_reduces = reduces[block] > 0 if reduces.size > 1 else reduces > 0
+        if with_reduces.all() or not with_reduces.any():
+            yield block
+        else:
+            yield start + np.flatnonzero(with_reduces)
+            yield start + np.flatnonzero(~with_reduces)
+
+
+def evaluate_rows(
+    inputs: Inputs, rows: Rows = ALL_ROWS, names: Iterable[str] | None = None
+) -> dict[str, Numbers]:
+    """
+    Quantities of some configurations, all map-only or none; the times alone where *names* are.
+
+    ``ModelError`` for the first configuration whose job time is not finite, or whose spills are
+    too many for floats to count.
+    """
+    # 0/0 where a case does not apply; what is left of it makes the job's time NaN.
+    with np.errstate(all="ignore"):
+        job, costs = inputs.select(rows)
+        if np.any(job.config.num_reduces):
+            flow = dataflow(job)
+            spills = flow.spills.num_spills
+            tasks = map_times(flow, job, costs) | reduce_times(flow, job, costs)
+            answer = job_times(tasks, job, costs)
+            if names is None or not answer.keys() >= set(names):
+                answer = quantities_of(flow, job) | answer
+        else:
+            map_flow, spills = m.map_flow(job), np.zeros(1)
+            answer = job_times(map_only_times(map_flow, job, costs), job, costs)
+            answer |= map_only_quantities(map_flow, job)
+
+    def place(refused: NDArray[np.bool_]) -> str:
+        index = np.arange(inputs.size)[rows][refused.argmax()]
+        return in_grid("what-if", int(index), inputs.size)
+
+    if (refused := ~np.isfinite(answer["job_s"])).any():
+        raise ModelError(
+            "the numbers are so large that the answer is not finite", where=place(refused)
+        )
+    if (refused := spills > LARGEST_COUNT).any():
+        value = float(spills[refused][0])
+        raise range_error("num_spills", value, f"at most {LARGEST_COUNT}", place(refused))
+    return answer
+
+
+def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
+    """*values* of one configuration as Python's numbers, without those that are not given."""
+    numbers = {}
+    for name, value in values.items():
+        number = math.nan if value is None else np.asarray(value).item()
+        if not math.isnan(number):
+            is_whole = name in _COUNTS and math.isfinite(number)
+            numbers[name] = int(number) if is_whole else number
+    return numbers
+
+
+# Dataflow
+
+
+def dataflow(job: Job) -> Flow:
+    """Dataflow of the tasks of jobs that have reduces, stage after stage."""
     flow = m.map_flow(job)
-    if job.config.num_reduces == 0:
-        return flow
-    spills = m.spills(flow, job)
+    spills = m.spill_flow(flow, job)
     merge = m.map_merge(spills, job)
-    segments = sh.segments(merge, job)
-    files = sh.shuffle_files(segments, job)
-    disk = sh.disk_merges(files, job)
-    eviction = r.eviction(segments, files, disk, job)
-    steps = r.later_steps(segments, files, disk, eviction, job)
+    segments = sh.segment_flow(merge, job)
+    files = sh.file_flow(segments, job)
+    merge_on_disk = sh.repeated_merges if job.mr2 else sh.printed_merges
+    disk = merge_on_disk(files, job.config.merge_factor)
+    eviction = r.eviction_flow(segments, files, disk, job)
+    if job.mr2:
+        steps = r.single_pass_steps(segments, files, disk, eviction, job)
+    else:
+        steps = r.printed_steps(segments, disk, eviction, job)
     reduce = r.reduce_flow(segments, files, job)
     return Flow(flow, spills, merge, segments, files, disk, eviction, steps, reduce)
 
 
-def quantities(flow: Flow | m.MapFlow, job: Job) -> dict[str, Any]:
-    """Every quantity that is no time, by name."""
-    waves = {"map_waves": _waves(job.config.num_maps, map_slots(job), job)}
-    if isinstance(flow, m.MapFlow):
-        written = flow.map_out_bytes * job.statistics.output_compression_ratio
-        return {
-            **vars(flow),
-            "map_hdfs_bytes_read": job.config.split_bytes,
-            "map_hdfs_bytes_written": written,
-            **waves,
-            "reduce_waves": 0,
-        }
-    waves["reduce_waves"] = _waves(job.config.num_reduces, reduce_slots(job), job)
-    stages: dict[str, Any] = {}
-    for stage in vars(flow).values():
-        stages |= {k: v for k, v in vars(stage).items() if v is not None}
-    return stages | map_counters(flow, job) | reduce_counters(flow, job) | waves
+def quantities_of(flow: Flow, job: Job) -> dict[str, Numbers]:
+    """Every quantity that is not a time, by name; section 7's counters among them (W03)."""
+    quantities = {
+        name: value for stage in vars(flow).values() for name, value in vars(stage).items()
+    }
+    waves = {
+        "map_waves": _waves(job.config.num_maps, map_slots(job), job),
+        "reduce_waves": _waves(job.config.num_reduces, reduce_slots(job), job),
+    }
+    return quantities | map_counters(flow, job) | reduce_counters(flow, job) | waves
 
 
-def map_counters(flow: Flow, job: Job) -> dict[str, float]:
-    """What the counters of a map task should show, section 7 (W03)."""
-    sp, merge, n = flow.spills, flow.merge, flow.spills.num_spills
-    reads, merged = merge.intermediate_merge_spills, n > 1
-    combine, again = job.config.use_combiner, merge.combine_in_final_merge
+def map_only_quantities(flow: m.MapFlow, job: Job) -> dict[str, Numbers]:
+    """Every quantity of a map-only job that is not a time, by name."""
     return {
-        "combine_in_records": combine
-        * (sp.records_per_spill * n + again * sp.spill_file_records * n),
-        "combine_out_records": combine
-        * (sp.spill_file_records * n + again * merge.map_final_records),
-        "map_local_bytes_read": merged * (reads + n) * sp.spill_file_bytes,
-        "map_local_bytes_written": n * sp.spill_file_bytes
-        + reads * sp.spill_file_bytes
+        **vars(flow),
+        "map_hdfs_bytes_read": job.config.split_bytes,
+        "map_hdfs_bytes_written": flow.map_out_bytes * job.statistics.output_compression_ratio,
+        "map_waves": _waves(job.config.num_maps, map_slots(job), job),
+        "reduce_waves": 0.0,
+    }
+
+
+def map_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
+    """What the counters of a map task should show, section 7 (W03)."""
+    spills, merge, number = flow.spills, flow.merge, flow.spills.num_spills
+    reads, merged = merge.intermediate_merge_spills, number > 1
+    uses_combiner, combines_again = job.config.use_combiner, merge.combine_in_final_merge
+    return {
+        "combine_in_records": uses_combiner
+        * (spills.records_per_spill * number + combines_again * spills.spill_file_records * number),
+        "combine_out_records": uses_combiner
+        * (spills.spill_file_records * number + combines_again * merge.map_final_records),
+        "map_local_bytes_read": merged * (reads + number) * spills.spill_file_bytes,
+        "map_local_bytes_written": number * spills.spill_file_bytes
+        + reads * spills.spill_file_bytes
         + merged * merge.map_final_bytes,
         "map_hdfs_bytes_read": job.config.split_bytes,
     }
 
 
-def reduce_counters(flow: Flow, job: Job) -> dict[str, float]:
+def reduce_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
     """What the counters of a reduce task should show, section 7 (W03)."""
     steps, files = flow.steps, flow.files
-    read2 = steps.step2_bytes if steps.step2_read_bytes is None else steps.step2_read_bytes
+    step2_read = steps.step2_bytes if steps.step2_read_bytes is None else steps.step2_read_bytes
     ratio = job.statistics.output_compression_ratio
     return {
         "reduce_local_bytes_read": flow.disk.ondisk_merge_bytes
-        + read2
+        + step2_read
         + steps.step3_bytes
         + steps.reduce_disk_input_bytes,
         "reduce_local_bytes_written": files.num_shuffle_files * files.shuffle_file_bytes
@@ -135,76 +277,55 @@ def reduce_counters(flow: Flow, job: Job) -> dict[str, float]:
     }
 
 
-def times(flow: Flow | m.MapFlow, job: Job, c: Costs) -> dict[str, float]:
-    """Every time in seconds, by name; setup and cleanup under mr2 rules only (W04)."""
-    if isinstance(flow, m.MapFlow):
-        tasks = map_only_times(flow, job, c)
-    else:
-        tasks = map_times(flow, job, c) | reduce_times(flow, job, c)
-    own = c.setup_cpu_s + c.cleanup_cpu_s if job.mr2 else 0.0
-    for task in ("map_task_s", "reduce_task_s"):
-        if task in tasks:
-            tasks[task] += own
-    if job.mr2:
-        tasks |= {"setup_cpu_s": c.setup_cpu_s, "cleanup_cpu_s": c.cleanup_cpu_s}
-    return tasks | job_times(tasks, job)
+# 5.8  Tasks and job
 
 
-def map_only_times(flow: m.MapFlow, job: Job, c: Costs) -> dict[str, float]:
-    """Phases of a map-only job's task, and the first form of Eq. (90)."""
-    read = m.map_read_s(job.config.split_bytes, c)
-    function = m.map_function_s(flow.map_in_records, c)
-    write = m.map_write_s(flow.map_out_bytes, job.statistics.output_compression_ratio, c)
+def map_only_times(flow: m.MapFlow, job: Job, costs: Costs) -> dict[str, Numbers]:
+    """Phases of a map-only job's task, and the first form of Eq. (90) [s]."""
+    read = m.map_read_s(job.config.split_bytes, costs)
+    function = m.map_function_s(flow.map_in_records, costs)
+    write = m.map_write_s(flow.map_out_bytes, job.statistics.output_compression_ratio, costs)
     return {
         "map_read_s": read,
         "map_function_s": function,
         "map_write_s": write,
-        "map_task_s": read + function + write,
+        "map_task_s": read + function + write,  # (90)
     }
 
 
-def map_times(flow: Flow, job: Job, c: Costs) -> dict[str, float]:
-    """Phases of a map task."""
-    spill = m.spill_s(flow.spills, job, c)
-    return map_phases(flow, job, c, spill, m.map_final_merge_s(flow.spills, flow.merge, job, c))
-
-
-def map_phases(flow: Flow, job: Job, c: Costs, spill: float, last: float) -> dict[str, float]:
-    """Eq. (36) and the second form of Eq. (90), given the seconds of spills and last merge."""
-    read = m.map_read_s(job.config.split_bytes, c)
-    function = m.map_function_s(flow.map.map_in_records, c)
-    collect = m.collect_s(flow.map.map_out_records, c)
-    passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, c)
+def map_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
+    """Phases of a map task, Eq. (36), and the second form of Eq. (90) [s]."""
+    read = m.map_read_s(job.config.split_bytes, costs)
+    function = m.map_function_s(flow.map.map_in_records, costs)
+    collect = m.collect_s(flow.map.map_out_records, costs)
+    spill = m.spill_s(flow.spills, job, costs)
+    passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, costs)
+    final = m.map_final_merge_s(flow.spills, flow.merge, job, costs)
     return {
         "map_read_s": read,
         "map_function_s": function,
         "collect_s": collect,
         "spill_s": spill,
         "map_intermediate_merge_s": passes,
-        "map_final_merge_s": last,
-        "map_merge_s": passes + last,  # (36)
-        "map_task_s": read + function + collect + spill + (passes + last),
+        "map_final_merge_s": final,
+        "map_merge_s": passes + final,  # (36)
+        "map_task_s": read + function + collect + spill + (passes + final),  # (90)
     }
 
 
-def reduce_times(flow: Flow, job: Job, c: Costs) -> dict[str, float]:
-    """Phases of a reduce task."""
-    return reduce_phases(flow, job, c, sh.inmem_merge_s(flow.segments, flow.files, job, c))
-
-
-def reduce_phases(flow: Flow, job: Job, c: Costs, inmem: float) -> dict[str, float]:
-    """Eq. (82), and Eq. (91) with the write phase (W33), with the seconds of merges in memory."""
-    ondisk = sh.ondisk_merge_s(flow.disk, job, c)
-    shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, c)
-    step1 = r.step1_s(flow.eviction, job, c)
-    step2 = r.step2_s(flow.steps, job, c)
-    step3 = r.step3_s(flow.steps, job, c)
+def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
+    """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
+    inmem = sh.inmem_merge_s(flow.segments, flow.files, job, costs)
+    ondisk = sh.ondisk_merge_s(flow.disk, job, costs)
+    shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, costs)
+    step1 = r.step1_s(flow.eviction, job, costs)
+    step2 = r.step2_s(flow.steps, job, costs)
+    step3 = r.step3_s(flow.steps, job, costs)
     merge = step1 + step2 + step3  # (82)
-    function = r.reduce_function_s(
-        flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records, c
-    )
+    disk_bytes, in_records = flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records
+    function = r.reduce_function_s(disk_bytes, in_records, costs)
     ratio = job.statistics.output_compression_ratio
-    write = r.reduce_write_s(flow.reduce.reduce_out_bytes, ratio, c)
+    write = r.reduce_write_s(flow.reduce.reduce_out_bytes, ratio, costs)
     return {
         "inmem_merge_s": inmem,
         "ondisk_merge_s": ondisk,
@@ -215,38 +336,42 @@ def reduce_phases(flow: Flow, job: Job, c: Costs, inmem: float) -> dict[str, flo
         "reduce_merge_s": merge,
         "reduce_function_s": function,
         "reduce_write_s": write,
-        "reduce_task_s": shuffle + merge + function + write,
+        "reduce_task_s": shuffle + merge + function + write,  # (91)
     }
 
 
-def job_times(tasks: Mapping[str, float], job: Job) -> dict[str, float]:
-    """Map stage, reduce stage and job, Eqs. (92) to (94): the stages one after the other (W35)."""
-    maps = _stage_s(job.config.num_maps, tasks["map_task_s"], map_slots(job), job)
-    if job.config.num_reduces == 0:
-        return {"maps_s": maps, "reduces_s": 0.0, "job_s": maps}
-    reduces = _stage_s(job.config.num_reduces, tasks["reduce_task_s"], reduce_slots(job), job)
-    return {"maps_s": maps, "reduces_s": reduces, "job_s": maps + reduces}
+def job_times(tasks: Mapping[str, Numbers], job: Job, costs: Costs) -> dict[str, Numbers]:
+    """
+    The times of *tasks*, of the map stage, the reduce stage and the job, Eqs. (92) to (94) [s].
+
+    Stages run one after the other (W35).  Under mr2 rules tasks have setup and cleanup (W04).
+    """
+    times = dict(tasks)
+    if job.mr2:
+        for task in times.keys() & {"map_task_s", "reduce_task_s"}:
+            times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
+        times |= {"setup_cpu_s": costs.setup_cpu_s, "cleanup_cpu_s": costs.cleanup_cpu_s}
+    config, reduces = job.config, 0.0
+    maps = _stage_s(config.num_maps, times["map_task_s"], map_slots(job), job)  # (92)
+    if "reduce_task_s" in times:
+        reduces = _stage_s(config.num_reduces, times["reduce_task_s"], reduce_slots(job), job)
+    return times | {"maps_s": maps, "reduces_s": reduces, "job_s": maps + reduces}  # (93), (94)
 
 
-def map_slots(job: Job) -> int:
+def map_slots(job: Job) -> Counts:
     """Map tasks at once in the cluster."""
     return job.cluster.num_nodes * job.cluster.map_slots_per_node
 
 
-def reduce_slots(job: Job) -> int:
+def reduce_slots(job: Job) -> Counts:
     """Reduce tasks at once in the cluster."""
     return job.cluster.num_nodes * job.cluster.reduce_slots_per_node
 
 
-def _stage_s(tasks: int, task_s: float, slots: int, job: Job) -> float:
+def _stage_s(tasks: Counts, task_s: Numbers, slots: Counts, job: Job) -> Numbers:
     """Eqs. (92) and (93): fractions of a wave as printed, whole waves under mr2 rules (W34)."""
-    return math.ceil(tasks / slots) * task_s if job.mr2 else tasks * task_s / slots
+    return np.ceil(tasks / slots) * task_s if job.mr2 else tasks * task_s / slots
 
 
-def _waves(tasks: int, slots: int, job: Job) -> float:
-    return math.ceil(tasks / slots) if job.mr2 else tasks / slots
-
-
-def too_large() -> ModelError:
-    """Error for inputs whose answer is infinite or no number."""
-    return ModelError("the numbers are so large that the answer is not finite", where="what-if")
+def _waves(tasks: Counts, slots: Counts, job: Job) -> Numbers:
+    return np.ceil(tasks / slots) if job.mr2 else tasks / slots

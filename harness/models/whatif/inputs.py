@@ -2,19 +2,35 @@
 What the model is given: statistics, costs, configuration, cluster, in the paper's Tables 3 to 5.
 
 Each field carries its default and its range (``docs/models/whatif.md``, sections 4.1 to 4.3 and
-10); `read_job` checks all of them, then applies Eq. (1).
+10).  `read_inputs` checks all fields, one value each or an array with one value per configuration;
+`Inputs.select` applies Eq. (1) to some configurations.
 """
+
+# ruff: noqa: RUF009 - the functions called in dataclass defaults make fields
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.checks import check_count, check_flag, check_number, range_error
+from harness.models.checks import (
+    LARGEST_COUNT,
+    Counts,
+    Flags,
+    Numbers,
+    check_count,
+    check_flag,
+    check_number,
+    range_error,
+)
 
 MB = 2**20
 RULES = ("paper", "mr2")
@@ -45,7 +61,8 @@ def _share(default: float, *, above: bool = False) -> Any:
 
 
 def _count(default: Any = MISSING, low: float = 0) -> Any:
-    return field(default=default, metadata={"check": check_count, "limits": {"low": low}})
+    limits = {"low": low, "high": LARGEST_COUNT}
+    return field(default=default, metadata={"check": check_count, "limits": limits})
 
 
 def _flag() -> Any:
@@ -56,80 +73,83 @@ def _flag() -> Any:
 class Statistics:
     """Dataflow statistics, Table 3: bytes and records per record, selectivities, ratios."""
 
-    input_record_bytes: float = _positive()
-    records_per_reduce_group: float = _positive(1.0)
-    map_bytes_selectivity: float = _number(1.0)
-    map_records_selectivity: float = _number(1.0)
-    reduce_bytes_selectivity: float = _number(1.0)
-    reduce_records_selectivity: float = _number(1.0)
-    combine_bytes_selectivity: float = _number(1.0)
-    combine_records_selectivity: float = _number(1.0)
-    input_compression_ratio: float = _positive(1.0)
-    map_output_compression_ratio: float = _positive(1.0)
-    output_compression_ratio: float = _positive(1.0)
+    input_record_bytes: Numbers = _positive()
+    records_per_reduce_group: Numbers = _positive(1.0)
+    map_bytes_selectivity: Numbers = _number(1.0)
+    map_records_selectivity: Numbers = _number(1.0)
+    reduce_bytes_selectivity: Numbers = _number(1.0)
+    reduce_records_selectivity: Numbers = _number(1.0)
+    combine_bytes_selectivity: Numbers = _number(1.0)
+    combine_records_selectivity: Numbers = _number(1.0)
+    input_compression_ratio: Numbers = _positive(1.0)
+    map_output_compression_ratio: Numbers = _positive(1.0)
+    output_compression_ratio: Numbers = _positive(1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
     """Cost statistics, Table 4: seconds per byte, per record, per task."""
 
-    hdfs_read_s_per_byte: float = _number(0.0)
-    hdfs_write_s_per_byte: float = _number(0.0)
-    local_read_s_per_byte: float = _number(0.0)
-    local_write_s_per_byte: float = _number(0.0)
-    network_s_per_byte: float = _number(0.0)
-    map_cpu_s_per_record: float = _number(0.0)
-    reduce_cpu_s_per_record: float = _number(0.0)
-    combine_cpu_s_per_record: float = _number(0.0)
-    partition_cpu_s_per_record: float = _number(0.0)
-    serde_cpu_s_per_record: float = _number(0.0)
-    sort_cpu_s_per_record: float = _number(0.0)
-    merge_cpu_s_per_record: float = _number(0.0)
-    input_decompress_s_per_byte: float = _number(0.0)
-    map_output_decompress_s_per_byte: float = _number(0.0)
-    map_output_compress_s_per_byte: float = _number(0.0)
-    output_compress_s_per_byte: float = _number(0.0)
-    setup_cpu_s: float = _number(0.0)
-    cleanup_cpu_s: float = _number(0.0)
+    hdfs_read_s_per_byte: Numbers = _number(0.0)
+    hdfs_write_s_per_byte: Numbers = _number(0.0)
+    local_read_s_per_byte: Numbers = _number(0.0)
+    local_write_s_per_byte: Numbers = _number(0.0)
+    network_s_per_byte: Numbers = _number(0.0)
+    map_cpu_s_per_record: Numbers = _number(0.0)
+    reduce_cpu_s_per_record: Numbers = _number(0.0)
+    combine_cpu_s_per_record: Numbers = _number(0.0)
+    partition_cpu_s_per_record: Numbers = _number(0.0)
+    serde_cpu_s_per_record: Numbers = _number(0.0)
+    sort_cpu_s_per_record: Numbers = _number(0.0)
+    merge_cpu_s_per_record: Numbers = _number(0.0)
+    input_decompress_s_per_byte: Numbers = _number(0.0)
+    map_output_decompress_s_per_byte: Numbers = _number(0.0)
+    map_output_compress_s_per_byte: Numbers = _number(0.0)
+    output_compress_s_per_byte: Numbers = _number(0.0)
+    setup_cpu_s: Numbers = _number(0.0)
+    cleanup_cpu_s: Numbers = _number(0.0)
+
+
+COSTS = tuple(cost.name for cost in fields(Costs))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Configuration of the job, Table 5."""
 
-    num_maps: int = _count()
-    num_reduces: int = _count(1)
-    split_bytes: float = _number(128.0 * MB)
-    sort_buffer_mb: float = _number(100.0)
-    sort_spill_percent: float = _share(0.80, above=True)
-    sort_record_percent: float = _share(0.05)
-    merge_factor: int = _count(10, low=2)
-    combine_min_spills: int = _count(3)
-    inmem_merge_segments: int = _count(1000, low=-math.inf)
-    shuffle_buffer_percent: float = _share(0.70, above=True)
-    shuffle_merge_percent: float = _share(0.66)
-    shuffle_segment_limit_percent: float = _share(0.25)
-    reduce_buffer_percent: float = _share(0.0)
-    reduce_slowstart: float = _share(0.05)
-    reduce_heap_bytes: float = _number(200.0 * MB)
-    use_combiner: bool = _flag()
-    map_output_compressed: bool = _flag()
-    output_compressed: bool = _flag()
-    input_compressed: bool = _flag()
+    num_maps: Counts = _count()
+    num_reduces: Counts = _count(1)
+    split_bytes: Numbers = _number(128.0 * MB)
+    sort_buffer_mb: Numbers = _number(100.0)
+    sort_spill_percent: Numbers = _share(0.80, above=True)
+    sort_record_percent: Numbers = _share(0.05)
+    merge_factor: Counts = _count(10, low=2)
+    combine_min_spills: Counts = _count(3)
+    inmem_merge_segments: Counts = _count(1000, low=-math.inf)
+    shuffle_buffer_percent: Numbers = _share(0.70, above=True)
+    shuffle_merge_percent: Numbers = _share(0.66)
+    shuffle_segment_limit_percent: Numbers = _share(0.25)
+    reduce_buffer_percent: Numbers = _share(0.0)
+    reduce_slowstart: Numbers = _share(0.05)
+    reduce_heap_bytes: Numbers = _number(200.0 * MB)
+    use_combiner: Flags = _flag()
+    map_output_compressed: Flags = _flag()
+    output_compressed: Flags = _flag()
+    input_compressed: Flags = _flag()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSize:
     """Nodes, and the tasks of each kind that one node runs at once, Table 5."""
 
-    num_nodes: int = _count(low=1)
-    map_slots_per_node: int = _count(2, low=1)
-    reduce_slots_per_node: int = _count(2)
+    num_nodes: Counts = _count(low=1)
+    map_slots_per_node: Counts = _count(2, low=1)
+    reduce_slots_per_node: Counts = _count(2)
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that the dataflow depends on, after Eq. (1); `mr2` tells the rule set."""
+    """All that the dataflow depends on, after Eq. (1); *mr2* is the rule set."""
 
     statistics: Statistics
     config: Config
@@ -137,114 +157,224 @@ class Job:
     mr2: bool
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Numbers:
         """The paper's dsIntermCompressRatio, k: compressed / uncompressed map output."""
         return self.statistics.map_output_compression_ratio
 
 
+Given: TypeAlias = Mapping[str, Any]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+Rows: TypeAlias = slice | NDArray[np.intp]
 _Part = TypeVar("_Part", Statistics, Costs, Config, ClusterSize)
 
 
-def read_job(
-    statistics: Mapping[str, float],
-    config: Mapping[str, Any],
-    cluster: Mapping[str, int],
-    rules: str,
-) -> Job:
-    """
-    Check the inputs of the dataflow and apply Eq. (1) to them.
+@dataclass(frozen=True)
+class Inputs:
+    """Checked inputs of *size* configurations, each field an array of one value or of *size*."""
 
-    ``ModelError`` names the field that is missing or outside its range.
+    statistics: Arrays
+    costs: Arrays
+    config: Arrays
+    cluster: Arrays
+    rules: str
+    size: int
+
+    def select(self, rows: Rows = slice(None)) -> tuple[Job, Costs]:
+        """Inputs of the configurations *rows*, numbers as 64-bit floats, after Eq. (1)."""
+        parts: list[Arrays] = []
+        for arrays in (self.statistics, self.costs, self.config, self.cluster):
+            chosen = {
+                name: values if values.size == 1 else values[rows]
+                for name, values in arrays.items()
+            }
+            parts.append(
+                {
+                    name: values if values.dtype.kind == "b" else values.astype(float, copy=False)
+                    for name, values in chosen.items()
+                }
+            )
+        config = Config(**parts[2])
+        statistics = neutralise_unused(Statistics(**parts[0]), config)
+        job = Job(statistics, config, ClusterSize(**parts[3]), self.rules == "mr2")
+        return job, drop_unused_costs(Costs(**parts[1]), config)
+
+
+def neutralise_unused(statistics: Statistics, config: Config) -> Statistics:
+    """Eq. (1): the statistics of a combiner or a codec that the job does not use change nothing."""
+    switches = {
+        "combine_bytes_selectivity": config.use_combiner,
+        "combine_records_selectivity": config.use_combiner,
+        "input_compression_ratio": config.input_compressed,
+        "map_output_compression_ratio": config.map_output_compressed,
+        "output_compression_ratio": config.output_compressed,
+    }
+    changed: dict[str, Any] = {
+        name: np.where(used, getattr(statistics, name), 1.0) for name, used in switches.items()
+    }
+    return replace(statistics, **changed)
+
+
+def drop_unused_costs(costs: Costs, config: Config) -> Costs:
+    """Eq. (1): a combiner or a codec that the job does not use costs nothing."""
+    switches = {
+        "combine_cpu_s_per_record": config.use_combiner,
+        "input_decompress_s_per_byte": config.input_compressed,
+        "map_output_compress_s_per_byte": config.map_output_compressed,
+        "map_output_decompress_s_per_byte": config.map_output_compressed,
+        "output_compress_s_per_byte": config.output_compressed,
+    }
+    changed: dict[str, Any] = {name: used * getattr(costs, name) for name, used in switches.items()}
+    return replace(costs, **changed)
+
+
+def read_inputs(
+    statistics: Given,
+    costs: Given,
+    config: Given,
+    cluster: Given,
+    rules: str,
+    *,
+    grid: bool = False,
+) -> Inputs:
+    """
+    Check all inputs; arrays and lists are values of many configurations where *grid* allows them.
+
+    ``ModelError`` names the field that is missing or outside its range, or whose length is not that
+    of the others, and the first configuration in which it is.
     """
     if rules not in RULES:
         raise range_error("rules", rules, "paper or mr2", "what-if")
-    settings = _read(Config, {"reduce_heap_bytes": HEAP_BYTES[rules], **config}, "configuration")
-    size = _read(ClusterSize, cluster, "cluster")
-    check_together(settings, size, rules)
-    data = _read(Statistics, statistics, "statistics")
+    heap = {"reduce_heap_bytes": HEAP_BYTES[rules]}
+    settings = _read(Config, {**heap, **config}, "configuration", grid=grid)
+    nodes = _read(ClusterSize, cluster, "cluster", grid=grid)
+    _check_together(settings, nodes, rules)
+    flow = _read(Statistics, statistics, "statistics", grid=grid)
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
-        data = replace(data, combine_bytes_selectivity=data.combine_records_selectivity)
-    return Job(_initialised(data, settings), settings, size, rules == "mr2")
+        flow["combine_bytes_selectivity"] = flow["combine_records_selectivity"]
+    seconds = _read(Costs, costs, "costs", grid=grid)
+    size = _common_size(settings | nodes | flow | seconds)
+    return Inputs(flow, seconds, settings, nodes, rules, size)
 
 
-def read_costs(costs: Mapping[str, float], config: Config) -> Costs:
-    """Check the costs, absent ones being 0, and apply Eq. (1) to them."""
-    return replace(_read(Costs, costs, "costs"), **dict.fromkeys(unused_costs(config), 0.0))
+def in_grid(where: str, index: int, size: int) -> str:
+    """*where*, with the number of the configuration, counted from 0, if there are several."""
+    return where if size == 1 else f"{where}, configuration {index} of the grid"
 
 
-def unused_costs(config: Config) -> list[str]:
-    """Costs that Eq. (1) sets to 0: of a combiner or a codec that the job does not use."""
-    off: list[str] = []
-    if not config.use_combiner:
-        off += ["combine_cpu_s_per_record"]
-    if not config.input_compressed:
-        off += ["input_decompress_s_per_byte"]
-    if not config.map_output_compressed:
-        off += ["map_output_compress_s_per_byte", "map_output_decompress_s_per_byte"]
-    if not config.output_compressed:
-        off += ["output_compress_s_per_byte"]
-    return off
-
-
-def warnings_of(
-    job: Job,
-    statistics: Mapping[str, float],
-    costs: Mapping[str, float],
-    config: Mapping[str, Any],
-) -> list[str]:
-    """What a reader of the answer should know of its inputs."""
-    found = [
-        f"{f.name} is {value:g}, above 1"
-        for f in fields(Statistics)
-        if ("selectivity" in f.name or "ratio" in f.name)
-        and (value := getattr(job.statistics, f.name)) > 1
-    ]
-    found += [f"no {f.name}: taken as 0" for f in fields(Costs) if f.name not in costs]
-    parts = ((statistics, Statistics), (costs, Costs), (config, Config))
-    for given, part in parts:
-        strange = set(given) - {f.name for f in fields(part)} - _UNUSED
-        found += [f"{name} is not used by the model" for name in sorted(strange)]
-    return found
-
-
-def _read(part: type[_Part], given: Mapping[str, Any], kind: str) -> _Part:
+def _read(part: type[Any], given: Given, kind: str, *, grid: bool) -> Arrays:
     where = f"what-if {kind}"
-    values = {}
-    for f in fields(part):
-        if f.name in given:
-            check = f.metadata["check"]
-            values[f.name] = check(f.name, given[f.name], where=where, **f.metadata["limits"])
-        elif f.default is MISSING:
-            raise ModelError(f"{f.name} is missing", where=where)
-    return part(**values)
+    arrays: Arrays = {}
+    for each in fields(part):
+        value = given.get(each.name, each.default)
+        if value is MISSING:
+            raise ModelError(f"{each.name} is missing", where=where)
+        check, limits = each.metadata["check"], each.metadata["limits"]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if grid and isinstance(value, np.ndarray):
+            if value.ndim > 1:
+                shape = f"an array of shape {value.shape}"
+                raise range_error(each.name, shape, "one value, or a row of values", where)
+            if value.ndim == 1 and _is_inside(each, value):
+                arrays[each.name] = value
+                continue
+            value = value.tolist()
+        # Lists, arrays of Python objects, and whatever is out of range: value by value.
+        if grid and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            checked = [
+                check(each.name, one, where=in_grid(where, index, len(value)), **limits)
+                for index, one in enumerate(value)
+            ]
+            arrays[each.name] = np.array(checked, dtype=bool if check is check_flag else float)
+        else:
+            arrays[each.name] = np.array([check(each.name, value, where=where, **limits)])
+    return arrays
 
 
-def check_together(config: Config, cluster: ClusterSize, rules: str) -> None:
+def _is_inside(each: Field[Any], values: NDArray[Any]) -> bool:
+    """Whether all *values* of an array pass the field's check; its extremes are looked at."""
+    check, limits = each.metadata["check"], each.metadata["limits"]
+    if check is check_flag or values.dtype.kind not in "iuf":
+        return check is check_flag and values.dtype.kind == "b"
+    if values.size == 0:
+        return True
+    if check is check_count and values.dtype.kind == "f" and not (values == np.floor(values)).all():
+        return False
+    least, most = values.min().item(), values.max().item()  # NaN if any is
+    low, high = limits.get("low", 0.0), limits.get("high", math.inf)
+    above = limits.get("above", False) and least == low
+    return low <= least and most <= high and math.isfinite(most - least) and not above
+
+
+def _common_size(arrays: Arrays) -> int:
+    size, first = 1, ""
+    for name, values in arrays.items():
+        if values.size in {1, size}:
+            continue
+        if first:
+            raise ModelError(
+                f"{name} has {values.size} values, {first} has {size}",
+                where="what-if grid",
+                fix="give every field one value, or one for each configuration",
+            )
+        size, first = values.size, name
+    return size
+
+
+def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
     """Ranges that depend on the rules or on another field."""
-    where = f"what-if configuration, {rules} rules"
-    if config.num_reduces and cluster.reduce_slots_per_node < 1:
-        slots = cluster.reduce_slots_per_node
-        raise range_error(
-            "reduce_slots_per_node", slots, "a whole number from 1 on", "what-if cluster"
-        )
-    if rules == "mr2" and config.sort_buffer_mb > 2047:
-        raise range_error("sort_buffer_mb", config.sort_buffer_mb, "at most 2047", where)
-    limit, merge = config.shuffle_segment_limit_percent, config.shuffle_merge_percent
-    if rules == "mr2" and config.num_reduces and not 0 < limit < merge:
-        wanted = f"above 0 and below shuffle_merge_percent ({merge:g})"
-        raise range_error("shuffle_segment_limit_percent", limit, wanted, where)
+    size = _common_size(config | cluster)
+    where, mr2 = f"what-if configuration, {rules} rules", rules == "mr2"
+    reduces, slots = config["num_reduces"] > 0, cluster["reduce_slots_per_node"]
+    limit, merge = config["shuffle_segment_limit_percent"], config["shuffle_merge_percent"]
+    buffer_mb = config["sort_buffer_mb"]
+    if (bad := reduces & (slots < 1)).any():
+        place = in_grid("what-if cluster", int(bad.argmax()), size)
+        raise range_error("reduce_slots_per_node", 0, "a whole number from 1 on", place)
+    if mr2 and (bad := buffer_mb > 2047).any():
+        index = int(bad.argmax())
+        value = float(buffer_mb[index])
+        raise range_error("sort_buffer_mb", value, "at most 2047", in_grid(where, index, size))
+    if mr2 and (bad := reduces & ~((limit > 0) & (limit < merge))).any():
+        index = int(bad.argmax())
+        values = (float(percent[index if percent.size > 1 else 0]) for percent in (limit, merge))
+        value, most = values
+        wanted = f"above 0 and below shuffle_merge_percent ({most:g})"
+        place = in_grid(where, index, size)
+        raise range_error("shuffle_segment_limit_percent", value, wanted, place)
 
 
-def _initialised(statistics: Statistics, config: Config) -> Statistics:
-    """Eq. (1): what is not used changes nothing."""
-    neutral: dict[str, float] = {}
-    if not config.use_combiner:
-        neutral |= {"combine_bytes_selectivity": 1.0, "combine_records_selectivity": 1.0}
-    if not config.input_compressed:
-        neutral |= {"input_compression_ratio": 1.0}
-    if not config.map_output_compressed:
-        neutral |= {"map_output_compression_ratio": 1.0}
-    if not config.output_compressed:
-        neutral |= {"output_compression_ratio": 1.0}
-    return replace(statistics, **neutral)
+def read_job(statistics: Given, config: Given, cluster: Given, rules: str) -> Job:
+    """`read_inputs` of one configuration, in Python's numbers: for models that share equations."""
+    job, _ = read_inputs(statistics, {}, config, cluster, rules).select()
+    return Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.mr2)
+
+
+def read_costs(costs: Given, config: Config) -> Costs:
+    """Costs of the one configuration *config*, in Python's numbers, after Eq. (1)."""
+    return _single(drop_unused_costs(Costs(**_read(Costs, costs, "costs", grid=False)), config))
+
+
+def _single(record: _Part) -> _Part:
+    """*record* of arrays of one value in Python's numbers."""
+    values = {}
+    for each in fields(record):
+        value = np.asarray(getattr(record, each.name)).item()
+        values[each.name] = int(value) if each.metadata["check"] is check_count else value
+    return replace(record, **values)
+
+
+def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Given) -> list[str]:
+    """What a reader of one configuration's answer should know of its inputs."""
+    job, _ = inputs.select()
+    warnings = []
+    for each in fields(Statistics):
+        value = getattr(job.statistics, each.name).item()
+        if ("selectivity" in each.name or "ratio" in each.name) and value > 1:
+            warnings.append(f"{each.name} is {value:g}, above 1")
+    warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in costs]
+    for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
+        unknown = set(given) - {each.name for each in fields(part)} - _UNUSED
+        warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
+    return warnings

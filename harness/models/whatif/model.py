@@ -1,26 +1,27 @@
-"""What-If behind the contract of `harness.models.base`."""
+"""What-If behind the contract of `harness.models.base`, and its answers to test vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+
+from numpy.typing import NDArray
 
 from harness.errors import MissingStatistic, ModelError
-from harness.models.scheduler import POOLS, map_spans, schedule
-from harness.models.whatif.evaluation import evaluate
+from harness.models import merge
+from harness.models.checks import LARGEST_COUNT, check_count, check_number
+from harness.models.scheduler import POOLS, map_spans, schedule, task_spans
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
+from harness.models.whatif.evaluation import evaluate, evaluate_grid
 from harness.models.whatif.inputs import Statistics
 from harness.models.whatif.phases import measurable
-from harness.models.whatif.vectors import EVALUATORS
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from numpy.typing import NDArray
-
-# Costs that dominate a job with reduces: never taken as 0 in silence.
+# Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})
 
 PHASES = (
@@ -28,11 +29,57 @@ PHASES = (
     "shuffle_s", "reduce_merge_s", "reduce_function_s", "reduce_write_s",
     "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
-_AFTER_SHUFFLE = (
+AFTER_SHUFFLE = (
     "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
-_ELSEWHERE = frozenset(
+_NOT_DATAFLOW = frozenset(
     {*PHASES, "job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings"}
+)
+
+
+def _answer_job(case: CaseInput) -> dict[str, Any]:
+    names = ("statistics", "costs", "config", "cluster")
+    parts = {name: case.fields.get(name, {}) for name in names}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise ModelError(f"{name} is not an object")
+    refuse_too_many_tasks(parts["config"])
+    return evaluate(**parts, rules=case.rules or "mr2")
+
+
+def _answer_merge_functions(case: CaseInput) -> dict[str, Any]:
+    limits: dict[str, Any] = {"where": "multi-pass merge", "high": LARGEST_COUNT}
+    segments = check_count("num_segments", case.fields["num_segments"], **limits)
+    factor = check_count("merge_factor", case.fields["merge_factor"], low=2, **limits)
+    functions = {
+        "first_pass": merge.first_pass,
+        "intermediate_merge": merge.inter_merge,
+        "final_merge": merge.final_merge,
+        "merge_passes": merge.merge_passes,
+    }
+    return {name: int(count(float(segments), float(factor))) for name, count in functions.items()}
+
+
+def _answer_merge_simulation(case: CaseInput) -> dict[str, Any]:
+    where = "multi-pass merge"
+    factor = check_count("merge_factor", case.fields["merge_factor"], where=where, low=2)
+    sizes = [
+        check_number("segment_bytes", size, where=where) for size in case.fields["segment_bytes"]
+    ]
+    # One record for each segment: then records count the original files that passes read.
+    simulated = merge.simulate_merge([(size, 1.0) for size in sizes], factor)
+    return {
+        "passes": simulated.passes + (len(sizes) > 1),
+        "intermediate_bytes": simulated.read_bytes,
+        "intermediate_units": int(simulated.written_records),
+        "final_fan_in": len(simulated.files_left),
+    }
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("whatif", frozenset({"statistics", "config", "cluster"}), _answer_job),
+    Evaluator("whatif", frozenset({"num_segments", "merge_factor"}), _answer_merge_functions),
+    Evaluator("whatif", frozenset({"segment_bytes", "merge_factor"}), _answer_merge_simulation),
 )
 
 
@@ -56,14 +103,50 @@ class WhatIf:
         ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
         the costs of a shuffle); ``ModelError`` a field outside its range.
         """
-        self._demand(profile, reduces=configuration.num_reduces != 0)
+        self._require_statistics(profile, has_reduces=configuration.num_reduces != 0)
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
         }
-        size = _effective(cluster.map_slots, cluster.reduce_slots)
-        answer = evaluate(*_numbers(profile), config, size, self.rules)
-        return self._prediction(answer, profile, configuration, cluster, job_input)
+        nodes = one_node(cluster.map_slots, cluster.reduce_slots)
+        answer = evaluate(*statistics_and_costs(profile), config, nodes, self.rules)
+        names = ("task_overhead_s", "job_overhead_s")
+        absent = [name for name in names if name not in profile.overheads]
+        overheads = {
+            name: 0.0 if name in absent else profile.overheads[name].value for name in names
+        }
+        tasks: dict[str, Any] = {
+            "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
+            "num_reduces": configuration.num_reduces,
+            "shuffle_s": answer.get("shuffle_s", 0.0),
+            "after_shuffle_s": sum(answer.get(name, 0.0) for name in AFTER_SHUFFLE),
+            "map_slots": cluster.map_slots,
+            "reduce_slots": cluster.reduce_slots,
+            "slowstart": configuration.reduce_slowstart,
+            **overheads,
+        }
+        schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
+        separate = schedules["separate"]
+        maps = map_spans(tasks["map_times_s"], cluster.map_slots, overheads["task_overhead_s"])
+        reduces = zip(separate["reduce_start_s"], separate["reduce_end_s"], strict=True)
+        return Prediction(
+            model=self.name,
+            cell="",
+            job_s=answer["job_s"],
+            map_task_s=answer["map_task_s"],
+            reduce_task_s=answer.get("reduce_task_s"),
+            map_waves=answer["map_waves"],
+            reduce_waves=answer["reduce_waves"],
+            phases={name: answer[name] for name in PHASES if name in answer},
+            measurable=measurable(answer),
+            dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
+            estimates={f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
+            timeline=(*task_spans("map", maps), *task_spans("reduce", reduces)),
+            warnings=(
+                *answer["warnings"],
+                *(f"no {name}: the scheduler's estimates take it as 0" for name in absent),
+            ),
+        )
 
     def predict_grid(
         self,
@@ -81,69 +164,38 @@ class WhatIf:
 
         *configuration* holds fields of `JobConfig`, absent ones taking its defaults; the keywords
         are fields of `Cluster` and `JobInput`.  Each is one value, or an array of one value per
-        cell.  Errors are those of `predict`, and a `ModelError` for a field that is none.
+        cell.  Errors are those of `predict`, and a `ModelError` for an unknown field.
         """
-        import numpy as np
-
-        from harness.models.whatif.grid import evaluate_grid
-
-        if strange := configuration.keys() - JobConfig.model_fields.keys():
-            raise ModelError(f"{min(strange)} is no field of a configuration", where=self.name)
+        if unknown := configuration.keys() - JobConfig.model_fields.keys():
+            raise ModelError(f"{min(unknown)} is not a field of a configuration", where=self.name)
         config = {
             **JobConfig().model_dump(),
             **configuration,
             "num_maps": num_splits,
             "split_bytes": split_bytes,
         }
-        self._demand(profile, reduces=bool(np.any(np.asarray(config["num_reduces"]) != 0)))
-        size = _effective(map_slots, reduce_slots)
-        return evaluate_grid(*_numbers(profile), config, size, self.rules, quantities=quantities)
+        has_reduces = bool(np.any(np.asarray(config["num_reduces"]) != 0))
+        self._require_statistics(profile, has_reduces=has_reduces)
+        statistics, costs = statistics_and_costs(profile)
+        nodes = one_node(map_slots, reduce_slots)
+        return evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=quantities)
 
-    def _demand(self, profile: Profile, *, reduces: bool) -> None:
-        needed = self.required if reduces else self.required - _OF_REDUCES
-        lacking = needed - profile.statistics.keys() - profile.costs.keys()
-        if lacking:
+    def _require_statistics(self, profile: Profile, *, has_reduces: bool) -> None:
+        needed = self.required if has_reduces else self.required - _OF_REDUCES
+        if lacking := needed - profile.statistics.keys() - profile.costs.keys():
             raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
 
-    def _prediction(
-        self,
-        answer: Mapping[str, Any],
-        profile: Profile,
-        configuration: JobConfig,
-        cluster: Cluster,
-        job_input: JobInput,
-    ) -> Prediction:
-        tasks, notes = _scheduler_input(answer, profile, configuration, cluster, job_input)
-        schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
-        return Prediction(
-            model=self.name,
-            cell="",
-            job_s=answer["job_s"],
-            map_task_s=answer["map_task_s"],
-            reduce_task_s=answer.get("reduce_task_s"),
-            map_waves=answer["map_waves"],
-            reduce_waves=answer["reduce_waves"],
-            phases={name: answer[name] for name in PHASES if name in answer},
-            measurable=measurable(answer),
-            dataflow={k: v for k, v in answer.items() if k not in _ELSEWHERE},
-            estimates={f"scheduler_{pool}_s": s["job_s"] for pool, s in schedules.items()},
-            timeline=_timeline(tasks, schedules["separate"]),
-            warnings=(*answer["warnings"], *notes),
-        )
+
+def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
+    """What-If's statistics of a profile, which holds those of other models as well; its costs."""
+    known = {field.name for field in fields(Statistics)}
+    statistics = {
+        name: statistic.value for name, statistic in profile.statistics.items() if name in known
+    }
+    return statistics, {name: cost.value for name, cost in profile.costs.items()}
 
 
-def _numbers(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
-    """
-    Statistics and costs without their noise.
-
-    A profile holds what any model wants; what this one has no place for is no mistake in it.
-    """
-    mine = {f.name for f in fields(Statistics)}
-    statistics = {name: s.value for name, s in profile.statistics.items() if name in mine}
-    return statistics, {name: s.value for name, s in profile.costs.items()}
-
-
-def _effective(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
+def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
     """
     Slots for Eqs. (92) and (93), where only the product of nodes and slots per node enters.
 
@@ -155,45 +207,3 @@ def _effective(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
         "map_slots_per_node": map_slots,
         "reduce_slots_per_node": reduce_slots,
     }
-
-
-def _scheduler_input(
-    answer: Mapping[str, Any],
-    profile: Profile,
-    configuration: JobConfig,
-    cluster: Cluster,
-    job_input: JobInput,
-) -> tuple[dict[str, Any], list[str]]:
-    """Arguments of `schedule` but the pool, and warnings."""
-    overheads = {
-        name: profile.overheads[name].value if name in profile.overheads else 0.0
-        for name in ("task_overhead_s", "job_overhead_s")
-    }
-    tasks = {
-        "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
-        "num_reduces": configuration.num_reduces,
-        "shuffle_s": answer.get("shuffle_s", 0.0),
-        "after_shuffle_s": sum(answer.get(name, 0.0) for name in _AFTER_SHUFFLE),
-        "map_slots": cluster.map_slots,
-        "reduce_slots": cluster.reduce_slots,
-        "slowstart": configuration.reduce_slowstart,
-        **overheads,
-    }
-    absent = [name for name in overheads if name not in profile.overheads]
-    return tasks, [f"no {name}: the scheduler's estimates take it as 0" for name in absent]
-
-
-def _timeline(tasks: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
-    """Tasks as the scheduler with separate pools runs them."""
-    maps = map_spans(tasks["map_times_s"], tasks["map_slots"], tasks["task_overhead_s"])
-    reduces = zip(plan["reduce_start_s"], plan["reduce_end_s"], strict=True)
-    return (
-        *(
-            TaskSpan(task=f"map {i}", kind="map", start_s=start, end_s=end)
-            for i, (start, end) in enumerate(maps)
-        ),
-        *(
-            TaskSpan(task=f"reduce {i}", kind="reduce", start_s=start, end_s=end)
-            for i, (start, end) in enumerate(reduces)
-        ),
-    )

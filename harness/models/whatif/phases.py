@@ -22,16 +22,15 @@ combiner writes the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-from harness.models.whatif.evaluation import dataflow, quantities, times
-from harness.models.whatif.inputs import Costs, read_job, unused_costs
+import numpy as np
 
-COSTS = tuple(f.name for f in fields(Costs))
-MAP_PHASES = ("map_main_s", "map_tail_s")
-REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
+from harness.models.checks import Numbers
+from harness.models.whatif.evaluation import evaluate_rows
+from harness.models.whatif.inputs import COSTS, read_inputs
+
 MAP_PARTS = (
     "map_setup_s", "map_read_s", "map_function_s", "collect_s", "spill_sort_s", "spill_write_s",
     "map_merge_s", "map_write_s", "map_cleanup_s",
@@ -41,23 +40,22 @@ REDUCE_PARTS = (
     "reduce_function_s", "reduce_write_s", "reduce_cleanup_s",
 )  # fmt: skip
 
-Terms = dict[str, dict[str, float]]
+Terms: TypeAlias = dict[str, dict[str, float]]
 
-_SORT = "sort_cpu_s_per_record"
-_ZERO = Costs()
-_UNIT = {name: Costs(**{name: 1.0}) for name in COSTS}
+# One configuration for each cost, in which that cost is 1 and all others are 0.
+_UNIT_COSTS = dict(zip(COSTS, np.eye(len(COSTS)), strict=True))
 
 
-def measurable(answer: Mapping[str, Any]) -> dict[str, float]:
+def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
     """Phases of an evaluation as the history shows them, in seconds per task."""
     setup, cleanup = answer.get("setup_cpu_s", 0.0), answer.get("cleanup_cpu_s", 0.0)
     function = answer["map_read_s"] + answer["map_function_s"]
     if "map_write_s" in answer:
         return {"map_main_s": setup + function + answer["map_write_s"], "map_tail_s": cleanup}
-    last_spill = answer["spill_s"] / max(1, answer["num_spills"])
-    earlier = answer["spill_s"] - last_spill
+    spill, spills = answer["spill_s"], answer["num_spills"]
+    last_spill = spill / (spills + (spills == 0))
     return {
-        "map_main_s": setup + function + answer["collect_s"] + earlier,
+        "map_main_s": setup + function + answer["collect_s"] + (spill - last_spill),
         "map_tail_s": last_spill + answer["map_merge_s"] + cleanup,
         "shuffle_s": setup + answer["shuffle_s"],
         "sort_s": answer["reduce_merge_s"],
@@ -74,11 +72,7 @@ def phase_terms(
     A phase is the sum of coefficient x cost over all costs: its coefficients are the phase at that
     cost 1 and all others 0.  Costs that the job cannot show (a codec that is off) have 0.
     """
-    terms: Terms = {}
-    for cost, answer in _unit_answers(statistics, config, cluster):
-        for phase, seconds in measurable(answer).items():
-            terms.setdefault(phase, {})[cost] = seconds
-    return terms
+    return _terms(measurable(_unit_answers(statistics, config, cluster)))
 
 
 def part_terms(
@@ -90,37 +84,31 @@ def part_terms(
     Parts add up to the tasks, Eqs. (90) and (91), as the measurable phases do.  Those that the job
     does not have (the write of a map with reduces) are absent.
     """
-    terms: Terms = {}
-    for cost, answer in _unit_answers(statistics, config, cluster):
-        for part, seconds in _parts(answer, cost).items():
-            terms.setdefault(part, {})[cost] = seconds
-    return terms
-
-
-def _parts(answer: Mapping[str, float], cost: str) -> dict[str, float]:
-    """Parts of the tasks at this *cost* 1 and all others 0."""
+    answer = _unit_answers(statistics, config, cluster)
     setup, cleanup = answer["setup_cpu_s"], answer["cleanup_cpu_s"]
-    found = {"map_setup_s": setup, "map_cleanup_s": cleanup}
-    found |= {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
-    if "map_write_s" in answer:
-        return found
-    spill, merges = answer["spill_s"], answer["inmem_merge_s"] + answer["ondisk_merge_s"]
-    return found | {
-        "spill_sort_s": spill if cost == _SORT else 0.0,
-        "spill_write_s": 0.0 if cost == _SORT else spill,
-        "reduce_setup_s": setup,
-        "copy_s": answer["shuffle_s"] - merges,
-        "reduce_cleanup_s": cleanup,
-    }
+    parts = {"map_setup_s": setup, "map_cleanup_s": cleanup}
+    parts |= {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
+    if "map_write_s" not in answer:
+        spill, sort_cost = answer["spill_s"], _UNIT_COSTS["sort_cpu_s_per_record"]
+        merges = answer["inmem_merge_s"] + answer["ondisk_merge_s"]
+        parts |= {
+            "spill_sort_s": spill * sort_cost,
+            "spill_write_s": spill * (1 - sort_cost),
+            "reduce_setup_s": setup,
+            "copy_s": answer["shuffle_s"] - merges,
+            "reduce_cleanup_s": cleanup,
+        }
+    return _terms(parts)
 
 
 def _unit_answers(
     statistics: Mapping[str, float], config: Mapping[str, Any], cluster: Mapping[str, int]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each cost, and the evaluation at this cost 1 and all others 0."""
-    job = read_job(statistics, config, cluster, "mr2")
-    flow = dataflow(job)
-    sizes = quantities(flow, job)
-    unused = unused_costs(job.config)
-    for cost in COSTS:
-        yield cost, {**sizes, **times(flow, job, _ZERO if cost in unused else _UNIT[cost])}
+) -> dict[str, Numbers]:
+    return evaluate_rows(read_inputs(statistics, _UNIT_COSTS, config, cluster, "mr2", grid=True))
+
+
+def _terms(parts: Mapping[str, Numbers]) -> Terms:
+    return {
+        part: dict(zip(COSTS, np.broadcast_to(seconds, len(COSTS)).tolist(), strict=True))
+        for part, seconds in parts.items()
+    }

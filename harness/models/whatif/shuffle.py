@@ -8,12 +8,12 @@ goes on.
 
 from __future__ import annotations
 
-import math
-
-from bisect import insort
 from dataclasses import dataclass
 
-from harness.models.whatif.inputs import Config, Costs, Job
+import numpy as np
+
+from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
+from harness.models.whatif.inputs import Costs, Job
 from harness.models.whatif.map_task import MapMerge
 
 
@@ -21,25 +21,25 @@ from harness.models.whatif.map_task import MapMerge
 class Segments:
     """Segments of one reduce task and the buffer that takes them, Eqs. (37) to (43)."""
 
-    segment_compressed_bytes: float
-    segment_bytes: float
-    segment_records: float
-    shuffle_bytes: float
-    shuffle_records: float
-    shuffle_buffer_bytes: float
-    merge_threshold_bytes: float
-    segments_go_to_memory: bool
+    segment_compressed_bytes: Numbers
+    segment_bytes: Numbers
+    segment_records: Numbers
+    shuffle_bytes: Numbers
+    shuffle_records: Numbers
+    shuffle_buffer_bytes: Numbers
+    merge_threshold_bytes: Numbers
+    segments_go_to_memory: Flags
 
 
 @dataclass(frozen=True)
 class ShuffleFiles:
     """Shuffle files, and segments that stay in memory, Eqs. (44) to (54)."""
 
-    segments_per_shuffle_file: int
-    shuffle_file_bytes: float
-    shuffle_file_records: float
-    num_shuffle_files: int
-    segments_left_in_memory: int
+    segments_per_shuffle_file: Counts
+    shuffle_file_bytes: Numbers
+    shuffle_file_records: Numbers
+    num_shuffle_files: Counts
+    segments_left_in_memory: Counts
 
 
 @dataclass(frozen=True)
@@ -47,91 +47,92 @@ class DiskMerges:
     """
     Merges on disk during the shuffle, Eqs. (55) to (61), and the files that they leave.
 
-    Sizes of merged and unmerged files exist under paper rules, *disk_file_units* (ascending, in
-    shuffle files) under mr2 rules; the others are `None`.
+    Sizes of merged and unmerged files exist under paper rules alone.
     """
 
-    num_shuffle_merges: int
-    num_merged_files: int
-    num_unmerged_files: int
-    ondisk_merge_bytes: float
-    ondisk_merge_records: float
-    merged_file_bytes: float | None = None
-    merged_file_records: float | None = None
-    unmerged_file_bytes: float | None = None
-    unmerged_file_records: float | None = None
-    disk_file_units: list[int] | None = None
+    num_shuffle_merges: Counts
+    num_merged_files: Counts
+    num_unmerged_files: Counts
+    ondisk_merge_bytes: Numbers
+    ondisk_merge_records: Numbers
+    merged_file_bytes: Numbers = None
+    merged_file_records: Numbers = None
+    unmerged_file_bytes: Numbers = None
+    unmerged_file_records: Numbers = None
 
 
-def segments(merge: MapMerge, job: Job) -> Segments:
+def segment_flow(merge: MapMerge, job: Job) -> Segments:
     """
     Eqs. (37) to (43), partitions being equal (W37).
 
     The limit is compared with `<` under paper rules, with `<=` under mr2 rules (W18).
     """
-    g = job.config
-    compressed = merge.map_final_bytes / g.num_reduces  # (37)
+    config = job.config
+    compressed = merge.map_final_bytes / config.num_reduces  # (37)
     size = compressed / job.ratio  # (38)
-    records = merge.map_final_records / g.num_reduces  # (39)
-    buffer = g.shuffle_buffer_percent * g.reduce_heap_bytes  # (42)
-    limit = g.shuffle_segment_limit_percent * buffer
+    records = merge.map_final_records / config.num_reduces  # (39)
+    buffer = config.shuffle_buffer_percent * config.reduce_heap_bytes  # (42)
+    limit = config.shuffle_segment_limit_percent * buffer
     return Segments(
-        compressed, size, records,
-        shuffle_bytes=g.num_maps * compressed,  # (40)
-        shuffle_records=g.num_maps * records,  # (41)
+        segment_compressed_bytes=compressed,
+        segment_bytes=size,
+        segment_records=records,
+        shuffle_bytes=config.num_maps * compressed,  # (40)
+        shuffle_records=config.num_maps * records,  # (41)
         shuffle_buffer_bytes=buffer,
-        merge_threshold_bytes=g.shuffle_merge_percent * buffer,  # (43)
+        merge_threshold_bytes=config.shuffle_merge_percent * buffer,  # (43)
         segments_go_to_memory=size <= limit if job.mr2 else size < limit,
-    )  # fmt: skip
-
-
-def shuffle_files(seg: Segments, job: Job) -> ShuffleFiles:
-    """Eqs. (44) to (49) for segments in memory, (50) to (54) for segments on disk."""
-    if seg.segment_bytes == 0:
-        return ShuffleFiles(1, 0.0, 0.0, 0, 0)
-    maps = job.config.num_maps
-    if not seg.segments_go_to_memory:
-        return ShuffleFiles(1, seg.segment_compressed_bytes, seg.segment_records, maps, 0)
-    s = segments_per_shuffle_file(seg, job)
-    return ShuffleFiles(
-        s,
-        s * seg.segment_compressed_bytes * job.statistics.combine_bytes_selectivity,  # (46)
-        s * seg.segment_records * job.statistics.combine_records_selectivity,  # (47)
-        maps // s,  # (48)
-        maps % s,  # (49)
     )
 
 
-def segments_per_shuffle_file(seg: Segments, job: Job) -> int:
+def segments_per_shuffle_file(segments: Segments, job: Job) -> Counts:
     """
     Segments that are merged in memory into one file, Eqs. (44) and (45); at least 1 (W19).
 
     Their number is limited by `inmem_merge_segments` under paper rules only (W20).
     """
-    x = seg.merge_threshold_bytes / seg.segment_bytes
-    fits = math.ceil(x) * seg.segment_bytes <= seg.shuffle_buffer_bytes
-    s = math.ceil(x) if fits else math.floor(x)
-    limit = job.config.inmem_merge_segments
-    if limit > 0 and not job.mr2:
-        s = min(s, limit)
-    return max(1, s)
+    fill = nan_if_infinite(segments.merge_threshold_bytes / segments.segment_bytes)  # (44)
+    fits = np.ceil(fill) * segments.segment_bytes <= segments.shuffle_buffer_bytes
+    number: Counts = np.where(fits, np.ceil(fill), np.floor(fill))
+    if not job.mr2:
+        limit = job.config.inmem_merge_segments
+        number = np.where(limit > 0, np.minimum(number, limit), number)
+    return np.maximum(1.0, number)
 
 
-def disk_merges(files: ShuffleFiles, job: Job) -> DiskMerges:
-    """Merges on disk during the shuffle, under the job's rules (W23, W24)."""
-    return simulated_merges(files, job.config) if job.mr2 else printed_merges(files, job.config)
+def file_flow(segments: Segments, job: Job) -> ShuffleFiles:
+    """
+    Eqs. (44) to (49) for segments in memory, (50) to (54) for segments on disk.
+
+    A segment on disk is a file of one segment that no combiner sees, so that one form serves both.
+    """
+    some = segments.segment_bytes != 0
+    merged, maps = some & segments.segments_go_to_memory, job.config.num_maps
+    each = np.where(merged, segments_per_shuffle_file(segments, job), 1.0)
+    bytes_selectivity = np.where(merged, job.statistics.combine_bytes_selectivity, 1.0)
+    records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
+    file_bytes = each * segments.segment_compressed_bytes * bytes_selectivity  # (46), (51)
+    file_records = each * segments.segment_records * records_selectivity  # (47), (52)
+    files = np.where(some, np.floor(maps / each), 0.0)  # (48), (53)
+    return ShuffleFiles(
+        segments_per_shuffle_file=each,
+        shuffle_file_bytes=np.where(some, file_bytes, 0.0),
+        shuffle_file_records=np.where(some, file_records, 0.0),
+        num_shuffle_files=files,
+        segments_left_in_memory=np.where(some, maps - files * each, 0.0),  # (49), (54)
+    )
 
 
-def printed_merges(files: ShuffleFiles, config: Config) -> DiskMerges:
+def printed_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    q, factor = files.num_shuffle_files, config.merge_factor
-    merges = 0 if q < 2 * factor - 1 else (q - 2 * factor + 1) // factor + 1  # (55)
+    number = files.num_shuffle_files
+    merges = np.maximum(0.0, np.floor((number - 2 * factor + 1) / factor) + 1)  # (55)
     merged_bytes = factor * files.shuffle_file_bytes  # (57)
     merged_records = factor * files.shuffle_file_records  # (58)
     return DiskMerges(
         num_shuffle_merges=merges,
         num_merged_files=merges,  # (56)
-        num_unmerged_files=q - factor * merges,  # (59)
+        num_unmerged_files=number - factor * merges,  # (59)
         ondisk_merge_bytes=merges * merged_bytes,
         ondisk_merge_records=merges * merged_records,
         merged_file_bytes=merged_bytes,
@@ -141,78 +142,88 @@ def printed_merges(files: ShuffleFiles, config: Config) -> DiskMerges:
     )
 
 
-def simulated_merges(files: ShuffleFiles, config: Config) -> DiskMerges:
-    """Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are."""
-    units, merges, merged_units = merge_on_disk(files.num_shuffle_files, config.merge_factor)
+def repeated_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
+    """
+    Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are (W23, W24).
+
+    That needs no simulation.  Start with F files of one unit, which is a shuffle file.  Whenever
+    F - 1 more have come, they are the smallest but one, and are merged with the smallest of the F:
+    which grows by F - 1 units and becomes the largest.  So the F files grow in turn, one after the
+    other, and after r rounds and i merges F - i files have 1 + r (F - 1) units, and i files F - 1
+    more.
+    """
+    arrivals = files.num_shuffle_files
+    merges = np.maximum(0.0, np.floor((arrivals - factor) / (factor - 1)))
+    rounds = np.floor(merges / factor)
+    larger = merges - rounds * factor
+    merged_units = merges + (factor - 1) * (rounds + 1) * (factor * rounds / 2 + larger)
+    merged_files = np.where(rounds > 0, factor, larger)
     return DiskMerges(
         num_shuffle_merges=merges,
-        num_merged_files=sum(u > 1 for u in units),
-        num_unmerged_files=sum(u == 1 for u in units),
+        num_merged_files=merged_files,
+        num_unmerged_files=arrivals - merges * (factor - 1) - merged_files,
         ondisk_merge_bytes=merged_units * files.shuffle_file_bytes,
         ondisk_merge_records=merged_units * files.shuffle_file_records,
-        disk_file_units=units,
     )
 
 
-def merge_on_disk(arrivals: int, factor: int) -> tuple[list[int], int, int]:
+def smallest_merged_units(merges: Counts, factor: Counts) -> Counts:
+    """Units of the smallest of the F files that took part in `repeated_merges`, or could have."""
+    return 1 + np.floor(merges / factor) * (factor - 1)
+
+
+def disk_file_units(arrivals: int, factor: int) -> list[int]:
     """
-    Files left (ascending, in units of an arriving file), merges, units merged.
+    Files that `repeated_merges` leave on disk, ascending, in units of a shuffle file.
 
-    >>> merge_on_disk(38, 10)
-    ([1, 1, 1, 1, 1, 1, 1, 1, 10, 10, 10], 3, 30)
+    >>> disk_file_units(38, 10)
+    [1, 1, 1, 1, 1, 1, 1, 1, 10, 10, 10]
     """
-    files: list[int] = []
-    merges = merged_units = 0
-    while arrivals:
-        arriving = min(arrivals, 2 * factor - 1 - len(files))
-        files[:0] = [1] * arriving
-        arrivals -= arriving
-        if len(files) == 2 * factor - 1:
-            units = sum(files[:factor])
-            del files[:factor]
-            insort(files, units)
-            merges, merged_units = merges + 1, merged_units + units
-    return files, merges, merged_units
+    if arrivals < factor:
+        return [1] * arrivals
+    merges, waiting = divmod(arrivals - factor, factor - 1)
+    rounds, larger = divmod(merges, factor)
+    units = 1 + rounds * (factor - 1)
+    return [1] * waiting + [units] * (factor - larger) + [units + factor - 1] * larger
 
 
-def inmem_merge_s(seg: Segments, files: ShuffleFiles, job: Job, c: Costs) -> float:
+def inmem_merge_s(segments: Segments, files: ShuffleFiles, job: Job, costs: Costs) -> Numbers:
     """
     In-memory merges and the write of their files, Eq. (62) [s].
 
     Paper rules charge merging and combining per record after the combiner, mr2 rules before it
     (W25).  Segments that go straight to disk still pay the write.
     """
-    q = files.num_shuffle_files
-    written = q * files.shuffle_file_bytes * c.local_write_s_per_byte
-    if not seg.segments_go_to_memory:
-        return written
-    merged = files.segments_per_shuffle_file * seg.segment_records
+    number = files.num_shuffle_files
+    written = number * files.shuffle_file_bytes * costs.local_write_s_per_byte
+    merged = files.segments_per_shuffle_file * segments.segment_records
     records = merged if job.mr2 else files.shuffle_file_records
-    return (
-        seg.shuffle_bytes * c.map_output_decompress_s_per_byte
-        + q * records * c.merge_cpu_s_per_record
-        + q * records * c.combine_cpu_s_per_record
-        + q * files.shuffle_file_bytes / job.ratio * c.map_output_compress_s_per_byte
+    seconds = (
+        segments.shuffle_bytes * costs.map_output_decompress_s_per_byte
+        + number * records * costs.merge_cpu_s_per_record
+        + number * records * costs.combine_cpu_s_per_record
+        + number * files.shuffle_file_bytes / job.ratio * costs.map_output_compress_s_per_byte
         + written
     )
+    return np.where(segments.segments_go_to_memory, seconds, written)
 
 
-def ondisk_merge_s(merges: DiskMerges, job: Job, c: Costs) -> float:
+def ondisk_merge_s(merges: DiskMerges, job: Job, costs: Costs) -> Numbers:
     """Merges on disk during the shuffle, Eq. (63) [s]."""
-    return rewrite_s(merges.ondisk_merge_bytes, merges.ondisk_merge_records, job, c)
+    return rewrite_s(merges.ondisk_merge_bytes, merges.ondisk_merge_records, job, costs)
 
 
-def rewrite_s(size: float, records: float, job: Job, c: Costs) -> float:
+def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Numbers:
     """Read, decompress, merge, compress and write again: the form of Eqs. (63), (76), (81) [s]."""
     return (
-        size * c.local_read_s_per_byte
-        + size * c.map_output_decompress_s_per_byte
-        + records * c.merge_cpu_s_per_record
-        + size / job.ratio * c.map_output_compress_s_per_byte
-        + size * c.local_write_s_per_byte
+        size * costs.local_read_s_per_byte
+        + size * costs.map_output_decompress_s_per_byte
+        + records * costs.merge_cpu_s_per_record
+        + size / job.ratio * costs.map_output_compress_s_per_byte
+        + size * costs.local_write_s_per_byte
     )
 
 
-def shuffle_s(seg: Segments, inmem_s: float, ondisk_s: float, c: Costs) -> float:
+def shuffle_s(segments: Segments, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
     """Shuffle phase, Eq. (64) [s]."""
-    return seg.shuffle_bytes * c.network_s_per_byte + inmem_s + ondisk_s
+    return segments.shuffle_bytes * costs.network_s_per_byte + inmem_s + ondisk_s
