@@ -42,6 +42,9 @@ class Limits:
     bytes: int = 2**36
 
 
+USUAL_LIMITS = Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class PlainFile:
     """A file of an archive: it can be read until the next one is asked for."""
@@ -82,7 +85,7 @@ def unpack(
     wanted: re.Pattern[str],
     into: Path,
     where: str,
-    limits: Limits = Limits(),
+    limits: Limits = USUAL_LIMITS,
 ) -> list[Path]:
     """
     Write the wanted files of an archive below *into*; their paths, in the archive's order.
@@ -119,7 +122,7 @@ def unpack_one(pieces: Iterable[bytes], target: Path, where: str, most_bytes: in
 
 @contextmanager
 def plain_files(
-    pieces: Iterable[bytes], where: str, limits: Limits = Limits()
+    pieces: Iterable[bytes], where: str, limits: Limits = USUAL_LIMITS
 ) -> Iterator[Iterator[PlainFile]]:
     """
     The plain files of an archive that comes in *pieces*, one after the other.

@@ -26,7 +26,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.monitor.gpus import keep_gpus
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
-from harness.providers.ansible.run import play
+from harness.providers.ansible.playbook import play
 from harness.providers.ansible.state import HostsState
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
@@ -541,16 +541,16 @@ class TestFaults:
         """
         A daemon's death is seen at once; of a host that has gone all daemons count as dead.
         """
-        monkeypatch.setattr(ssh_connection, "SILENT_MS", 2000)
+        monkeypatch.setattr(ssh_connection, "UNACKNOWLEDGED_MS", 2000)
         hosts = [place.hosts[0], place.add()]
         made = cluster(place, hosts, "lost")
         both = ("master", "worker1")
         made._state = HostsState(
-            made.spec.model_dump(mode="json"), [host.address for host in hosts], base="/root",
+            name="lost", spec=made.spec, addresses=[host.address for host in hosts], base="/root",
             home="/root", java=dict.fromkeys(both, "/j"), python=dict.fromkeys(both, "/p"), up=True,
         )  # fmt: skip
         made.folder.mkdir()
-        made._state.save(made.folder)
+        made._state.save()
         for host in hosts:
             host.inside("mkdir", "-p", "/root/clusters/lost")
             host.inside("touch", "/root/clusters/lost/deaths")

@@ -420,7 +420,7 @@ class TestCollection:
         cutter.start()
         sources = [Source(door, "/root/logs", tmp_path / door.name) for door in doors]
         paths = collect(
-            sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/node.pyz", "pack"]
+            sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/node.pyz", "pack"], r".*"
         )
         over.set()
         cutter.join()

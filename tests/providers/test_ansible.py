@@ -1,41 +1,39 @@
 """
-Provider ansible without any host: what Ansible is told, what its events mean, what is refused.
+Provider ansible without any host: what Ansible is given, what its events mean, what is refused.
 """
 
 import base64
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
 
 import pytest
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from harness.errors import ClusterError
-from harness.providers.ansible import run as ansible_run
-from harness.providers.ansible.archives import node_archive
-from harness.providers.ansible.hosts import Facts, JavaThere, at_once, refuse
-from harness.providers.ansible.run import Played
-from harness.providers.ansible.state import HostsState, claim, cluster_base, inventory_of, remove
+from harness.errors import ClusterError, SpecError
+from harness.providers.ansible.bundles import write_node_bundle
+from harness.providers.ansible.hosts import Facts, InstalledJava, at_once, require_fit, require_java
+from harness.providers.ansible.playbook import Outcome
+from harness.providers.ansible.state import HostsState, claim, remove
 from harness.providers.state import Process, cluster_folder
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent
 
 TEMPLATE = "{{ lookup('pipe', 'id') }}"
+MACHINE = os.uname().machine
 
 
 def facts(**more):
     """
-    What a fit host says.
+    What a fit host says of itself.
     """
     fit = {
         "python": "/usr/bin/python3", "user": "root", "root": True, "home": "/root",
         "base": "/root/.mapreduce-harness", "machine": "x86_64", "kernel": "6.1", "cores": 2,
         "memory_bytes": 2**32, "marks": (),
-        "java": (JavaThere(home="/usr/lib/jvm/java-17", version="17.0.1", build="b"),),
+        "java": (InstalledJava(home="/usr/lib/jvm/java-17", version="17.0.1", build="b"),),
         "free_bytes": 2**34, "writable": True, "taken": (), "unnamed": (), "hostname": "",
         "sudo": "", "systemd": False, "owner": "", "gpus_lack": "", "time": 0.0,
     }  # fmt: skip
@@ -47,11 +45,10 @@ def state(**more):
     The state of a cluster of two hosts.
     """
     access = SshAccess(user="hadoop", key="/keys/a", port=2222)
-    spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
     both = ("master", "worker1")
     return HostsState(
-        spec.model_dump(mode="json"), ["10.0.0.1", "10.0.0.2"],
-        base="/home/h/x", home="/home/h/x/y",
+        name="x", spec=ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access),
+        addresses=["10.0.0.1", "10.0.0.2"], base="/home/h/x", home="/home/h/x/y",
         java=dict.fromkeys(both, "/j"), python=dict.fromkeys(both, "/p"),
         units=dict.fromkeys(both, ""), **more,
     )  # fmt: skip
@@ -64,39 +61,39 @@ def texts(value):
     if isinstance(value, dict):
         if set(value) == {"__ansible_unsafe"}:
             return []
-        return [text for v in value.values() for text in texts(v)]
+        return [text for inner in value.values() for text in texts(inner)]
     return [value] if isinstance(value, str) else []
 
 
 class TestInventory:
-    def test_what_came_from_elsewhere_is_no_template(self):
+    def test_foreign_text_is_not_a_template(self):
         """
         Whatever a user or a host wrote, wherever it got in.
         """
-        told = state(named={"master": TEMPLATE})
-        told.base = told.home = told.java["master"] = told.python["worker1"] = TEMPLATE
+        given_state = state(named={"master": TEMPLATE})
+        given_state.base = given_state.home = TEMPLATE
+        given_state.java["master"] = given_state.python["worker1"] = TEMPLATE
 
-        assert [t for t in texts(inventory_of("x", told)) if "{" in t] == []
+        assert [text for text in texts(given_state.inventory()) if "{" in text] == []
 
     def test_hosts_and_access(self):
         """
-        Names of ours, addresses as they were written, the key as a file.
+        Our names, addresses as they were written, the key as a file.
         """
-        inventory = inventory_of("x", state())["all"]
+        inventory = state().inventory()["all"]
 
-        reached = {name: h["ansible_host"] for name, h in inventory["hosts"].items()}
-        assert reached == {
+        assert {name: host["ansible_host"] for name, host in inventory["hosts"].items()} == {
             "master": {"__ansible_unsafe": "a"},
             "worker1": {"__ansible_unsafe": "b"},
         }
         assert inventory["vars"]["ansible_port"] == 2222
         assert inventory["vars"]["ansible_ssh_private_key_file"] == {"__ansible_unsafe": "/keys/a"}
 
-    def test_names_are_written_where_they_lack(self):
+    def test_names_are_written_where_they_are_missing(self):
         """
-        A host whose own name stands for nothing gets that, too.
+        A host whose own name stands for nothing gets that as well.
         """
-        hosts = inventory_of("x", state(named={"worker1": "node-b"}))["all"]["hosts"]
+        hosts = state(named={"worker1": "node-b"}).inventory()["all"]["hosts"]
 
         assert hosts["master"]["harness_names"] == ""
         assert hosts["worker1"]["harness_names"] == {
@@ -107,83 +104,161 @@ class TestInventory:
         """
         Several clusters share what is copied.
         """
-        assert cluster_base("x", state()) == "/home/h/x/clusters/x"
+        assert state().layout.base == "/home/h/x/clusters/x"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """
+    The folder of cluster `x`, in a state folder of the test's own; it is not made.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return cluster_folder("x")
 
 
 class TestState:
-    def test_comes_back_from_its_file(self, tmp_path):
+    def test_another_process_reads_what_one_wrote(self, folder):
         """
-        What one process wrote another reads.
+        All of it.
         """
-        state(touched=True).save(tmp_path)
+        folder.mkdir()
+        state(touched=True, maker=Process(1, 2, "boot")).save()
 
-        assert HostsState.load(tmp_path) == state(touched=True)
+        assert HostsState.load("x") == state(touched=True, maker=Process(1, 2, "boot"))
 
-    def test_name_is_claimed_once(self, tmp_path, monkeypatch):
+    @pytest.mark.process
+    def test_name_is_claimed_once(self, folder):
         """
-        Neither start nor end while another process makes the cluster; one that was killed is none.
+        Neither start nor end while another process makes the cluster, as long as that lives.
         """
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-        folder = cluster_folder("x")
         with subprocess.Popen(["sleep", "600"]) as other:
-            claimed = claim("x", folder, "ansible")
+            claimed = claim("x", "ansible")
             claimed.maker = Process.of(other.pid)
-            claimed.save(folder)
-            for act in (lambda: claim("x", folder, "ansible"), lambda: remove("x", folder)):
+            claimed.save()
+            for act in (lambda: claim("x", "ansible"), lambda: remove("x")):
                 with pytest.raises(ClusterError, match=f"being started by process {other.pid}"):
                     act()
             other.kill()
 
-        assert (claim("x", folder, "ansible").up, remove("x", folder), remove("x", folder)) == (
-            False, True, False,
-        )  # fmt: skip
+        assert (claim("x", "ansible").up, remove("x"), remove("x")) == (False, True, False)
+        assert not folder.exists()
 
-    @given(st.binary(max_size=60))
-    def test_any_file_is_read_or_none(self, tmp_path_factory, content):
+    def test_cluster_that_is_up_is_not_claimed(self, folder):
         """
-        A damaged file is no state.
+        The error names the command that ends it.
         """
-        folder = tmp_path_factory.mktemp("state")
-        (folder / "state.json").write_bytes(content)
+        folder.mkdir()
+        state(up=True).save()
 
-        assert HostsState.load(folder) is None
+        with pytest.raises(ClusterError, match=r"is up already(.|\n)*cluster down --name x"):
+            claim("x", "ansible")
+
+    def test_damaged_file_is_no_state(self, folder):
+        """
+        The cluster can be removed all the same.
+        """
+        folder.mkdir()
+        (folder / "state.json").write_bytes(b'{"name": "x", "up": \xff')
+
+        assert (HostsState.load("x"), remove("x"), folder.exists()) == (None, True, False)
+
+
+def require(ssh=None, **hosts):
+    """
+    Check hosts of these facts, with room for 1 GiB.
+    """
+    require_fit(hosts, ssh or SshAccess(), "me", 2**30)
 
 
 class TestHosts:
     def test_fit_hosts_pass(self):
         """
-        Nothing is said of them.
+        Clocks differ a little everywhere.
         """
-        refuse({"master": facts(), "worker1": facts(clock_s=-0.9)}, None, "me", ROOM)
+        require(master=facts(), worker1=facts(clock_s=-0.9))
 
     @pytest.mark.parametrize(
-        ("more", "said"),
+        ("more", "problem"),
         [
             ({"clock_s": -7200.0}, "worker1: its clock is 7200 s behind ours"),
             ({"free_bytes": 2**20}, "worker1: the disk is too full: 1 MiB are free"),
             ({"taken": (8041, 9866)}, "worker1: ports 8041, 9866 are taken"),
-            ({"owner": "them\x1b[2J"}, "worker1: holds the cluster of another harness (them\ufffd"),
+            (
+                {"owner": "them\x1b[2J"},
+                "worker1: holds the cluster of another harness (them\\x1b[2J)",
+            ),
             ({"writable": False}, "worker1: root cannot write to /root/.mapreduce-harness"),
-            ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' holds odd characters"),
-            ({"gpus_lack": "no tool\x1b"}, "worker1: the GPUs do not work: no tool\ufffd"),
+            ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' has odd characters"),
+            ({"gpus_lack": "no tool\x1b"}, "worker1: the GPUs do not work: no tool\\x1b"),
             ({"hostname": "a\nb"}, "stands for no address"),
             ({"unnamed": ("master",), "root": False}, "does not know master, and root may not"),
+            (
+                {"java": (), "home": "/x", "free_bytes": 0},
+                "0 MiB are free where 1024 MiB are needed",
+            ),
         ],
     )
-    def test_unfit_host_is_named_with_all_that_lacks(self, more, said):
+    def test_unfit_host_is_named_with_the_problem(self, more, problem):
         """
-        Each lack beside its host.
+        What a host says of itself is safe to print.
         """
         with pytest.raises(ClusterError) as error:
-            refuse({"master": facts(), "worker1": facts(**more)}, None, "me", ROOM)
+            require(master=facts(), worker1=facts(**more))
 
-        assert said in error.value.what
+        assert problem in error.value.what
 
-    def test_our_own_cluster_is_no_hindrance(self):
+    def test_all_problems_of_all_hosts_are_named(self):
+        """
+        Each beside its host, and each repair once.
+        """
+        with pytest.raises(ClusterError) as error:
+            require(master=facts(writable=False), worker1=facts(writable=False, clock_s=2.0))
+
+        assert error.value.what.count("root cannot write to") == 2
+        assert "worker1: its clock is 2 s ahead of ours" in error.value.what
+        assert error.value.fix.count("take a user that has a home folder") == 1
+
+    @pytest.mark.parametrize(
+        ("sudo", "problem"), [("", None), ("a password is required", "a password is required")]
+    )
+    def test_names_are_written_with_sudo(self, sudo, problem):
+        """
+        Where it is allowed, and needs no password.
+        """
+        host = facts(unnamed=("worker1",), root=False, sudo=sudo)
+        if problem is None:
+            require(SshAccess(become=True), master=host)
+        else:
+            with pytest.raises(ClusterError, match=f"does not know worker1, and {problem}"):
+                require(SshAccess(become=True), master=host)
+
+    @pytest.mark.parametrize(
+        ("more", "problem"),
+        [({"machine": "arm64"}, "several kinds"), ({"base": "/home/x"}, "home folders differ")],
+    )
+    def test_hosts_that_do_not_go_together(self, more, problem):
+        """
+        What is brought is the same for all.
+        """
+        with pytest.raises(SpecError, match=problem):
+            require(master=facts(), worker1=facts(**more))
+
+    def test_our_own_cluster_is_not_in_the_way(self):
         """
         What an interrupted start left is taken over: its ports may be taken by it.
         """
-        refuse({"master": facts(owner="me")}, None, "me", ROOM)
+        require(master=facts(owner="me"))
+
+    def test_java_is_brought_where_it_is_missing(self):
+        """
+        Ours runs on processors of its own kind alone.
+        """
+        foreign = facts(java=(), machine="pdp11")
+
+        assert not require_java({"master": facts()})
+        assert require_java({"master": facts(java=(), machine=MACHINE)})
+        with pytest.raises(ClusterError, match="worker1: no Java 17 or newer"):
+            require_java({"master": facts(), "worker1": foreign})
 
     @pytest.mark.parametrize(
         ("version", "fits"), [("17", True), ("21.0.2", True), ("11.0.1", False), ("1.8.0", False)]
@@ -192,30 +267,27 @@ class TestHosts:
         """
         Hadoop 3.5 needs 17.
         """
-        assert JavaThere(home="/usr/lib/jvm/x", version=version, build="b").fits is fits
+        assert InstalledJava(home="/usr/lib/jvm/x", version=version, build="b").fits is fits
 
-    def test_several_errors_are_told_together(self):
+    def test_errors_of_several_hosts_are_one_error(self):
         """
-        Who mends one host should know of the next.
+        Whoever repairs one host should know of the next.
         """
 
         def work(name):
-            raise ClusterError(f"{name} is bad", where=name, fix="mend it")
+            raise ClusterError(f"{name} is bad", where=name, fix="repair it")
 
         with pytest.raises(ClusterError, match=r"a is bad \(a\); b is bad \(b\)"):
             at_once(work, ["a", "b"])
 
 
-ROOM = dict.fromkeys(("master", "worker1"), 2**30)
-
-
-def played(*events):
+def outcome(*events):
     """
     What is kept of events.
     """
-    kept = Played()
+    kept = Outcome()
     for kind, data in events:
-        ansible_run._note(kept, {"event": kind, **data}, None)
+        kept.note({"event": kind, **data})
     return kept
 
 
@@ -229,12 +301,26 @@ def event(kind, host="worker1", task="Unpack", **result):
 class TestEvents:
     def test_failure_names_host_task_and_reason(self):
         """
-        Escapes of the host do not reach the terminal.
+        Escapes of the host do not reach the terminal; other hosts are named.
         """
-        kept = played(event("runner_on_failed", msg="no \x1b[2Jroom"), ("playbook_on_stats", {}))
+        kept = outcome(
+            event("runner_on_failed", msg="no \x1b[2Jroom", stderr="full", stdout="full"),
+            event("runner_on_failed", host="worker2", msg="no"), ("playbook_on_stats", {}),
+        )  # fmt: skip
 
-        with pytest.raises(ClusterError, match="worker1 failed at 'Unpack': no \ufffd"):
-            ansible_run._require_good(kept, "failed", "site.yml", 1)
+        with pytest.raises(ClusterError) as error:
+            kept.require_success("failed", "site.yml", 1)
+        assert error.value.what == (
+            "worker1 failed at 'Unpack': no \\x1b[2Jroom\nfull\n(and worker2)"
+        )
+
+    def test_long_reason_is_cut_in_the_middle(self):
+        """
+        The start says what was done, the end why it failed.
+        """
+        kept = outcome(event("runner_on_failed", msg="a" * 1000 + "b" * 1000))
+
+        assert kept.failed == [("worker1", "Unpack", f"{'a' * 200} ... {'b' * 400}")]
 
     def test_ignored_failure_is_none(self):
         """
@@ -243,42 +329,63 @@ class TestEvents:
         kind, data = event("runner_on_failed", msg="no")
         data["event_data"]["ignore_errors"] = True
 
-        assert played((kind, data)).failed == []
+        assert outcome((kind, data)).failed == []
 
     def test_unreachable_host_is_a_failure(self):
         """
         Whatever the runner's status is.
         """
-        kept = played(event("runner_on_unreachable", msg="gone"), ("playbook_on_stats", {}))
+        kept = outcome(event("runner_on_unreachable", msg="gone"), ("playbook_on_stats", {}))
 
         with pytest.raises(ClusterError, match="unreachable: gone"):
-            ansible_run._require_good(kept, "successful", "site.yml", 1)
+            kept.require_success("successful", "site.yml", 1)
 
-    def test_run_without_an_end_is_no_success(self):
+    def test_run_without_an_end_is_a_failure(self):
         """
         A playbook that could not be parsed has no failed task.
         """
-        kept = played(("verbose", {"stdout": "ERROR! bad yaml"}))
+        kept = outcome(("verbose", {"stdout": "ERROR! bad yaml"}))
 
         with pytest.raises(ClusterError, match="was not run: ERROR! bad yaml"):
-            ansible_run._require_good(kept, "failed", "site.yml", 1)
+            kept.require_success("failed", "site.yml", 1)
+
+    def test_run_that_takes_too_long_is_a_failure(self):
+        """
+        The error gives the limit.
+        """
+        with pytest.raises(ClusterError, match="the hosts are not ready after 7 s"):
+            outcome().require_success("timeout", "site.yml", 7)
 
     def test_changes_are_counted_by_host(self):
         """
         A second run has none.
         """
-        kept = played(event("runner_on_ok", changed=True), event("runner_on_ok", host="master"))
+        kept = outcome(
+            event("runner_on_ok", changed=True), event("runner_on_ok", host="master"),
+            ("playbook_on_stats", {}),
+        )  # fmt: skip
+        kept.require_success("successful", "site.yml", 1)
 
         assert (kept.changed, kept.ok) == ({"worker1": 1}, {"worker1": 1, "master": 1})
 
+    def test_progress_names_tasks(self):
+        """
+        For people who wait.
+        """
+        tasks = []
+        kind, data = event("playbook_on_task_start")
+        Outcome().note({"event": kind, **data}, tasks.append)
 
-class TestArchives:
+        assert tasks == ["Unpack"]
+
+
+class TestBundles:
     def test_equal_content_gives_equal_bytes(self, tmp_path):
         """
         Else every start would unpack again.
         """
         for name in "ab":
-            digest = node_archive(tmp_path / name, {"conf/x": b"1"}, ["logs"], None)
+            digest = write_node_bundle(tmp_path / name, {"conf/x": b"1"}, ["logs"], None)
 
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         packed = io.BytesIO(base64.b64decode((tmp_path / "a").read_bytes()))
@@ -287,6 +394,7 @@ class TestArchives:
 
 
 class TestStarter:
+    @pytest.mark.process
     def test_starts_once_and_stops_all(self, tmp_path):
         """
         A daemon that runs is left alone; the end of the cluster is the end of every process of it.
@@ -295,10 +403,10 @@ class TestStarter:
             (tmp_path / name).mkdir()
         (tmp_path / "plan.json").write_text(json.dumps(plan(tmp_path)))
 
-        said = [starter(tmp_path, "start", "napper"), starter(tmp_path, "start", "napper")]
+        answers = [starter(tmp_path, "start", "napper"), starter(tmp_path, "start", "napper")]
         ended = starter(tmp_path, "stop"), starter(tmp_path, "stop")
 
-        assert said == ["started napper-master\n", ""]
+        assert answers == ["started napper-master\n", ""]
         assert ended == ("stopped 2\n", "")
 
 

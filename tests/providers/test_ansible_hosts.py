@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ansibles`: what hosts say of themselves.
+Tests for `harness.providers.ansible.hosts`: what hosts say of themselves.
 """
 
 import json
@@ -12,11 +12,11 @@ from harness.errors import ClusterError
 from harness.hadoop.layout import Member
 from harness.node import facts as node_facts
 from harness.providers.ansible import hosts as ansible_hosts
-from harness.providers.ansible.hosts import JavaThere, ask
+from harness.providers.ansible.hosts import InstalledJava, query
 from harness.providers.host import Completed
 from harness.providers.ssh.connection import Access, Connection
 
-SAID = {
+ANSWER = {
     "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",
     "machine": "x86_64", "kernel": "6.1", "cores": 2, "memory_bytes": 2**32, "java": [],
     "marks": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
@@ -25,22 +25,22 @@ SAID = {
 }  # fmt: skip
 
 
-def asked(monkeypatch, text):
+def queried(monkeypatch, text):
     """
-    The facts of a host whose program says *text*.
+    The facts of a host whose program prints *text*.
     """
     monkeypatch.setattr(
         ansible_hosts.SshHost, "run", lambda self, argv, *_: Completed(tuple(argv), 0, text, "")
     )
-    there = Connection("198.18.0.9", Access("hadoop"))
-    return ask(Member("worker1", "198.18.0.9"), there, "c", {})
+    connection = Connection("198.18.0.9", Access("hadoop"))
+    return query(Member("worker1", "198.18.0.9"), connection, "c", {})
 
 
-def test_what_it_says_is_read(monkeypatch):
+def test_answer_is_read(monkeypatch):
     """
-    A clock as ours is no clock ahead.
+    A clock that agrees with ours is not ahead.
     """
-    facts = asked(monkeypatch, json.dumps(SAID | {"time": time.time()}))
+    facts = queried(monkeypatch, json.dumps(ANSWER | {"time": time.time()}))
 
     assert (facts.user, facts.cores, round(facts.clock_s)) == ("hadoop", 2, 0)
 
@@ -51,23 +51,46 @@ def test_what_it_says_is_read(monkeypatch):
         "",
         "\x1b[2J",
         "[" * 60_000,
-        json.dumps(SAID),
-        json.dumps(SAID | {"time": 0.0, "user": "x" * 10**6}),
-        json.dumps(SAID | {"time": 0.0, "taken": list(range(10**5))}),
-        json.dumps(SAID | {"time": 0.0, "java": "../../bin"}),
+        json.dumps(ANSWER),
+        json.dumps(ANSWER | {"time": 0.0, "user": "x" * 10**6}),
+        json.dumps(ANSWER | {"time": 0.0, "taken": list(range(10**5))}),
+        json.dumps(ANSWER | {"time": 0.0, "java": "../../bin"}),
     ],
     ids=["nothing", "escapes", "nested", "no time", "long name", "many ports", "no list"],
 )
-def test_what_makes_no_sense_is_refused(monkeypatch, text):
+def test_answer_without_sense_is_refused(monkeypatch, text):
     """
-    The host is named, and what it said stays short.
+    The host is named, and the message stays short.
     """
     with pytest.raises(ClusterError) as caught:
-        asked(monkeypatch, text)
+        queried(monkeypatch, text)
 
     assert caught.value.what.startswith("the host's Python cannot say what the host is")
     assert "worker1" in caught.value.where
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("status", [126, 127])
+def test_host_without_python_is_named(monkeypatch, status):
+    """
+    The error names the package.
+    """
+    run = lambda self, argv, *_: Completed(tuple(argv), status, "", "sh: no python3\x1b\n")  # noqa: E731
+    monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
+
+    with pytest.raises(ClusterError, match=r"no Python on the host: sh: no python3\\x1b") as caught:
+        query(Member("worker1", "198.18.0.9"), Connection("198.18.0.9", Access("root")), "c", {})
+    assert "apt-get install -y python3" in caught.value.fix
+
+
+@pytest.mark.parametrize(("ahead_s", "expected"), [(3600, 3600), (-3600, -3600), (0, 0)])
+def test_clock_is_compared_with_ours(monkeypatch, ahead_s, expected):
+    """
+    In seconds by which the host's is ahead; what the answer took on its way does not count.
+    """
+    answer = json.dumps(ANSWER | {"time": time.time() + ahead_s})
+
+    assert round(queried(monkeypatch, answer).clock_s) == expected
 
 
 def test_a_python_that_is_too_old_says_so(monkeypatch):
@@ -80,6 +103,7 @@ def test_a_python_that_is_too_old_says_so(monkeypatch):
         node_facts.main(["preflight"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("tool", "wanted", "lack"),
     [
@@ -107,28 +131,28 @@ def test_gpus_that_do_not_work(monkeypatch, tmp_path, tool, wanted, lack):
         monkeypatch.setenv("PATH", str(tmp_path))
     if "sleep" in (tool or ""):
         monkeypatch.setattr(node_facts, "_TOOL_LIMIT_S", 0.5)
-    said = node_facts.gpu_obstacle(wanted)
+    obstacle = node_facts.gpu_obstacle(wanted)
 
-    assert said.startswith(lack)
-    assert bool(said) is bool(lack)
+    assert obstacle.startswith(lack)
+    assert bool(obstacle) is bool(lack)
 
 
 def test_only_workers_are_asked_for_gpus(monkeypatch):
     """
     The master offers none.
     """
-    asked_for = []
+    wanted = []
 
-    def run(self, argv, timeout, question):
-        asked_for.append(json.loads(question)["gpus"])
-        return Completed(tuple(argv), 0, json.dumps(SAID | {"time": time.time()}), "")
+    def run(self, argv, timeout, request):
+        wanted.append(json.loads(request)["gpus"])
+        return Completed(tuple(argv), 0, json.dumps(ANSWER | {"time": time.time()}), "")
 
     monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
-    there = Connection("198.18.0.9", Access("hadoop"))
+    connection = Connection("198.18.0.9", Access("hadoop"))
     for name in ("master", "worker1"):
-        ask(Member(name, "198.18.0.9"), there, "c", {}, 2)
+        query(Member(name, "198.18.0.9"), connection, "c", {}, 2)
 
-    assert asked_for == [0, 2]
+    assert wanted == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +161,6 @@ def test_only_workers_are_asked_for_gpus(monkeypatch):
 )
 def test_which_java_fits(version, fits):
     """
-    A version that is no number, or one without end, is no bug of ours.
+    Versions that are not numbers, or have no end, do no harm.
     """
-    assert JavaThere(home="/usr/lib/jvm/a", version=version, build="").fits is fits
+    assert InstalledJava(home="/usr/lib/jvm/a", version=version, build="").fits is fits

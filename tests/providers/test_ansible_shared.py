@@ -16,9 +16,9 @@ import pytest
 
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
-from harness.providers.ansible.archives import home_digest
+from harness.providers.ansible.bundles import home_digest
 from harness.providers.ansible.nodes import Nodes
-from harness.providers.ansible.state import HostsState, layout_of
+from harness.providers.ansible.state import HostsState
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent
 from tests.providers.test_ansible import facts
@@ -36,20 +36,20 @@ def home(tmp_path):
 
 def nodes(home, tmp_path, *, keep, marks=((), ())):
     """
-    State and inventory of a cluster of two hosts with these marks of what is there.
+    State and inventory of a cluster of two hosts, on which these files are already.
     """
     access = SshAccess(keep=keep)
     spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
-    state = HostsState(spec.model_dump(mode="json"), ["10.0.0.1", "10.0.0.2"])
-    made = Nodes("x", spec, home, state, "me")
-    found = {name: facts(marks=there) for name, there in zip(BOTH, marks, strict=True)}
-    made.decide(found)
-    return state, made.inventory(found, tmp_path / "archives", Path("/h.tar"), None)["all"]
+    state = HostsState(name="x", spec=spec, addresses=["10.0.0.1", "10.0.0.2"])
+    described = Nodes(state, home, "me")
+    by_host = {name: facts(marks=there) for name, there in zip(BOTH, marks, strict=True)}
+    described.decide(by_host)
+    return state, described.inventory(by_host, tmp_path / "archives", Path("/h.tar"), None)["all"]
 
 
 def there(home, *names):
     """
-    Marks below the folder of the Hadoop home.
+    Files below the folder of the Hadoop home.
     """
     return tuple(f"hadoop-{home_digest(home)}/{name}" for name in names)
 
@@ -60,11 +60,11 @@ class TestWhoGetsThem:
         """
         They take half a minute to make, which one start does not bring back.
         """
-        state, told = nodes(home, tmp_path, keep=keep)
+        state, inventory = nodes(home, tmp_path, keep=keep)
 
-        keys = {host["harness_archive_key"] for host in told["hosts"].values()}
+        keys = {host["harness_archive_key"] for host in inventory["hosts"].values()}
         assert (state.shared, keys) == (keep, {"b" if keep else ""})
-        assert (layout_of("x", state).archive is not None) is keep
+        assert (state.layout.archive is not None) is keep
 
     def test_those_that_are_there_are_used_by_all_or_none(self, home, tmp_path):
         """
@@ -89,9 +89,9 @@ class TestWhoGetsThem:
         Hadoop, or an archive for the Java that the host has by now.
         """
         whole = there(home, "complete", "classes-b")
-        told = nodes(home, tmp_path, keep=True, marks=(whole, there(home, *marks)))[1]
+        inventory = nodes(home, tmp_path, keep=True, marks=(whole, there(home, *marks)))[1]
 
-        assert sorted(told["children"]["harness_fresh"]["hosts"]) == fresh
+        assert sorted(inventory["children"]["harness_fresh"]["hosts"]) == fresh
 
 
 JAVA = """#!/bin/sh
@@ -106,10 +106,10 @@ cp "$list" "$archive"
 
 def test_the_record_of_deaths_is_the_users_own(home, tmp_path):
     """
-    It is there before root starts a unit: what root made, the keeper could not write to.
+    It is there before root starts a unit: to what root made, the supervisor could not write.
     """
-    told = nodes(home, tmp_path, keep=False)[1]["hosts"]["worker1"]
-    packed = io.BytesIO(base64.b64decode(Path(told["harness_node_archive"]).read_bytes()))
+    host = nodes(home, tmp_path, keep=False)[1]["hosts"]["worker1"]
+    packed = io.BytesIO(base64.b64decode(Path(host["harness_node_archive"]).read_bytes()))
 
     with tarfile.open(fileobj=packed) as archive:
         assert archive.getmember("deaths").size == 0
@@ -138,6 +138,7 @@ def archived(folder, refused, key="k2"):
     return done.stdout, archive.read_text() if archive.exists() else None, left
 
 
+@pytest.mark.process
 class TestArchiver:
     def test_with_the_lambdas_of_its_classes(self, tmp_path):
         """
@@ -166,25 +167,26 @@ class Answers(http.server.BaseHTTPRequestHandler):
     A NameNode that answers its second caller.
     """
 
-    asked = 0
+    requests = 0
 
     def do_GET(self):
         """
         Safe mode first.
         """
-        type(self).asked += 1
+        type(self).requests += 1
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b"Operational" if self.asked > 1 else b"safemode")
+        self.wfile.write(b"Operational" if self.requests > 1 else b"safemode")
 
     def log_message(self, *_):
         """
-        Nothing is said.
+        Nothing on the terminal.
         """
 
 
+@pytest.mark.process
 class TestHistoryServer:
-    def test_begins_when_hdfs_answers(self, tmp_path):
+    def test_starts_when_hdfs_answers(self, tmp_path):
         """
         Its command becomes the server's.
         """
@@ -194,7 +196,7 @@ class TestHistoryServer:
             done = awaiting(tmp_path, server.server_port)
             server.shutdown()
 
-        assert (done.returncode, done.stdout, Answers.asked) == (0, "began\n", 2)
+        assert (done.returncode, done.stdout, Answers.requests) == (0, "started\n", 2)
 
     def test_ends_with_the_namenode(self, tmp_path):
         """
@@ -215,6 +217,6 @@ def awaiting(folder, port):
     """
     argv = node_agent("await", folder / "plan.json")
     return subprocess.run(
-        [*argv, f"http://127.0.0.1:{port}/", "Operational", "/bin/echo", "began"],
+        [*argv, f"http://127.0.0.1:{port}/", "Operational", "/bin/echo", "started"],
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.providers.ansible.run import PLAYBOOKS
+from harness.providers.ansible.playbook import PLAYBOOKS
 
 # What a task may have beside its module.
 KEYWORDS = {
@@ -36,9 +36,9 @@ class TestTasks:
         """
         No collection has to be fetched.
         """
-        found = [sorted(task.keys() - KEYWORDS) for task in tasks(file)]
+        modules = [sorted(task.keys() - KEYWORDS) for task in tasks(file)]
 
-        assert [f for f in found if len(f) != 1 or not f[0].startswith("ansible.builtin.")] == []
+        assert [m for m in modules if len(m) != 1 or not m[0].startswith("ansible.builtin.")] == []
         assert all(task["name"] for task in tasks(file))
 
     def test_commands_end_by_themselves(self, file):
@@ -60,6 +60,7 @@ def test_every_role_is_played():
     assert {role["role"] for play in read for role in play["roles"]} == ROLES
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["site.yml", "teardown.yml"])
 def test_ansible_reads_them(name, tmp_path):
     """

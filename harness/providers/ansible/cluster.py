@@ -3,8 +3,8 @@ Provider `ansible`: bare hosts that are reached by SSH.
 
 Playbooks prepare the hosts and start the daemons; during trials commands go through
 `harness.providers.ssh`.  The hosts need sshd and Python 3.9; Hadoop is brought, and Java where
-there is none.  All of it lies in one folder of the user there, but for the nodes' names in
-/etc/hosts and a unit of systemd where root is at hand; `remove` takes all of that away again.
+there is none.  All of it is in one folder of the user there, but for the nodes' names in /etc/hosts
+and a unit of systemd where root is at hand; `remove` takes all of that away again.
 """
 
 from __future__ import annotations
@@ -23,34 +23,27 @@ from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
-from harness.providers import state as states
-from harness.providers.ansible import archives
+from harness.node.build import NAME
 from harness.providers.ansible import hosts as bare
-from harness.providers.ansible.archives import AGENT
-from harness.providers.ansible.nodes import Nodes, lack_java
-from harness.providers.ansible.run import play
-from harness.providers.ansible.state import (
-    HostsState,
-    claim,
-    environment_of,
-    layout_of,
-    remove,
-    site_members,
-)
+from harness.providers.ansible.bundles import home_bundle, java_bundle
+from harness.providers.ansible.nodes import Nodes
+from harness.providers.ansible.playbook import play
+from harness.providers.ansible.state import HostsState, claim, remove
 from harness.providers.base import Cluster
-from harness.providers.host import Host, Running, printable
-from harness.providers.ids import application_name
+from harness.providers.host import Host, Running
+from harness.providers.ids import CONTAINER, LOG, application_name
 from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
 from harness.records.trial import ClusterSpec, SshAccess
+from harness.text import printable
 
-_WANTED = r"container_[0-9e_]{1,80}/[A-Za-z0-9][A-Za-z0-9._-]{0,120}"
 _NOT_SHARED = (
     "daemons and tasks start about a second slower than on other clusters: class-data archives are"
     " only made on hosts that keep Hadoop (cluster.ssh.keep)"
 )
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
+_LOOK_S = 20.0
 
 
 class AnsibleCluster(Cluster):
@@ -67,13 +60,13 @@ class AnsibleCluster(Cluster):
         super().__init__(name, spec, home)
         self._state: HostsState | None = None
         self._connections: dict[str, Connection] = {}
-        self._mourners: dict[str, Running] = {}
+        self._followers: dict[str, Running] = {}
 
     @classmethod
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
-        state = HostsState.load(states.cluster_folder(name))
-        spec = ClusterSpec.model_validate(state.spec) if state is not None else ClusterSpec()
+        state = HostsState.load(name)
+        spec = state.spec if state is not None else ClusterSpec()
         cluster = cls(name, spec, HadoopHome.find())
         cluster._state = state
         return cluster
@@ -81,7 +74,7 @@ class AnsibleCluster(Cluster):
     @staticmethod
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        return remove(name, states.cluster_folder(name))
+        return remove(name)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -114,7 +107,7 @@ class AnsibleCluster(Cluster):
             self._state = None
             self._connections.clear()
             self._brought.clear()
-            self._mourners.clear()
+            self._followers.clear()
 
     def _start(self) -> None:
         spec = self.spec
@@ -124,54 +117,52 @@ class AnsibleCluster(Cluster):
                 where="cluster.hosts",
                 fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
             )
-        self._state = claim(self.name, self.folder, self.provider)
+        self._state = claim(self.name, self.provider)
         try:
-            self._prepare()
+            self._prepare(self._state)
         except BaseException:
             with suppress(HarnessError):  # the first error says more
-                remove(self.name, self.folder)
+                remove(self.name)
             self._state = None
             raise
 
-    def _prepare(self) -> None:
-        """Ask the hosts, write what they need, have Ansible bring it and start the daemons."""
-        assert self._state is not None
-        self._state.addresses = [bare.address_of(host) for host in self.spec.hosts]
-        self._state.spec = self.spec.model_dump(mode="json")
-        members = site_members(self._state)
-        names = {m.name: m.address for m in members}
-        ways = [(m, self._connection(m.name)) for m in members]
-        gpus = self.spec.node.gpus
-        asked = bare.at_once(lambda way: bare.ask(*way, self.name, names, gpus), ways)
-        facts = {m.name: found for m, found in zip(members, asked, strict=True)}
-        hadoop = archives.home_archive(self.home)
-        java = archives.java_archive(self.home.java) if lack_java(facts) else None
-        copied = hadoop.stat().st_size + (java.stat().st_size if java else 0)
-        room = dict.fromkeys(facts, bare.ROOM_BYTES + 2 * copied + bare.ARCHIVES_BYTES)
-        bare.refuse(facts, self.spec.ssh, self._owner, room)
-        nodes = Nodes(self.name, self.spec, self.home, self._state, self._owner)
+    def _prepare(self, state: HostsState) -> None:
+        """Query the hosts, write what they need, have Ansible bring it and start the daemons."""
+        spec = state.spec = self.spec
+        state.addresses = [bare.address_of(host) for host in spec.hosts]
+        names = {member.name: member.address for member in state.members}
+        connections = [(member, self._connection(member.name)) for member in state.members]
+        answers = bare.at_once(
+            lambda pair: bare.query(*pair, self.name, names, spec.node.gpus), connections
+        )
+        facts = dict(zip(names, answers, strict=True))
+        hadoop = home_bundle(self.home)
+        java = java_bundle(self.home.java) if bare.require_java(facts) else None
+        copied_bytes = hadoop.stat().st_size + (java.stat().st_size if java else 0)
+        room = bare.ROOM_BYTES + 2 * copied_bytes + bare.ARCHIVES_BYTES
+        owner = f"{socket.gethostname()} {os.getuid()} {self.folder}"  # for other harnesses
+        bare.require_fit(facts, state.access, owner, room)
+        nodes = Nodes(state, self.home, owner)
         nodes.decide(facts)
-        self._state.save(self.folder)
+        state.save()
         inventory = nodes.inventory(facts, self.folder / "archives", hadoop, java)
-        self._state.touched = True
-        self._state.save(self.folder)
-        play("site.yml", inventory, self.folder / "ansible", progress=_progress)
-        self._state.up, self._state.maker = True, None
-        self._state.save(self.folder)
+        state.touched = True
+        state.save()
 
-    # doors
+        def show(task: str) -> None:
+            if sys.stderr.isatty():
+                sys.stderr.write(f"ansible: {task}\n")
+                sys.stderr.flush()
 
-    @property
-    def _ssh(self) -> SshAccess:
-        return self.spec.ssh or SshAccess()
+        play("site.yml", inventory, self.folder / "ansible", progress=show)
+        state.up, state.maker = True, None
+        state.save()
 
-    @property
-    def _owner(self) -> str:
-        """Who we are to other harnesses: machine, user and folder."""
-        return f"{socket.gethostname()} {os.getuid()} {self.folder}"
+    # how nodes are reached
 
     @property
     def _known(self) -> HostsState:
+        """The state of a cluster that was started."""
         if self._state is None:
             raise self.not_up()
         return self._state
@@ -186,22 +177,22 @@ class AnsibleCluster(Cluster):
     @property
     def hosts(self) -> tuple[Host, ...]:
         """The nodes, master first."""
-        layout = self.layout
+        state, layout = self._known, self.layout
         return tuple(
             SshHost(
-                m.name,
-                m.address,
-                layout.data(m),
-                self._connection(m.name),
-                environment_of(self.name, self._known, m),
+                member.name,
+                member.address,
+                layout.data(member),
+                self._connection(member.name),
+                state.environment(member),
             )
-            for m in layout.members
+            for member in layout.members
         )
 
     @property
     def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
-        return layout_of(self.name, self._known)
+        return self._known.layout
 
     @property
     def java(self) -> str:
@@ -211,9 +202,8 @@ class AnsibleCluster(Cluster):
     @property
     def tasks_archive(self) -> str | None:
         """The class-data archive of traced tasks on the hosts."""
-        known = self._known
-        shared = known.shared and self.home.trace_path_jar is not None
-        return f"{known.home}/tasks.jsa" if shared else None
+        shared = self._known.shared and self.home.trace_path_jar is not None
+        return f"{self._known.home}/tasks.jsa" if shared else None
 
     @property
     def python(self) -> str:
@@ -225,9 +215,9 @@ class AnsibleCluster(Cluster):
         return self._known.python[host.name]
 
     def agent_path(self, host: Host) -> str:
-        """The node agent lies in the cluster's folder on each host."""
+        """The node agent, in the cluster's folder on each host."""
         del host
-        return f"{self.layout.base}/{AGENT}"
+        return f"{self.layout.base}/{NAME}"
 
     def java_on(self, host: Host) -> str:
         """The ``java`` command of that host."""
@@ -236,7 +226,8 @@ class AnsibleCluster(Cluster):
     @property
     def way_in(self) -> str:
         """The command that leads to the master."""
-        return f"ssh -p {self._ssh.port} {self._ssh.user}@{self.spec.hosts[0]}"
+        ssh = self.spec.ssh or SshAccess()
+        return f"ssh -p {ssh.port} {ssh.user}@{self.spec.hosts[0]}"
 
     def _supervision(self) -> dict[str, Any]:
         return {"deaths": f"{self.layout.base}/deaths"}
@@ -251,54 +242,55 @@ class AnsibleCluster(Cluster):
         """
         Daemons that have ended (``datanode on worker2``); all of a host that cannot be reached.
 
-        Each host's own record of deaths is followed: nothing runs there when this is asked.
+        Each host's own record of deaths is followed: nothing runs there when this is called.
         """
         dead: list[str] = []
         for host in self.hosts:
-            own = {d.key: d.name for d in self._daemons if d.member.name == host.name}
+            names = {d.key: d.name for d in self._daemons if d.member.name == host.name}
             log = self.folder / f"deaths-{host.name}"
-            if not self._followed(host, log):
-                dead += own.values()
+            if not self._follow_deaths(host, log):
+                dead += names.values()
                 continue
-            for line in log.read_text(errors="replace").splitlines():
-                match = re.match(r'\{"key": "([a-z0-9-]+)"', line)
-                dead += [own[match[1]]] if match and match[1] in own else []
+            keys = re.findall(
+                r'^\{"key": "([a-z0-9-]+)"', log.read_text(errors="replace"), re.MULTILINE
+            )
+            dead += [names[key] for key in keys if key in names]
         return list(dict.fromkeys(dead))
 
-    def _followed(self, host: Host, log: Path) -> bool:
+    def _follow_deaths(self, host: Host, log: Path) -> bool:
         """Have the host's record of deaths copied to *log*; `False`: it cannot be reached."""
-        mourner = self._mourners.get(host.name)
+        follower = self._followers.get(host.name)
         with suppress(ClusterError):
-            if mourner is not None and mourner.poll() is None:
-                return True
-            deaths = f"{self.layout.base}/deaths"
-            known = host.run(["head", "-c", str(_MOST_DEATHS), deaths], 20).out.encode()
-            log.write_bytes(known)  # who has just come is told at once, too
-            argv = ["tail", "-c", f"+{len(known) + 1}", "-F", deaths]
-            self._mourners[host.name] = host.start(argv, log)
+            if follower is None or follower.poll() is not None:
+                deaths = f"{self.layout.base}/deaths"
+                # what is there already counts at once, before the follower has started
+                head = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S).out.encode()
+                log.write_bytes(head)
+                argv = ["tail", "-c", f"+{len(head) + 1}", "-F", deaths]
+                self._followers[host.name] = host.start(argv, log)
             return True
-        self._mourners.pop(host.name, None)
+        self._followers.pop(host.name, None)
         return False
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""
         base = self.layout.base
 
-        def of_host(host: Host) -> dict[str, str]:
-            found = {}
+        def read_logs(host: Host) -> dict[str, str]:
+            logs = {}
             for daemon in (d for d in self._daemons if d.member.name == host.name):
                 argv = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon.key}.log"]
                 try:
-                    text = host.run(argv, 20).out
+                    text = host.run(argv, _LOOK_S).out
                 except ClusterError as error:
                     text = error.what
-                found[daemon.name] = printable("\n".join(text.splitlines()[-lines:]))
-            return found
+                logs[daemon.name] = printable("\n".join(text.splitlines()[-lines:]))
+            return logs
 
-        known: dict[str, str] = {}
-        for found in bare.at_once(of_host, self.hosts):
-            known |= found
-        return {daemon.name: known[daemon.name] for daemon in self._daemons}
+        logs: dict[str, str] = {}
+        for of_host in bare.at_once(read_logs, self.hosts):
+            logs |= of_host
+        return {daemon.name: logs[daemon.name] for daemon in self._daemons}
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
@@ -307,19 +299,5 @@ class AnsibleCluster(Cluster):
             Source(host, f"{host.folder}/userlogs/{application}", into / host.name)
             for host in self.hosts[1:]
         ]
-        copied = collect(
-            sources,
-            lambda host: self.agent(host, "pack"),
-            wanted=_WANTED,
-        )
-        for source in sources:
-            with suppress(OSError):  # a node without containers of the job
-                source.into.rmdir()
-        return copied
-
-
-def _progress(task: str) -> None:
-    """A line for people who wait."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"ansible: {task}\n")
-        sys.stderr.flush()
+        wanted = f"{CONTAINER.pattern}/{LOG.pattern}"
+        return collect(sources, lambda host: self.agent(host, "pack"), wanted)

@@ -1,13 +1,14 @@
 """
-Bare hosts before anything is put there: asked all at once, and refused with reasons.
+Bare hosts before anything is put there: queried all at once, and refused with reasons.
 
-The questions are one small program (`harness.node.facts`) that writes
-nothing; what a host answers is checked like any text of somebody else's.
+The query is `harness.node.facts`, which writes nothing; what a host answers is checked like any
+foreign text.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import time
@@ -23,26 +24,26 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop.layout import Member
 from harness.hadoop_home.java import OLDEST
 from harness.node import facts as node_facts
-from harness.providers.host import printable
 from harness.providers.ssh.connection import Access, Connection
 from harness.providers.ssh.host import SshHost
 from harness.records.trial import Record, SshAccess
+from harness.text import excerpt
 
 MOST_CLOCK_S = 1.0  # phases of a job on two hosts are compared by their clocks
 ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for any block
 ARCHIVES_BYTES = 2**28
 MASTER_PORTS = (8020, 9870, 8030, 8031, 8032, 8033, 8088, 10020, 10033, 19888)
 WORKER_PORTS = (9864, 9866, 9867, 8040, 8041, 8042, 13562)
-HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
+_HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
 _MOST_ANSWER = 2**16
-_PLAIN = r"/[A-Za-z0-9._/+@=,-]{1,300}"
+_PLAIN_PATH = r"/[A-Za-z0-9._/+@=,-]{1,300}"
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class JavaThere(Record):
-    """A Java of a host; *build* is another one when it is."""
+class InstalledJava(Record):
+    """A Java of a host; *build* changes with it."""
 
     home: str
     version: str
@@ -52,15 +53,15 @@ class JavaThere(Record):
     def fits(self) -> bool:
         """Whether Hadoop runs on it, and its path can stand in a script."""
         major = re.match(r"(?:1\.)?(\d{1,4})", self.version)
-        return bool(major and int(major[1]) >= OLDEST and re.fullmatch(_PLAIN, self.home))
+        return bool(major and int(major[1]) >= OLDEST and re.fullmatch(_PLAIN_PATH, self.home))
 
 
 class Facts(Record):
     """
     What a host says of itself; *clock_s* is how far its clock is ahead of ours.
 
-    *marks* say what was put there before, and wholly; *gpus_lack* why it has not the GPUs that it
-    is to offer, empty where it has.
+    *marks* say what was put there before, and wholly; *gpus_lack* why it does not have the GPUs
+    that it is to offer, empty where it has.
     """
 
     python: str
@@ -72,7 +73,7 @@ class Facts(Record):
     kernel: str
     cores: int
     memory_bytes: int
-    java: tuple[JavaThere, ...]
+    java: tuple[InstalledJava, ...]
     marks: tuple[str, ...]
     free_bytes: int
     writable: bool
@@ -87,21 +88,17 @@ class Facts(Record):
     clock_s: float = 0.0
 
     @property
-    def fit_java(self) -> str:
-        """Folder of a Java that fits, empty where there is none."""
-        return next((java.home for java in self.java if java.fits), "")
-
-    @property
-    def build(self) -> str:
-        """Which build that Java is, empty where there is none."""
-        return next((java.build for java in self.java if java.fits), "")
+    def fit_java(self) -> InstalledJava | None:
+        """A Java that fits."""
+        return next((java for java in self.java if java.fits), None)
 
 
 def at_once(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """*work* done on all *items* beside each other; `ClusterError` says all that went wrong."""
+    """*work* done on all *items* beside each other; `ClusterError` has all errors."""
     with ThreadPoolExecutor(min(32, max(1, len(items)))) as pool:
         futures = [pool.submit(work, item) for item in items]
-    errors = [e for future in futures if isinstance(e := future.exception(), ClusterError)]
+    raised = [future.exception() for future in futures]
+    errors = [error for error in raised if isinstance(error, ClusterError)]
     if len(errors) > 1:
         raise ClusterError(
             "; ".join(f"{error.what} ({error.where})" for error in errors),
@@ -112,16 +109,16 @@ def at_once(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
 
 
 def address_of(host: str) -> str:
-    """Address of a host; `ClusterError` for a name that stands for none."""
+    """Address of a host; `ClusterError` for a name without one."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ClusterError(
-            f"no such host: {printable(host)}",
+            f"no such host: {excerpt(host, 300)}",
             where="cluster.hosts",
             fix="write its address, or have its name resolved (/etc/hosts)",
         ) from error
-    return str(found[0][4][0])
+    return str(addresses[0][4][0])
 
 
 def access_of(ssh: SshAccess | None) -> Access:
@@ -130,63 +127,58 @@ def access_of(ssh: SshAccess | None) -> Access:
     return Access(ssh.user, ssh.port, Path(ssh.key).expanduser() if ssh.key else None)
 
 
-def ask(
+def query(
     member: Member, connection: Connection, cluster: str, names: Mapping[str, str], gpus: int = 0
 ) -> Facts:
     """
     The facts of one host; `ClusterError` where it cannot be reached or has no Python.
 
-    A worker is to offer so many *gpus*.
+    *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
-    master = member.name == "master"
-    question = {
+    is_master = member.name == "master"
+    request = {
         "base": "",
         "cluster": cluster,
-        "ports": MASTER_PORTS if master else WORKER_PORTS,
+        "ports": MASTER_PORTS if is_master else WORKER_PORTS,
         "names": dict(names),
-        "gpus": 0 if master else gpus,
+        "gpus": 0 if is_master else gpus,
     }
     host = SshHost(member.name, member.address, "/", connection)
-    where = f"{member.name} ({connection.where})"
-    program = Path(node_facts.__file__).read_text()
-    argv = ["python3", "-I", "-c", program, "preflight"]
-    begin = time.time()
-    done = host.run(argv, 60, json.dumps(question).encode())
-    end = time.time()
-    if done.status in (126, 127):
-        raise ClusterError(
-            f"no Python on the host: {printable(done.err.strip())[:200]}",
-            where=where,
-            fix="on the host: apt-get install -y python3  (3.9 or newer, not python3-minimal)",
-        )
+    program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
+    sent_at = time.time()
+    completed = host.run(
+        ["python3", "-I", "-c", program, "preflight"], 60, json.dumps(request).encode()
+    )
+    received_at = time.time()
     try:
-        # cut off, what is too long is no answer: parts of it are told in messages
-        facts = Facts.model_validate_json(done.out[:_MOST_ANSWER])
+        # an answer that is too long is cut, and then it is not JSON
+        facts = Facts.model_validate_json(completed.out[:_MOST_ANSWER])
     except ValidationError as error:
-        last = printable(done.err.strip().splitlines()[-1])[:200] if done.err.strip() else ""
+        last_line = excerpt("\n".join(completed.err.strip().splitlines()[-1:]), 200)
+        missing = completed.status in (126, 127)
         raise ClusterError(
-            f"the host's Python cannot say what the host is: {last or 'no sensible answer'}",
-            where=where,
+            f"no Python on the host: {last_line}"
+            if missing
+            else f"the host's Python cannot say what the host is: {last_line or 'no answer'}",
+            where=host.where,
             fix="on the host: apt-get install -y python3  (3.9 or newer, not python3-minimal)",
         ) from error
-    # what the way took may have been spent before the clock was read, or after
-    early, late = facts.time - end, facts.time - begin
-    clock = 0.0 if early <= 0 <= late else min(early, late, key=abs)
-    return facts.model_copy(update={"clock_s": clock})
+    # the clock was read at any moment between: only what lies outside of that is an offset
+    earliest, latest = facts.time - received_at, facts.time - sent_at
+    clock_s = 0.0 if earliest <= 0 <= latest else min(earliest, latest, key=abs)
+    return facts.model_copy(update={"clock_s": clock_s})
 
 
-def refuse(
-    facts: Mapping[str, Facts], ssh: SshAccess | None, owner: str, room: Mapping[str, int]
-) -> None:
+def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_bytes: int) -> None:
     """
-    `ClusterError` that names every host on which the cluster cannot be, with why.
+    `ClusterError` that names every host on which the cluster cannot be, with all reasons.
 
-    *facts* and *room* (bytes that are copied there) are by node; *owner* is who asks.
+    *owner* is us, *room_bytes* what has to be free on each.
     """
     problems = [
         (name, what, fix)
-        for name, found in facts.items()
-        for what, fix in _problems(found, ssh or SshAccess(), owner, room[name])
+        for name, host in facts.items()
+        for what, fix in _problems(host, ssh, owner, room_bytes)
     ]
     if problems:
         raise ClusterError(
@@ -194,57 +186,74 @@ def refuse(
             where="hosts of the cluster",
             fix="; ".join(dict.fromkeys(fix for _, _, fix in problems)),
         )
-    if len({found.machine for found in facts.values()}) > 1:
-        kinds = ", ".join(f"{name} {found.machine}" for name, found in facts.items())
+    if len({host.machine for host in facts.values()}) > 1:
+        machines = ", ".join(f"{name} {excerpt(host.machine)}" for name, host in facts.items())
         raise SpecError(
-            f"hosts of several kinds: {kinds}", where="cluster.hosts", fix="take hosts of one kind"
+            f"hosts of several kinds: {machines}",
+            where="cluster.hosts",
+            fix="take hosts of one kind",
+        )
+    if len(bases := {host.base for host in facts.values()}) > 1:
+        raise SpecError(
+            f"the user's home folders differ: {', '.join(sorted(bases))}",
+            where="cluster.hosts",
+            fix="take a user with the same home folder on every host",
         )
 
 
-def _problems(found: Facts, ssh: SshAccess, owner: str, room: int) -> list[tuple[str, str]]:
-    said = []
-    if found.owner and found.owner != owner:
-        said.append(
-            (
-                f"holds the cluster of another harness ({printable(found.owner)[:120]})",
-                "take that one down first, or choose another --name",
-            )
+def require_java(facts: Mapping[str, Facts]) -> bool:
+    """Whether a host needs our Java; `ClusterError` where ours would not run there."""
+    lacking = [name for name, host in facts.items() if host.fit_java is None]
+    foreign = [name for name in lacking if facts[name].machine != os.uname().machine]
+    if foreign:
+        raise ClusterError(
+            f"{', '.join(foreign)}: no Java 17 or newer, and ours is for another processor",
+            where="hosts of the cluster",
+            fix="on the hosts: apt-get install -y openjdk-17-jre-headless",
         )
-    elif found.taken:
-        ports = ", ".join(map(str, found.taken))
+    return bool(lacking)
+
+
+def _problems(host: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[tuple[str, str]]:
+    """What is in the way on one host, and how to repair it."""
+    problems = []
+    is_foreign = bool(host.owner) and host.owner != owner
+    if is_foreign:
+        what = f"holds the cluster of another harness ({excerpt(host.owner, 120)})"
+        problems.append((what, "take that one down first, or choose another --name"))
+    elif host.taken:
+        what = f"ports {', '.join(map(str, host.taken))} are taken"
         fix = "end what listens there: another Hadoop, or another harness's cluster"
-        said.append((f"ports {ports} are taken", fix))
-    if not re.fullmatch(_PLAIN, found.base):
-        fix = "take a user with a home folder of plain letters"
-        said.append((f"the folder {printable(found.base)[:120]!r} holds odd characters", fix))
-    elif not found.writable:
-        fix = "take a user that has a home folder"
-        said.append((f"{found.user} cannot write to {found.base}", fix))
-    if found.hostname and not re.fullmatch(HOSTNAME, found.hostname):
-        fix = "give the host a name of letters and digits, and have it resolved"
-        said.append((f"its own name {printable(found.hostname)[:80]!r} stands for no address", fix))
-    if found.free_bytes < room:
-        what = f"{found.free_bytes // 2**20} MiB are free where {room // 2**20} MiB are needed"
-        said.append((f"the disk is too full: {what}", f"make room below {found.home}"))
-    if found.gpus_lack:
+        problems.append((what, fix))
+    if not re.fullmatch(_PLAIN_PATH, host.base):
+        what = f"the folder '{excerpt(host.base, 120)}' has odd characters"
+        problems.append((what, "take a user with a home folder of plain letters"))
+    elif not host.writable:
+        what = f"{excerpt(host.user)} cannot write to {host.base}"
+        problems.append((what, "take a user that has a home folder"))
+    if host.hostname and not re.fullmatch(_HOSTNAME, host.hostname):
+        what = f"its own name '{excerpt(host.hostname, 80)}' stands for no address"
+        problems.append((what, "give the host a name of letters and digits, and have it resolved"))
+    if host.free_bytes < room_bytes:
+        have, need = host.free_bytes // 2**20, room_bytes // 2**20
+        what = f"the disk is too full: {have} MiB are free where {need} MiB are needed"
+        problems.append((what, f"make room below {excerpt(host.home, 300)}"))
+    if host.gpus_lack:
         fix = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
-        said.append((f"the GPUs do not work: {printable(found.gpus_lack)[:200]}", fix))
-    if abs(found.clock_s) > MOST_CLOCK_S:
-        side = "ahead of" if found.clock_s > 0 else "behind"
-        what = f"its clock is {abs(found.clock_s):.0f} s {side} ours"
-        said.append((what, "have the clocks kept: timedatectl set-ntp true"))
-    if (found.unnamed or found.hostname) and not found.root:
-        said += _unnamed(found, ssh)
-    return said
-
-
-def _unnamed(found: Facts, ssh: SshAccess) -> list[tuple[str, str]]:
-    """Names of nodes must be known on all: nobody may write them to /etc/hosts here."""
-    names = ", ".join([*found.unnamed, *([printable(found.hostname)] if found.hostname else [])])
-    if not ssh.become:
-        fix = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
-        return [(f"does not know {names}, and {found.user} may not name them", fix)]
-    if found.sudo:
-        fix = f"let {found.user} use sudo without a password, or connect as root"
-        return [(f"does not know {names}, and {printable(found.sudo)[:120]}", fix)]
-    return []
+        problems.append((f"the GPUs do not work: {excerpt(host.gpus_lack, 200)}", fix))
+    if abs(host.clock_s) > MOST_CLOCK_S:
+        side = "ahead of" if host.clock_s > 0 else "behind"
+        what = f"its clock is {abs(host.clock_s):.0f} s {side} ours"
+        problems.append((what, "have the clocks kept: timedatectl set-ntp true"))
+    if (host.unnamed or host.hostname) and not host.root:  # only root writes names to /etc/hosts
+        names = excerpt(", ".join(filter(None, [*host.unnamed, host.hostname])), 200)
+        user = excerpt(host.user)
+        if not ssh.become:
+            what = f"does not know {names}, and {user} may not name them"
+            fix = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
+            problems.append((what, fix))
+        elif host.sudo:
+            what = f"does not know {names}, and {excerpt(host.sudo, 120)}"
+            fix = f"let {user} use sudo without a password, or connect as root"
+            problems.append((what, fix))
+    return problems

@@ -1,5 +1,5 @@
 """
-What is known between processes of a cluster on bare hosts, what Ansible is told of it, and its end.
+What processes know of a cluster on bare hosts, what Ansible is given of it, and its end.
 
 Text that a user or a host wrote is wrapped wherever Ansible reads it: no template in it is
 evaluated.
@@ -7,187 +7,181 @@ evaluated.
 
 from __future__ import annotations
 
-import json
 import os
 
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, Field
 
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
 from harness.providers import state as states
-from harness.providers.ansible import hosts as bare
-from harness.providers.ansible.run import play, unsafe
+from harness.providers.ansible.playbook import play, unsafe
 from harness.providers.state import Process
 from harness.records.trial import ClusterSpec, SshAccess
 
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-@dataclass
-class HostsState:
+class HostsState(BaseModel):
     """
     The state file: all that `remove` and other processes need to know.
 
-    *java*, *python* and *units* are by node; *touched* says that something was put on the hosts,
-    *up* that they were made ready.  *named*: the nodes whose file of names is written to, each with
-    its own further name, where that is to be written, too.  *shared*: JVMs use class-data archives.
-    *maker* is the process that is making them ready.
+    *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
+    node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
+    nodes whose /etc/hosts is written, each with a further name of its own, or none.  *shared*: JVMs
+    use class-data archives.  *maker* is the process that is making the hosts ready.
     """
 
-    spec: dict[str, Any]
-    addresses: list[str]
+    name: str
+    spec: ClusterSpec = ClusterSpec()
+    addresses: list[str] = Field(default_factory=list)
     maker: Process | None = None
     base: str = ""
     home: str = ""
-    java: dict[str, str] = field(default_factory=dict)
-    python: dict[str, str] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
+    java: dict[str, str] = Field(default_factory=dict)
+    python: dict[str, str] = Field(default_factory=dict)
+    units: dict[str, str] = Field(default_factory=dict)
+    named: dict[str, str] = Field(default_factory=dict)
     shared: bool = False
     touched: bool = False
     up: bool = False
 
-    def save(self, folder: Path) -> None:
+    def save(self) -> None:
         """Write the file in one step."""
+        folder = states.cluster_folder(self.name)
         part = folder / "state.part"
-        part.write_text(json.dumps(asdict(self), indent=1))
+        part.write_text(self.model_dump_json(indent=1))
         part.replace(folder / "state.json")
 
     @classmethod
-    def load(cls, folder: Path) -> HostsState | None:
-        """The state in *folder*, `None` where there is none (or none that can be read)."""
+    def load(cls, name: str) -> HostsState | None:
+        """The state of a cluster, `None` where there is none (or none that can be read)."""
         try:
-            fields = json.loads((folder / "state.json").read_text())
-            maker = Process(**fields.pop("maker")) if fields["maker"] else fields.pop("maker")
-            return cls(**fields, maker=maker)
-        except (OSError, ValueError, TypeError, KeyError):
+            return cls.model_validate_json((states.cluster_folder(name) / "state.json").read_text())
+        except (OSError, ValueError):
             return None
 
+    @property
+    def access(self) -> SshAccess:
+        """How the hosts are reached."""
+        return self.spec.ssh or SshAccess()
 
-def claim(name: str, folder: Path, provider: str) -> HostsState:
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The nodes: our names, and the addresses of the hosts."""
+        named = make_members(len(self.addresses) - 1)
+        pairs = zip(named, self.addresses, strict=True)
+        return tuple(Member(member.name, address) for member, address in pairs)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the nodes find Hadoop, their configuration and their data."""
+        archive = f"{self.home}/classes.jsa" if self.shared else None
+        return Layout(self.members, f"{self.base}/clusters/{self.name}", self.home, archive)
+
+    def environment(self, member: Member) -> dict[str, str]:
+        """Environment of a JVM on *member*: nothing of this machine's gets in."""
+        return daemons.environment(_ENVIRONMENT, self.java[member.name], self.layout, member)
+
+    def inventory(self) -> dict[str, Any]:
+        """What every playbook is given of the hosts."""
+        hosts = {}
+        for member, host in zip(self.members, self.spec.hosts, strict=True):
+            names = ""
+            if member.name in self.named:
+                lines = [f"{other.address} {other.name}" for other in self.members]
+                own = self.members.index(member)
+                lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
+                names = "\n".join(lines)
+            hosts[member.name] = {
+                "ansible_host": unsafe(host),
+                "ansible_python_interpreter": unsafe(self.python[member.name]),
+                "harness_member": member.name,
+                "harness_python": unsafe(self.python[member.name]),
+                "harness_java_home": unsafe(self.java[member.name]),
+                "harness_unit": self.units[member.name],
+                "harness_names": unsafe(names) if names else "",
+            }
+        variables = {
+            "ansible_user": unsafe(self.access.user),
+            "ansible_port": self.access.port,
+            "ansible_remote_tmp": unsafe(f"{self.base}/scratch"),
+            "harness_user": unsafe(self.access.user),
+            "harness_cluster": unsafe(self.name),
+            "harness_base": unsafe(self.base),
+            "harness_folder": unsafe(self.layout.base),
+            "harness_home": unsafe(self.home),
+            "harness_master": self.members[0].name,
+            "harness_become": self.access.become,
+            "harness_keep": self.access.keep,
+        }
+        if self.access.key is not None:
+            key = str(Path(self.access.key).expanduser())
+            variables["ansible_ssh_private_key_file"] = unsafe(key)
+            variables["ansible_ssh_common_args"] = "-o IdentitiesOnly=yes"  # an agent may have many
+        return {"all": {"hosts": hosts, "vars": variables}}
+
+
+def claim(name: str, provider: str) -> HostsState:
     """
-    Take the name of a cluster, for this process; what a killed one left is removed first.
+    Take the name of a cluster for this process; what a killed one left is removed first.
 
     `ClusterError` where the cluster is up, or another process makes or removes it.
     """
+    folder = states.cluster_folder(name)
     with states.claiming(name, provider):
-        old = HostsState.load(folder)
-    if old is not None and old.up:
+        earlier = HostsState.load(name)
+    if earlier is not None and earlier.up:
         raise ClusterError(
             f"cluster {name!r} is up already",
             where=str(folder),
             fix=f"harness cluster down --name {name}, or choose another name",
         )
-    remove(name, folder)
+    remove(name)
     with states.claiming(name, provider):
         if folder.exists():
-            raise _busy(name, folder, "another process")
+            raise _busy_error(name, "another process")
         states.make_folder(folder, provider)
-        state = HostsState({}, [], Process.of(os.getpid()))
-        state.save(folder)
+        state = HostsState(name=name, maker=Process.of(os.getpid()))
+        state.save()
     return state
 
 
-def _busy(name: str, folder: Path, who: str) -> ClusterError:
-    return ClusterError(
-        f"cluster {name!r} is being started by {who}",
-        where=str(folder),
-        fix="wait for its end, or end it: Ctrl-C takes back what it has done",
-    )
+def remove(name: str) -> bool:
+    """
+    Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
 
-
-def site_members(state: HostsState) -> tuple[Member, ...]:
-    """The nodes: names of ours, addresses of theirs."""
-    named = make_members(len(state.addresses) - 1)
-    return tuple(Member(m.name, address) for m, address in zip(named, state.addresses, strict=True))
-
-
-def cluster_base(name: str, state: HostsState) -> str:
-    """Folder of a cluster on each of its hosts."""
-    return f"{state.base}/clusters/{name}"
-
-
-def layout_of(name: str, state: HostsState) -> Layout:
-    """Where the nodes find Hadoop, their configuration and their data."""
-    archive = f"{state.home}/classes.jsa" if state.shared else None
-    return Layout(site_members(state), cluster_base(name, state), state.home, archive)
-
-
-def environment_of(name: str, state: HostsState, member: Member) -> dict[str, str]:
-    """Environment of a JVM on *member*: nothing of this machine's gets in."""
-    return daemons.environment(
-        _ENVIRONMENT, state.java[member.name], layout_of(name, state), member
-    )
-
-
-def inventory_of(name: str, state: HostsState) -> dict[str, Any]:
-    """What every playbook is told of the hosts; text that a user wrote is no template."""
-    spec = ClusterSpec.model_validate(state.spec)
-    ssh, access = spec.ssh or SshAccess(), bare.access_of(spec.ssh)
-    members = site_members(state)
-
-    def names(own: Member) -> str:
-        further = {own.name: f" {state.named[own.name]}".rstrip()}
-        return "\n".join(f"{m.address} {m.name}{further.get(m.name, '')}" for m in members)
-
-    hosts = {
-        m.name: {
-            "ansible_host": unsafe(host),
-            "ansible_python_interpreter": unsafe(state.python[m.name]),
-            "harness_member": m.name,
-            "harness_python": unsafe(state.python[m.name]),
-            "harness_java_home": unsafe(state.java[m.name]),
-            "harness_unit": state.units[m.name],
-            "harness_names": unsafe(names(m)) if m.name in state.named else "",
-        }
-        for m, host in zip(members, spec.hosts, strict=True)
-    }
-    shared = {
-        "ansible_user": unsafe(ssh.user),
-        "ansible_port": ssh.port,
-        "ansible_remote_tmp": unsafe(f"{state.base}/scratch"),
-        "harness_user": unsafe(ssh.user),
-        "harness_cluster": unsafe(name),
-        "harness_base": unsafe(state.base),
-        "harness_folder": unsafe(cluster_base(name, state)),
-        "harness_home": unsafe(state.home),
-        "harness_master": members[0].name,
-        "harness_become": ssh.become,
-        "harness_keep": ssh.keep,
-    }
-    if access.key is not None:
-        shared["ansible_ssh_private_key_file"] = unsafe(str(access.key))
-        shared["ansible_ssh_common_args"] = "-o IdentitiesOnly=yes"  # an agent may have many keys
-    return {"all": {"hosts": hosts, "vars": shared}}
-
-
-def remove(name: str, folder: Path) -> bool:
-    """Tear down what the state in *folder* names, and remove it; `False`: there was none."""
+    `ClusterError` where a host keeps something: then the state stays, to try again.
+    """
+    folder = states.cluster_folder(name)
     with states.exclusive():
         if not folder.exists():
             return False
-        state = HostsState.load(folder)
+        state = HostsState.load(name)
         maker = state.maker if state is not None else None
         if maker is not None and maker.pid != os.getpid() and maker.alive():
-            raise _busy(name, folder, f"process {maker.pid}")
+            raise _busy_error(name, f"process {maker.pid}")
     if state is not None and state.touched:  # takes a while: others may start theirs meanwhile
-        teardown(name, folder, state)
+        try:
+            play("teardown.yml", state.inventory(), folder / "ansible")
+        except ClusterError as error:
+            raise ClusterError(
+                f"cluster {name!r} is not wholly removed: {error.what}",
+                where=error.where,
+                fix=f"harness cluster down --name {name}, when the host is back;"
+                f" if it is gone for good: rm -r {folder}",
+            ) from error
     with states.exclusive():
         states.remove_tree(folder)
     return True
 
 
-def teardown(name: str, folder: Path, state: HostsState) -> None:
-    """Have Ansible end the cluster's processes and remove its files; `ClusterError` where not."""
-    try:
-        play("teardown.yml", inventory_of(name, state), folder / "ansible")
-    except ClusterError as error:
-        raise ClusterError(
-            f"cluster {name!r} is not wholly removed: {error.what}",
-            where=error.where,
-            fix=f"harness cluster down --name {name}, when the host is back;"
-            f" if it is gone for good: rm -r {folder}",
-        ) from error
+def _busy_error(name: str, starter: str) -> ClusterError:
+    return ClusterError(
+        f"cluster {name!r} is being started by {starter}",
+        where=str(states.cluster_folder(name)),
+        fix="wait for its end, or end it: Ctrl-C takes back what it has done",
+    )

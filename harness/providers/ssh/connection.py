@@ -28,7 +28,7 @@ CONNECT_S = 10.0
 BANNER_S = 15.0  # also for the exchange of keys
 AUTH_S = 20.0
 CHANNEL_S = 20.0
-_UNACKNOWLEDGED_MS = 30_000  # after which the connection is lost
+UNACKNOWLEDGED_MS = 30_000  # after which the connection is lost
 _TRANSFER_S = 120.0  # without a byte of a file
 _MOST_CONNECTIONS = 4
 _CLOSED = (EOFError, ConnectionResetError, BrokenPipeError)
@@ -150,7 +150,7 @@ def connect_socket(host: str, port: int) -> socket.socket:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
     return connection
 
 

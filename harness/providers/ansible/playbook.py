@@ -1,0 +1,217 @@
+"""
+Playbooks, run by ansible-runner: what happened is read from its events, never from its status.
+
+Text that a user wrote never becomes a template: it is wrapped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ClusterError, MachineError
+from harness.providers.ssh.pins import pins_file
+from harness.text import printable
+
+PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
+LIMIT_S = 1800.0
+_FORKS = 20
+_MOST_WORDS = 600
+_CLOSE_S = 15.0
+
+_SSH_OPTIONS = {
+    "GlobalKnownHostsFile": "/dev/null",
+    "StrictHostKeyChecking": "yes",
+    "BatchMode": "yes",
+    "ControlMaster": "auto",
+    "ControlPersist": "30s",
+    "ConnectTimeout": "10",
+    "ServerAliveInterval": "10",
+}
+
+
+@dataclass
+class Outcome:
+    """
+    What a playbook did: how many tasks were fine (*ok*), and *changed* something, by host.
+
+    *failed* are host, task and reason; *messages* are those of Ansible itself.
+    """
+
+    changed: dict[str, int] = field(default_factory=dict)
+    ok: dict[str, int] = field(default_factory=dict)
+    failed: list[tuple[str, str, str]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    finished: bool = False
+
+    def note(self, event: Mapping[str, Any], progress: Callable[[str], None] | None = None) -> bool:
+        """Take in an event of the runner; `False`: it writes no file for it."""
+        kind, data = event.get("event", ""), event.get("event_data") or {}
+        host, task = str(data.get("host", "")), printable(data.get("task", ""))
+        result = data.get("res") or {}
+        if kind == "playbook_on_task_start" and progress is not None:
+            progress(task)
+        elif kind == "runner_on_ok":
+            self.ok[host] = self.ok.get(host, 0) + 1
+            if result.get("changed"):
+                self.changed[host] = self.changed.get(host, 0) + 1
+        elif kind == "runner_on_unreachable" or (
+            kind == "runner_on_failed" and not data.get("ignore_errors")
+        ):
+            parts = (result.get(key) for key in ("msg", "stderr", "module_stderr", "stdout"))
+            lines = dict.fromkeys(str(part).strip() for part in parts if part)
+            reason = printable("\n".join(filter(None, lines)))
+            if len(reason) > _MOST_WORDS:
+                reason = f"{reason[:200]} ... {reason[-400:]}"
+            prefix = "unreachable: " if kind == "runner_on_unreachable" else ""
+            self.failed.append((host, task, prefix + reason))
+        elif kind == "playbook_on_stats":
+            self.finished = True
+        elif kind in ("verbose", "error") and event.get("stdout"):
+            self.messages.append(printable(event["stdout"]))
+        return False
+
+    def require_success(self, status: str, playbook: str, limit_s: float) -> None:
+        """`ClusterError` unless every task of *playbook* was fine; *status* is the runner's."""
+        where = f"playbooks/{playbook}"
+        if self.failed:
+            host, task, reason = self.failed[0]
+            others = sorted({name for name, _, _ in self.failed} - {host})
+            raise ClusterError(
+                f"{host} failed at {task!r}: {reason}"
+                + (f"\n(and {', '.join(others)})" if others else ""),
+                where=where,
+                fix="repair the host, and repeat: what is done already is not done again",
+            )
+        if status == "timeout":
+            raise ClusterError(
+                f"the hosts are not ready after {limit_s:g} s",
+                where=where,
+                fix="see which host hangs: ssh to it, and look at its load and its disks",
+            )
+        if not self.finished:
+            reason = "\n".join(self.messages[-5:])[-_MOST_WORDS:] or status
+            raise ClusterError(
+                f"the playbook was not run: {reason}",
+                where=where,
+                fix="make setup, to have Ansible as it was tested",
+            )
+
+
+def unsafe(text: str) -> dict[str, str]:
+    """*text* as Ansible takes it when no template in it may be evaluated."""
+    return {"__ansible_unsafe": text}
+
+
+def play(
+    playbook: str,
+    inventory: Mapping[str, Any],
+    folder: Path,
+    *,
+    progress: Callable[[str], None] | None = None,
+    check: bool = False,
+    limit_s: float = LIMIT_S,
+) -> Outcome:
+    """
+    Run a playbook of `PLAYBOOKS` on the hosts of *inventory*; *folder* is the runner's own.
+
+    Ctrl-C ends it.  `ClusterError` names the host and the task that failed, or says why nothing was
+    run.
+    """
+    try:
+        import ansible_runner
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            "no ansible-runner", where="Python packages", fix="make setup"
+        ) from error
+    if shutil.which("ssh") is None:
+        raise MachineError(
+            "no ssh, which Ansible works through",
+            where="PATH",
+            fix="apt-get install -y openssh-client",
+        )
+    outcome, stopped = Outcome(), threading.Event()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The runner would take signals for itself, where it has the main thread.
+    with _control_sockets() as sockets, ThreadPoolExecutor(1, "ansible") as pool:
+        future = pool.submit(
+            ansible_runner.run,
+            private_data_dir=str(folder),
+            playbook=str(PLAYBOOKS / playbook),
+            inventory=inventory,
+            envvars=_environment(folder, sockets),
+            cmdline=f"--forks {_FORKS}" + (" --check" if check else ""),
+            quiet=True,
+            suppress_env_files=True,
+            event_handler=lambda event: outcome.note(event, progress),
+            cancel_callback=stopped.is_set,
+            timeout=int(limit_s),
+        )
+        try:
+            status = future.result().status
+        except BaseException:
+            stopped.set()
+            raise
+    outcome.require_success(status, playbook, limit_s)
+    return outcome
+
+
+def _environment(folder: Path, sockets: Path) -> dict[str, str]:
+    """Settings of Ansible; those of the user's own configuration are left out."""
+    settings = folder / "ansible.cfg"
+    settings.write_text("")
+    arguments = ["-F", "/dev/null"]
+    for name, value in {"UserKnownHostsFile": str(pins_file()), **_SSH_OPTIONS}.items():
+        arguments += ["-o", f"{name}={value}"]
+    return {
+        "ANSIBLE_CONFIG": str(settings),
+        "ANSIBLE_HOME": str(folder / "home"),
+        "ANSIBLE_SSH_ARGS": shlex.join(arguments),
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(sockets),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_PIPELINING": "True",
+        "ANSIBLE_RETRY_FILES_ENABLED": "False",
+        "ANSIBLE_DEPRECATION_WARNINGS": "False",
+        "ANSIBLE_NOCOLOR": "1",
+        "LC_ALL": "C.UTF-8",
+        "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+    }
+
+
+@contextlib.contextmanager
+def _control_sockets() -> Iterator[Path]:
+    """
+    A short private folder for control sockets; at the end all that Ansible left is ended.
+
+    That is connections that it keeps, and workers of a run that was cut.  Workers are known by
+    their environment, connections by their titles, which cover theirs.  A worker makes the folder
+    anew as long as it lives.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="mrh-", dir="/tmp"))
+    variable = f"ANSIBLE_SSH_CONTROL_PATH_DIR={folder}".encode()
+    title = f"ssh: {folder}/".encode()
+    try:
+        yield folder
+    finally:
+        deadline = time.monotonic() + _CLOSE_S
+        while folder.exists() and time.monotonic() < deadline:
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    is_connection = (process / "cmdline").read_bytes().startswith(title)
+                    environment = (process / "environ").read_bytes().split(b"\0")
+                    if is_connection or variable in environment:
+                        os.kill(int(process.name), signal.SIGKILL)
+            shutil.rmtree(folder, ignore_errors=True)
