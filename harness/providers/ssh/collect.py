@@ -33,6 +33,7 @@ from harness.text import excerpt, printable
 _TRIES = 4
 _PAUSE_S = 0.5
 _LAST_WORDS_S = 1.0  # for a packer that has ended its stream to give the reason
+_END_S = 5.0
 _MOST_WORDS = 4096
 IDLE_S = 60.0
 
@@ -130,7 +131,7 @@ def _receive(
     finally:
         put_down(running)
         with suppress(subprocess.TimeoutExpired, ClusterError):
-            running.wait(_LAST_WORDS_S)
+            running.wait(_END_S)
     raise ClusterError(
         f"the logs of {source.host.name} end early: {reason or f'status {status}'}",
         where=where,
