@@ -32,7 +32,7 @@ from harness.providers import state as states
 from harness.providers.hdfs import Hdfs
 from harness.providers.host import Host, HostTimeoutError, Running, ended, from_json, put_down
 from harness.providers.ids import application_name
-from harness.providers.limits.correct import unlimitable
+from harness.providers.limits.calibrate import unsupported_limits
 from harness.providers.versions import RanOn, ask
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Tracing
@@ -175,7 +175,7 @@ class Cluster(ABC):
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
-        """What each dial of each limited node was asked to be, and what it is."""
+        """Limits of each limited node by their names: requested and measured."""
         return {}
 
     def forget(self) -> list[str]:
@@ -285,7 +285,7 @@ class Cluster(ABC):
         """
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
-        if refused := unlimitable(self.spec, self.limitable):
+        if refused := unsupported_limits(self.spec, self.limitable):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
         self._start()
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.providers import PROVIDERS
-from harness.providers.limits.correct import unlimitable
+from harness.providers.limits.calibrate import unsupported_limits
 from harness.records.hardware import ENTRY, Limit, LimitedCluster, format_control
 from harness.records.trial import ClusterSpec
 from harness.store import Run
@@ -15,7 +15,7 @@ DISK_PART = "data"  # of a node's folder: HDFS blocks lie there, on the disk tha
 
 def refused_limits(cluster: ClusterSpec) -> list[str]:
     """Say which limits of *cluster* its provider cannot set: nothing is ignored silently."""
-    return unlimitable(cluster, PROVIDERS[cluster.provider].limitable)
+    return unsupported_limits(cluster, PROVIDERS[cluster.provider].limitable)
 
 
 def keep_limits(

@@ -51,7 +51,7 @@ class TrialCluster(JobCluster, Protocol):
 
     @property
     def limits(self) -> Mapping[str, Mapping[str, Limit]]:
-        """What each dial of each limited node was asked to be, and what it is."""
+        """Limits of each limited node by their names: requested and measured."""
         ...
 
     @property

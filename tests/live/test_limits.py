@@ -1,8 +1,8 @@
 """
-Hardware made on purpose, on a real kernel: nodes are what was asked, tasks feel it, nothing stays.
+Limits on a real kernel: nodes achieve them, tasks are held to them, nothing stays.
 
-Figures are compared with what was asked, or with each other, never with a clock's alone: a busy
-machine is slower than its limits, and never faster.
+Figures are compared with what was requested, or with each other, never with a clock's alone: a
+busy machine is slower than its limits, and never faster.
 """
 
 import os
@@ -17,9 +17,8 @@ from harness.errors import MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.host import LocalHost
 from harness.providers.limits import disks
-from harness.providers.limits.cgroups import ROOT
-from harness.providers.limits.correct import correct
-from harness.providers.limits.gauge import Gauge
+from harness.providers.limits.calibrate import CalibrationLoad, calibrate
+from harness.providers.limits.kernel import ROOT
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.local.limits import NodeLimiter, groups_of, require
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -61,22 +60,24 @@ def put(cluster, path, size):
     """
     Seconds that it takes to write a file of *size* bytes into HDFS.
     """
-    begun = time.monotonic()
+    start_s = time.monotonic()
     cluster.hdfs.put(path, [bytes(MIB)] * (size // MIB))
-    return time.monotonic() - begun
+    return time.monotonic() - start_s
 
 
-def test_nodes_are_what_was_asked_and_tasks_feel_it():
+def test_nodes_achieve_their_limits_and_tasks_are_held_to_them():
     """
-    A mixed cluster: each figure is near what was asked of its node; DataNodes, which wait for
-    nothing, write and read at the disks' rates; whoever ends it, and however, nothing stays.
+    A mixed cluster: each figure is near what was requested of its node; DataNodes, which write into
+    the page cache, write and read at the disks' rates; however it is ended, nothing stays.
     """
     with LocalCluster("limits", SPEC, HadoopHome.find()) as cluster:
         limits = LocalCluster.attach("limits").limits
-        asked = {name: dials["disk_write"].requested for name, dials in limits.items()}
-        assert asked == {"worker1": FAST, "worker2": SLOW}
+        requested = {name: by_name["disk_write"].requested for name, by_name in limits.items()}
+        assert requested == {"worker1": FAST, "worker2": SLOW}
         assert all(
-            limit.is_met and limit.is_enforced for of in limits.values() for limit in of.values()
+            limit.is_met and limit.is_enforced
+            for by_name in limits.values()
+            for limit in by_name.values()
         )
 
         size = 64 * MIB
@@ -98,7 +99,7 @@ def test_nodes_are_what_was_asked_and_tasks_feel_it():
         assert left(cluster.folder) == []
 
 
-def test_a_share_of_the_processors_is_what_was_asked(tmp_path):
+def test_processes_of_a_node_share_its_cores(tmp_path):
     """
     Processes that join a node's group have its share together, however many they are.
     """
@@ -108,12 +109,12 @@ def test_a_share_of_the_processors_is_what_was_asked(tmp_path):
     groups.make("worker1")
     joins = node_agent("join", *groups.joins("worker1"), "--")
     host = LocalHost("worker1", "", str(tmp_path), lambda argv: [*joins, *argv], dict(os.environ))
-    gauge = Gauge([host], lambda _: node_agent("load"))
+    load = CalibrationLoad([host], lambda _: node_agent("load"))
     try:
-        limiter = NodeLimiter(tmp_path, gauge, None, {})
-        limits = correct({"worker1": {"cores": 0.1}}, limiter, where="here")
+        limiter = NodeLimiter(tmp_path, None, {})
+        limits = calibrate({"worker1": {"cores": 0.1}}, limiter.set, load, where="here")
     finally:
         groups.remove()
 
-    assert limits["worker1"]["cores"].met
+    assert limits["worker1"]["cores"].is_met
     assert left(Path(tmp_path / "none")) == []

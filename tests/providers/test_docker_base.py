@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.base`: which base an image is built on, and what is said of it.
+Tests for `harness.providers.docker.image.find_base`: on which base an image is built.
 """
 
 import os
@@ -12,9 +12,9 @@ from contextlib import nullcontext
 import pytest
 
 from harness.errors import MachineError
-from harness.providers.docker import base as bases
-from harness.providers.docker.base import DEBIAN, OWN
+from harness.providers.docker import image as images
 from harness.providers.docker.engine import EngineError
+from harness.providers.docker.image import DEBIAN, OWN
 
 ANOTHER = "registry.example:5000/debian"
 
@@ -23,17 +23,17 @@ class FakeEngine:
     """
     An engine that has the images *there*, and of which the registry has those in *registry*.
 
-    *silent* pulls never end.
+    pulls that are *stuck* never end.
     """
 
     address, settings = "unix:///fake", {"DOCKER_HOST": "unix:///fake"}
 
-    def __init__(self, there=(), registry=(), *, silent=False, events=()):
+    def __init__(self, there=(), registry=(), *, stuck=False, events=()):
         self.there, self.registry, self.events = set(there), set(registry), events
         self.client = self.images = self.api = self
-        self.over, self.silent = threading.Event(), silent
+        self.over, self.stuck = threading.Event(), stuck
 
-    def asked(self, what=""):
+    def translate_errors(self, subject=""):
         return nullcontext()
 
     def get(self, name):
@@ -42,7 +42,7 @@ class FakeEngine:
 
     def pull(self, repository, tag, *, stream, decode):
         name = f"{repository}:{tag}"
-        if self.silent:
+        if self.stuck:
             self.over.wait()
         if name not in self.registry:
             raise EngineError("no route to host")
@@ -55,11 +55,11 @@ def ordinary_user(monkeypatch):
     """
     Nobody makes a Debian root for a test.
     """
-    monkeypatch.setattr(bases.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(images.os, "geteuid", lambda: 1000)
 
 
 @pytest.mark.parametrize(
-    ("there", "found"),
+    ("there", "base"),
     [
         ([DEBIAN, OWN], (DEBIAN, "which the engine has")),
         ([OWN], (OWN, "which the engine has")),
@@ -67,54 +67,59 @@ def ordinary_user(monkeypatch):
     ],
     ids=["both", "own", "none"],
 )
-def test_what_the_engine_has_comes_first(capsys, there, found):
+def test_a_base_that_the_engine_has_comes_first(capsys, there, base):
     """
-    Debian's, else our own; only where it has none one is pulled, and that is said.
+    Debian's, else our own; only where it has none one is pulled, and that is reported.
     """
     engine = FakeEngine(there=there, registry=[DEBIAN])
 
-    assert bases.find(engine, {}) == found
+    assert images.find_base(engine, {}) == base
     assert ("pulling" in capsys.readouterr().err) == (not there)
 
 
-def test_a_base_that_was_asked_for():
+def test_a_chosen_base_has_no_substitute():
     """
-    No other one takes its place.
+    The one that ``HARNESS_DOCKER_BASE`` names, or an error.
     """
-    asked = {"HARNESS_DOCKER_BASE": ANOTHER}
+    environment = {"HARNESS_DOCKER_BASE": ANOTHER}
 
-    assert bases.find(FakeEngine([OWN, ANOTHER]), asked) == (ANOTHER, "which the engine has")
+    assert images.find_base(FakeEngine([OWN, ANOTHER]), environment) == (
+        ANOTHER,
+        "which the engine has",
+    )
     with pytest.raises(
         MachineError, match=r"registry\.example:5000/debian cannot be had: no route"
     ):
-        bases.find(FakeEngine([OWN]), asked)
+        images.find_base(FakeEngine([OWN]), environment)
 
 
 def test_without_a_registry_the_fix_is_a_command():
     """
-    What the registry said, why none is made here, and who can make one.
+    Why the registry gave none, why none is made here, and how to make one.
     """
-    with pytest.raises(MachineError, match=r"no route to host; none is made here: only root") as no:
-        bases.find(FakeEngine(), {})
-    assert no.value.fix.startswith("sudo docker/base")
+    with pytest.raises(
+        MachineError, match=r"no route to host; none is made here: only root"
+    ) as caught:
+        images.find_base(FakeEngine(), {})
+    assert caught.value.fix.startswith("sudo docker/base")
 
 
 @pytest.mark.parametrize(
-    ("engine", "said"),
+    ("engine", "reason"),
     [
-        (FakeEngine(silent=True), r"no registry has answered for 0\.05 s"),
-        (FakeEngine(registry=[DEBIAN], events=[{"error": "cut \x1b[2J"}]), "cut \ufffd"),
+        (FakeEngine(stuck=True), r"no registry has answered for 0\.05 s"),
+        (FakeEngine(registry=[DEBIAN], events=[{"error": "cut \x1b[2J"}]), r"cut \\x1b"),
     ],
-    ids=["silent", "cut"],
+    ids=["stuck", "cut"],
 )
-def test_a_pull_that_does_not_end_well(monkeypatch, engine, said):
+def test_a_pull_that_does_not_end_well(monkeypatch, engine, reason):
     """
     It is given up after a while of silence; errors in its midst are errors.
     """
-    monkeypatch.setattr(bases, "_SILENCE_S", 0.05)
+    monkeypatch.setattr(images, "_SILENCE_S", 0.05)
 
-    with pytest.raises(MachineError, match=said):
-        bases.find(engine, {})
+    with pytest.raises(MachineError, match=reason):
+        images.find_base(engine, {})
     engine.over.set()
 
 
@@ -124,9 +129,9 @@ class TestOnTheSpot:
         """
         Makes a ``docker/base`` that does something else, for root.
         """
-        monkeypatch.setattr(bases.os, "geteuid", lambda: 0)
-        monkeypatch.setattr(bases.shutil, "which", lambda name: name)
-        monkeypatch.setattr(bases, "SOURCE", tmp_path)
+        monkeypatch.setattr(images.os, "geteuid", lambda: 0)
+        monkeypatch.setattr(images.shutil, "which", lambda name: name)
+        monkeypatch.setattr(images, "SOURCE", tmp_path)
         monkeypatch.chdir(tmp_path)
 
         def write(text):
@@ -138,11 +143,11 @@ class TestOnTheSpot:
 
     def test_a_root_is_made(self, script, capfd):
         """
-        For the engine that was asked; what the registry said stands before it.
+        For that engine; why the registry gave none is reported before.
         """
         folder = script('echo "$DOCKER_HOST" > where; echo making >&2')
 
-        assert bases.find(FakeEngine(), {}) == (OWN, "a Debian root made here")
+        assert images.find_base(FakeEngine(), {}) == (OWN, "a Debian root made here")
         assert (folder / "where").read_text() == "unix:///fake\n"
         assert "no route to host" in capfd.readouterr().err
 
@@ -153,17 +158,17 @@ class TestOnTheSpot:
         script("exit 3")
 
         with pytest.raises(MachineError, match=r"neither .* pulled, nor a Debian root be made\n"):
-            bases.find(FakeEngine(), {})
+            images.find_base(FakeEngine(), {})
 
     def test_has_an_end_and_cleans_up(self, script, monkeypatch):
         """
         It is asked to end, so that it takes away what it has made; what it has started ends.
         """
-        monkeypatch.setattr(bases, "_MAKE_LIMIT_S", 0.5)
+        monkeypatch.setattr(images, "_MAKE_LIMIT_S", 0.5)
         folder = script("trap 'touch cleaned' EXIT\nsleep 600 & echo $! > pid; wait")
 
         with pytest.raises(MachineError, match=r"made within 0\.5 s"):
-            bases.find(FakeEngine(), {})
+            images.find_base(FakeEngine(), {})
         assert (folder / "cleaned").exists()
         assert gone(int((folder / "pid").read_text()))
 

@@ -1,12 +1,12 @@
 """
-Tests for `harness.providers.docker.container`: what an engine is asked for, and what is refused.
+Tests for `harness.providers.docker.container`: options of containers, and what is refused.
 """
 
 import pytest
 
 from harness.errors import MachineError, SpecError
-from harness.providers.docker import plan as plans
-from harness.providers.docker.container import Place, require, require_memory
+from harness.providers.docker import plan
+from harness.providers.docker.container import NodeMaker, require, require_memory
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from harness.units import MIB
 
@@ -25,21 +25,21 @@ class FakeEngine:
         return {"cluster": cluster}
 
 
-def asked_for(name, **spec):
+def config_of(name, **spec):
     """
-    What the engine is asked to give to a node of a cluster of two workers.
+    Options of a node's container in a cluster of two workers.
     """
     cluster = ClusterSpec(provider="docker", workers=2, **spec)
-    place = Place(FakeEngine(), "c", "image", cluster, plans.layout(2, "198.18.64.0/24"))
-    member = next(m for m in place.layout.members if m.name == name)
-    return place._host(member, "volume")
+    maker = NodeMaker(FakeEngine(), "c", "image", cluster, plan.make_layout(2, "198.18.64.0/24"))
+    member = next(m for m in maker.layout.members if m.name == name)
+    return maker.host_config(member)
 
 
 def test_names_are_known_without_a_resolver():
     """
     Every node has all names and addresses in its own file: both ways, without a suffix.
     """
-    assert asked_for("worker1")["extra_hosts"] == {
+    assert config_of("worker1")["extra_hosts"] == {
         "master": "198.18.64.2", "worker1": "198.18.64.3", "worker2": "198.18.64.4",
     }  # fmt: skip
 
@@ -48,7 +48,7 @@ def test_nothing_of_the_machine_is_given():
     """
     No right, no folder, no port; the data lies on a volume with the cluster's labels.
     """
-    host = asked_for("master")
+    host = config_of("master")
 
     assert (host["cap_drop"], host["security_opt"]) == (["ALL"], ["no-new-privileges"])
     assert [(m["Type"], m["Target"]) for m in host["mounts"]] == [("volume", "/cluster")]
@@ -60,26 +60,26 @@ def test_gpus_are_shared_by_nobody():
     """
     Each worker has devices of its own; the master has none.
     """
-    found = {
-        node: [r["DeviceIDs"] for r in asked_for(node, node=NodeSpec(gpus=2))["device_requests"]]
+    by_node = {
+        node: [r["DeviceIDs"] for r in config_of(node, node=NodeSpec(gpus=2))["device_requests"]]
         for node in ("master", "worker1", "worker2")
     }
 
-    assert found == {"master": [], "worker1": [["0", "1"]], "worker2": [["2", "3"]]}
+    assert by_node == {"master": [], "worker1": [["0", "1"]], "worker2": [["2", "3"]]}
 
 
 def test_memory_is_the_workers_own():
     """
-    Without swap; what is said of one worker stands in the place of what is said of all.
+    Without swap; what is said of one worker stands in the maker of what is said of all.
     """
     more = {
         "node": NodeSpec(memory_bytes=2**32),
         "nodes": {"worker2": Hardware(memory_bytes=2**33)},
     }
-    found = {node: asked_for(node, **more).get("mem_limit") for node in ("master", "worker1")}
+    by_node = {node: config_of(node, **more).get("mem_limit") for node in ("master", "worker1")}
 
-    assert found == {"master": None, "worker1": 2**32}
-    assert asked_for("worker2", **more)["memswap_limit"] == 2**33
+    assert by_node == {"master": None, "worker1": 2**32}
+    assert config_of("worker2", **more)["memswap_limit"] == 2**33
 
 
 class TestRequire:

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.engine`: engines that cannot be used, told apart.
+Tests for `harness.providers.docker.engine`: engines that cannot be used, and why.
 """
 
 import os
@@ -15,12 +15,12 @@ import pytest
 
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.providers.docker import engine as engines
-from harness.providers.docker.engine import Engine, EngineError, together
+from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
 
 PROJECT = Path(__file__).parents[2]
 
 
-def told(**environment):
+def connect_error(**environment):
     """
     The error for an engine that cannot be used.
     """
@@ -34,7 +34,7 @@ class TestConnect:
         """
         No engine: the machine is not fit, and how to start one is said.
         """
-        error = told(DOCKER_HOST=f"unix://{tmp_path}/none")
+        error = connect_error(DOCKER_HOST=f"unix://{tmp_path}/none")
 
         assert isinstance(error, MachineError)
         assert error.what.startswith("no Docker engine answers")
@@ -48,7 +48,7 @@ class TestConnect:
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(tmp_path / "left"))
 
-        assert "refused" in told(DOCKER_HOST=f"unix://{tmp_path}/left").what
+        assert "refused" in connect_error(DOCKER_HOST=f"unix://{tmp_path}/left").what
 
     def test_port_that_nobody_listens_on(self):
         """
@@ -57,7 +57,10 @@ class TestConnect:
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
 
-        assert told(DOCKER_HOST=address).what == "no Docker engine answers: Connection refused"
+        assert (
+            connect_error(DOCKER_HOST=address).what
+            == "no Docker engine answers: Connection refused"
+        )
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
     def test_a_socket_of_others(self, tmp_path_factory):
@@ -94,7 +97,7 @@ class TestConnect:
         """
         An engine behind SSH is reached by carrying its socket here; the command is given.
         """
-        error = told(DOCKER_HOST="ssh://somebody@far")
+        error = connect_error(DOCKER_HOST="ssh://somebody@far")
 
         assert isinstance(error, SpecError)
         assert "ssh -nNT -L" in error.fix
@@ -109,13 +112,13 @@ def refused(text, status=500):
 
     response = Response()
     response.status_code = status
-    with pytest.raises(EngineError) as caught, Engine(None, {}).asked("a thing"):
+    with pytest.raises(EngineError) as caught, Engine(None, {}).translate_errors("a container"):
         raise APIError("x", response=response, explanation=text)
     return caught.value
 
 
 @pytest.mark.parametrize(
-    ("said", "fix"),
+    ("reason", "fix"),
     [
         ("write /var/lib/docker/x: no space left on device", "docker system df"),
         ('Conflict. The container name "/x" is already in use by container "1"', "another name"),
@@ -123,23 +126,23 @@ def refused(text, status=500):
     ],
     ids=["disk", "name", "other"],
 )
-def test_what_the_engine_says_becomes_an_error_with_a_fix(said, fix):
+def test_a_refusal_becomes_an_error_with_a_fix(reason, fix):
     """
     In its own words, safe to print, with what to do.
     """
-    error = refused(said, 409)
+    error = refused(reason, 409)
 
-    assert error.what == said.replace("\x1b", "\ufffd")
+    assert error.what == reason.replace("\x1b", r"\x1b")
     assert fix in error.fix
-    assert "a thing" in error.where
+    assert "a container" in error.where
     assert error.status == 409
 
 
-def test_a_lost_connection_is_no_bug():
+def test_a_lost_connection_is_an_engine_error():
     """
-    An engine that dies in the midst of a request is told as that.
+    An engine that dies in the midst of a request is reported as that.
     """
-    with pytest.raises(EngineError, match="does not answer"), Engine(None, {}).asked():
+    with pytest.raises(EngineError, match="does not answer"), Engine(None, {}).translate_errors():
         raise ConnectionResetError("reset by peer")
 
 
@@ -157,19 +160,19 @@ def test_an_engine_behind_a_carried_socket_is_far(address, name, near):
     """
     client = SimpleNamespace(info=lambda: {"Name": name})
 
-    assert Engine(client, {"DOCKER_HOST": address}).near is near
+    assert Engine(client, {"DOCKER_HOST": address}).is_near is near
 
 
 def test_owners_differ_by_their_state_folder(tmp_path, monkeypatch):
     """
     Two state folders never see each other's clusters, on whichever engine.
     """
-    found = []
+    owners = []
     for name in ("one", "two", "one"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
-        found.append(engines.owner())
+        owners.append(engines.owner())
 
-    assert found[0] == found[2] != found[1]
+    assert owners[0] == owners[2] != owners[1]
 
 
 def test_all_are_done_before_the_first_error_leaves():
@@ -182,6 +185,6 @@ def test_all_are_done_before_the_first_error_leaves():
         raise EngineError("no")
 
     with pytest.raises(EngineError, match="no"):
-        together([fail, lambda: done.append(1), lambda: done.append(2)])
+        run_in_parallel([fail, lambda: done.append(1), lambda: done.append(2)])
 
     assert sorted(done) == [1, 2]

@@ -5,14 +5,16 @@ Tests for `harness.providers.docker.image`: what an image is built from, and whe
 import io
 import tarfile
 
+from contextlib import nullcontext
+
 import pytest
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
 from harness.providers.docker import image as images
-from harness.providers.docker.base import DEBIAN
 from harness.providers.docker.engine import EngineError
+from harness.providers.docker.image import DEBIAN
 
 
 class FakeEngine:
@@ -27,8 +29,8 @@ class FakeEngine:
         self.client = self.images = self.api = self
         self.builds, self.contexts = [], []
 
-    def asked(self, what=""):
-        return _Asked()
+    def translate_errors(self, subject=""):
+        return nullcontext()
 
     def get(self, name):
         if name not in self.there:
@@ -40,14 +42,6 @@ class FakeEngine:
         if not any("error" in e for e in self.events):
             self.there.add(tag)
         return iter(self.events)
-
-
-class _Asked:
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *_):
-        return None
 
 
 @pytest.fixture(autouse=True)
@@ -106,12 +100,14 @@ class TestEnsure:
         images.ensure(engine, home(tmp_path / "home"))
 
         with tarfile.open(fileobj=io.BytesIO(engine.contexts[0])) as tar:
-            found = {m.name: (m.uid, m.mtime) for m in tar}
+            members = {m.name: (m.uid, m.mtime) for m in tar}
 
-        assert {"Dockerfile", "home/lib/a.jar", "home/path.jar", "lists/classes.lst"} <= set(found)
-        assert set(found.values()) == {(0, images.JAR_TIME)}
+        assert {"Dockerfile", "home/lib/a.jar", "home/path.jar", "lists/classes.lst"} <= set(
+            members
+        )
+        assert set(members.values()) == {(0, images.JAR_TIME)}
 
-    def test_the_base_is_said(self, tmp_path, capsys):
+    def test_the_base_is_reported(self, tmp_path, capsys):
         """
         Which one, and where it is from.
         """
@@ -123,22 +119,22 @@ class TestEnsure:
         assert f"its base is {DEBIAN}, which the engine has\n" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
-        ("said", "fix"),
+        ("message", "fix"),
         [("E: Unable to locate package", "HARNESS_EXTRA_CA"), ("no space left", "docker system")],
     )
-    def test_a_failed_build_shows_its_last_lines(self, tmp_path, said, fix):
+    def test_a_failed_build_shows_its_last_lines(self, tmp_path, message, fix):
         """
         They tell which command failed; nothing in them moves a cursor.
         """
         lines = [{"stream": f"line {n}\n"} for n in range(100)]
         engine = FakeEngine(
-            there=[DEBIAN], events=[*lines, {"stream": f"\x1b[2J{said}\n"}, {"error": "1"}]
+            there=[DEBIAN], events=[*lines, {"stream": f"\x1b[2J{message}\n"}, {"error": "1"}]
         )
 
         with pytest.raises(ClusterError) as caught:
             images.ensure(engine, home(tmp_path / "home"))
 
-        assert f"\ufffd[2J{said}" in caught.value.what
+        assert rf"\x1b[2J{message}" in caught.value.what
         assert "line 98" in caught.value.what
         assert "line 1\n" not in caught.value.what
         assert fix in caught.value.fix
@@ -160,18 +156,18 @@ class TestAuthorities:
 
     def test_are_to_be_there(self, tmp_path):
         """
-        A folder without certificates is a typing error, and told.
+        A folder without certificates is a typing error, and refused.
         """
         with pytest.raises(SpecError, match="no certificate"):
             images.context(home(tmp_path / "home"), {"HARNESS_EXTRA_CA": str(tmp_path)})
 
 
-def test_steps_are_told_as_they_come(capsys):
+def test_steps_are_reported_as_they_come(capsys):
     """
     People who wait see which step a build is at.
     """
     events = [{"stream": "Step 1/2 : FROM x\n"}, {"stream": " ---> 0123\n"}, {"aux": {}}]
 
-    images.follow(iter(events), "image")
+    images.follow_build(iter(events), "image")
 
     assert capsys.readouterr().err == "docker: Step 1/2 : FROM x\n"

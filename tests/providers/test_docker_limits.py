@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.limits`, on an engine that notes what it is asked.
+Tests for `harness.providers.docker.limits`, on an engine that records its requests.
 """
 
 import os
@@ -12,7 +12,7 @@ import pytest
 from harness.errors import ClusterError, MachineError
 from harness.node.facts import block_device
 from harness.providers.docker import limits
-from harness.providers.docker.limits import DockerLimiter, Helpers, at_making
+from harness.providers.docker.limits import DockerLimiter, Helpers, host_options
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
 
 LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
@@ -25,12 +25,12 @@ class FakeEngine:
 
     address = "unix:///fake"
 
-    def __init__(self, status=0, said=b"", **facts):
-        self.facts, self.status, self.said = facts, status, said
+    def __init__(self, status=0, stderr=b"", **facts):
+        self.facts, self.status, self.stderr = facts, status, stderr
         self.commands, self.updates, self.helpers = [], [], []
         self.client = SimpleNamespace(api=self)
 
-    def asked(self, what=""):
+    def translate_errors(self, subject=""):
         return nullcontext()
 
     def create_host_config(self, **how):
@@ -54,7 +54,7 @@ class FakeEngine:
         return {"Id": argv[0]}
 
     def exec_start(self, made, demux):
-        return (LINKS.encode(), self.said)
+        return (LINKS.encode(), self.stderr)
 
     def exec_inspect(self, made):
         return {"ExitCode": self.status}
@@ -80,9 +80,9 @@ def limited(engine, host=None):
     """
     made = []
     helpers = Helpers(engine, "image", {})
-    remake = lambda node, dials: made.append((node, dict(dials)))  # noqa: E731
+    remake = lambda node, rates: made.append((node, dict(rates)))  # noqa: E731
     host = host or FakeHost()
-    return DockerLimiter(engine, {"worker1": host}, None, remake, helpers), made, helpers
+    return DockerLimiter(engine, {"worker1": host}, remake, helpers), made, helpers
 
 
 def test_processors_are_given_while_it_runs():
@@ -111,7 +111,7 @@ def test_a_new_rate_of_a_disk_is_a_new_container():
     limiter.set({"worker1": disk})
 
     assert made == [("worker1", {CORES: 0.5, **disk})]
-    assert at_making(made[0][1], "/dev/sda") == {
+    assert host_options(made[0][1], "/dev/sda") == {
         "cpu_period": 20_000,
         "cpu_quota": 10_000,
         "device_read_bps": [{"Path": "/dev/sda", "Rate": 10}],
@@ -138,7 +138,7 @@ def test_both_ends_of_a_link_are_shaped_and_no_helper_stays():
     assert (sorted(there), engine.helpers) == (["container:c1", "host"], [])
 
 
-def test_a_link_that_is_hidden_is_told():
+def test_a_hidden_link_is_an_error():
     """
     An engine whose machine does not show the nodes' links cannot limit what they receive.
     """
@@ -148,21 +148,21 @@ def test_a_link_that_is_hidden_is_told():
         limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
 
 
-def test_a_kernel_without_the_queue_is_told():
+def test_a_kernel_without_the_queue_is_an_error():
     """
     In its own words, safe to print, with the module to load; the helper is gone.
     """
-    engine = FakeEngine(status=2, said=b"Specified qdisc kind is \x1b[2Junknown")
+    engine = FakeEngine(status=2, stderr=b"Specified qdisc kind is \x1b[2Junknown")
     limiter, _, helpers = limited(engine)
 
-    with pytest.raises(ClusterError, match="kind is \ufffd") as caught, helpers:
+    with pytest.raises(ClusterError, match=r"kind is \\x1b") as caught, helpers:
         limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
     assert "modprobe sch_tbf" in caught.value.fix
     assert engine.helpers == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "facts", "refused"),
+    ("controls", "facts", "is_refused"),
     [
         ({CORES}, {"CgroupDriver": "none"}, True),
         ({NETWORK_OUT}, {"CgroupDriver": "none"}, False),
@@ -170,14 +170,14 @@ def test_a_kernel_without_the_queue_is_told():
         ({CORES, DISK_READ}, {"CgroupDriver": "systemd", "CpuCfsQuota": True}, False),
     ],
 )
-def test_an_engine_without_control_groups_limits_no_processor(asked, facts, refused):
+def test_an_engine_without_control_groups_limits_no_processor(controls, facts, is_refused):
     """
     Refused before anything is made; the network needs none.
     """
     engine = FakeEngine(**facts)
 
-    with pytest.raises(MachineError, match="no control groups") if refused else nullcontext():
-        limits.require(engine, asked)
+    with pytest.raises(MachineError, match="no control groups") if is_refused else nullcontext():
+        limits.require(engine, controls)
 
 
 class TestDevice:

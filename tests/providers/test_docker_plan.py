@@ -2,15 +2,19 @@
 Tests for `harness.providers.docker.plan`: what nodes in containers are given.
 """
 
+import io
 import ipaddress
 import json
+import tarfile
 
 from xml.etree import ElementTree as ET
+
+import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.providers.docker import plan as plans
+from harness.providers.docker import plan
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SUBNET = "198.18.70.0/24"
@@ -20,10 +24,10 @@ def given_to(name, workers=2, **spec):
     """
     The files of one node, texts by their paths.
     """
-    where = plans.layout(workers, SUBNET)
-    member = next(m for m in where.members if m.name == name)
+    layout = plan.make_layout(workers, SUBNET)
+    member = next(m for m in layout.members if m.name == name)
     cluster = ClusterSpec(provider="docker", workers=workers, **spec)
-    return {k: v.decode() for k, v in plans.files(cluster, where, member, {}).items()}
+    return {k: v.decode() for k, v in plan.files(cluster, layout, member).items()}
 
 
 @given(st.lists(st.integers(0, 2**14 - 1), max_size=30), st.integers(20, 28))
@@ -31,13 +35,13 @@ def test_free_networks_overlap_none_that_is_taken(hosts, prefix):
     """
     Whatever networks an engine has, those that are offered are free, of the block, and apart.
     """
-    first = int(plans.POOL.network_address)
-    taken = {str(ipaddress.ip_network((first + h, prefix), strict=False)) for h in hosts}
+    first = int(plan.POOL.network_address)
+    used = {str(ipaddress.ip_network((first + h, prefix), strict=False)) for h in hosts}
 
-    free = [ipaddress.ip_network(s) for s in plans.subnets(taken)]
+    free = [ipaddress.ip_network(s) for s in plan.free_subnets(used)]
 
-    assert not [1 for f in free for t in taken if f.overlaps(ipaddress.ip_network(t))]
-    assert all(f.subnet_of(plans.POOL) for f in free)
+    assert not [1 for f in free for t in used if f.overlaps(ipaddress.ip_network(t))]
+    assert all(f.subnet_of(plan.POOL) for f in free)
     assert len(set(free)) == len(free)
 
 
@@ -45,11 +49,11 @@ def test_a_large_cluster_fits_its_network():
     """
     Two hundred workers and their master have addresses of one network, none of them the engine's.
     """
-    found = [ipaddress.ip_address(m.address) for m in plans.members(200, SUBNET)]
+    addresses = [ipaddress.ip_address(m.address) for m in plan.make_layout(200, SUBNET).members]
 
-    assert len(set(found)) == 201
-    assert all(a in ipaddress.ip_network(SUBNET) for a in found)
-    assert ipaddress.ip_address("198.18.70.1") not in found
+    assert len(set(addresses)) == 201
+    assert all(a in ipaddress.ip_network(SUBNET) for a in addresses)
+    assert ipaddress.ip_address("198.18.70.1") not in addresses
 
 
 def test_each_node_starts_its_own_daemons():
@@ -87,3 +91,49 @@ def test_nothing_names_a_folder_of_this_machine():
     assert [p for p in paths if not p.startswith(allowed)] == []
     assert argv[0] == "/opt/java/bin/java"
     assert "/opt/hadoop/path.jar:/cluster/conf/worker1:/opt/hadoop/etc" in argv
+
+
+def unpacked(pieces):
+    """
+    Members of an archive with their content.
+    """
+    with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
+        return [
+            (member, archive.extractfile(member).read() if member.isfile() else None)
+            for member in archive
+        ]
+
+
+class TestPack:
+    def test_files_belong_to_the_nodes_user(self):
+        """
+        Folders and files bear the number of the image's plain user.
+        """
+        members = [member for member, _ in unpacked([plan.pack({"a/b": b"x"}, ["a"])])]
+
+        assert [(m.name, m.isdir(), m.uid, m.gid, m.mode) for m in members] == [
+            ("a", True, 10000, 10000, 0o755),
+            ("a/b", False, 10000, 10000, 0o644),
+        ]
+
+    @given(st.binary(max_size=3000), st.booleans())
+    def test_one_file_of_any_size_keeps_its_content(self, content, executable):
+        """
+        What is packed in pieces is an archive of one file.
+        """
+        pieces = plan.pack_file("here", io.BytesIO(content), len(content), executable=executable)
+
+        ((member, unpacked_content),) = unpacked(pieces)
+
+        assert (member.name, bool(member.mode & 0o100), unpacked_content) == (
+            "here",
+            executable,
+            content,
+        )
+
+    def test_a_file_that_shrinks_is_an_error(self):
+        """
+        A file that has become shorter meanwhile makes no archive of another length.
+        """
+        with pytest.raises(OSError, match="shorter"):
+            list(plan.pack_file("x", io.BytesIO(b"abc"), 4, executable=False))

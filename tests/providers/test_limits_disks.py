@@ -18,7 +18,7 @@ MIB = 2**20
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
     """
-    Loop devices as a kernel without any: numbers that were asked for and given back.
+    Loop devices as a kernel without any: numbers that were commands for and given back.
     """
     devices = {}
 
@@ -53,33 +53,33 @@ def test_a_disk_is_no_larger_than_what_is_in_it(kernel, tmp_path, monkeypatch):
     """
     The file takes room as it is used.
     """
-    asked = []
-    monkeypatch.setattr(disks, "_run", lambda *argv: asked.append(argv[0]))
-    monkeypatch.setattr(disks, "_attached", lambda number, image: disks.Disk("", "", str(image)))
+    commands = []
+    monkeypatch.setattr(disks, "_run", lambda *argv: commands.append(argv[0]))
 
-    disks.make(tmp_path / "worker1.disk", 64 * MIB)
+    with pytest.raises(FileNotFoundError):  # no device comes of it
+        disks.make(tmp_path / "worker1.disk", 64 * MIB)
 
     facts = (tmp_path / "worker1.disk").stat()
-    assert (facts.st_size, facts.st_blocks, asked) == (64 * MIB, 0, ["mkfs.ext4"])
+    assert (facts.st_size, facts.st_blocks, commands) == (64 * MIB, 0, ["mkfs.ext4"])
 
 
-def test_what_a_command_says_is_told(tmp_path):
+def test_the_last_line_of_a_failed_command_is_reported(tmp_path):
     """
     With the command, and one line that cannot move a terminal's cursor.
     """
     with pytest.raises(ClusterError) as caught:
         disks._run("sh", "-c", "echo a >&2; printf '\\033[2Jno room\\n' >&2; exit 1")
 
-    assert caught.value.what == "no disk for a node: '\\x1b[2Jno room'"
+    assert caught.value.what == "cannot make a disk for a node: \\x1b[2Jno room"
 
 
-def test_a_disk_in_use_is_waited_for_and_named(kernel, monkeypatch):
+def test_a_disk_that_stays_in_use_is_an_error(kernel, monkeypatch):
     """
     The namespace that has it mounted may still be ending.
     """
     monkeypatch.setattr(disks, "_run", lambda *argv: None)
-    monkeypatch.setattr(disks, "_GONE_LIMIT_S", 0.1)
-    monkeypatch.setattr(disks, "_given_back", lambda number: False)
+    monkeypatch.setattr(disks, "_REMOVE_LIMIT_S", 0.1)
+    monkeypatch.setattr(disks, "_remove_device", lambda number: False)
 
     with pytest.raises(ClusterError, match=r"/dev/loop200 is still in use 0\.1 s after"):
         disks.remove(disks.Disk("/dev/loop200", "7:200", "x"))

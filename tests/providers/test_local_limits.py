@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import ClusterError, MachineError
 from harness.providers.host import Completed
-from harness.providers.limits import cgroups, disks
+from harness.providers.limits import disks, kernel
 from harness.providers.local import limits as nodes
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
@@ -28,7 +28,7 @@ def machine(tmp_path, monkeypatch):
     for controller in ("cpu", "blkio"):
         (root / controller).mkdir(parents=True)
         (root / controller / "cgroup.procs").touch()
-    monkeypatch.setattr(cgroups.Groups, "__init__", lambda self, name: _init(self, name, root))
+    monkeypatch.setattr(kernel.Groups, "__init__", lambda self, name: _init(self, name, root))
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(disks, "refusal", lambda: "")
     made = []

@@ -1,10 +1,10 @@
 """
 Docker provider: a container per node, on their own network, on the engine of ``DOCKER_HOST``.
 
-Needs: an engine that answers, near or far, and its permission; the image is built there when it is
-missing (`harness.providers.docker.image`).  Leaves behind: the image.  All that a cluster has bears
-its labels, by which any process takes it down.  No port is published, no folder of this machine
-is mounted: everything goes through the engine.
+Needs: an engine that answers, near or far, and permission to use it; the image is built there when
+it is missing (`harness.providers.docker.image`).  Leaves behind: the image.  All that a cluster has
+bears its labels, by which any process takes it down.  No port is published and no folder of this
+machine is mounted: everything goes through the engine.
 """
 
 from __future__ import annotations
@@ -23,21 +23,16 @@ from harness.hadoop_home.home import HadoopHome
 from harness.node.build import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster
-from harness.providers.docker import archive as archives
 from harness.providers.docker import container as containers
+from harness.providers.docker import evidence, limits, plan
 from harness.providers.docker import image as images
-from harness.providers.docker import limits, logs
-from harness.providers.docker import plan as plans
-from harness.providers.docker.engine import Engine, EngineError, together
-from harness.providers.docker.host import AGENT, DockerHost
-from harness.providers.docker.memory import kills_of, said
-from harness.providers.docker.watch import Watch
+from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
+from harness.providers.docker.host import DockerHost
 from harness.providers.gpus import find_devices, here
 from harness.providers.host import Host
 from harness.providers.ids import application_name
 from harness.providers.interrupts import Postponed
-from harness.providers.limits.correct import asked_of, correct
-from harness.providers.limits.gauge import Gauge
+from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
@@ -54,16 +49,16 @@ class DockerCluster(Cluster):
     limitable = frozenset(Hardware.model_fields)
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
-        """Describe a cluster; nothing is asked of the engine yet."""
+        """Describe a cluster; the engine is not asked for anything yet."""
         super().__init__(name, spec, home)
         self._state: dict[str, Any] | None = None
-        self._watch: Watch | None = None
-        self._kills = dict[str, int]()
+        self._death_log: evidence.DeathLog | None = None
+        self._memory_kills = dict[str, int]()
 
     @classmethod
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
-        state = _load(states.cluster_folder(name))
+        state = _read_state(states.cluster_folder(name))
         spec = (
             ClusterSpec.model_validate(state["spec"]) if state else ClusterSpec(provider="docker")
         )
@@ -74,9 +69,8 @@ class DockerCluster(Cluster):
     @staticmethod
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        folder = states.cluster_folder(name)
         with states.exclusive():
-            return _remove(folder, name)
+            return _remove(states.cluster_folder(name), name)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -84,14 +78,14 @@ class DockerCluster(Cluster):
         engine = Engine.connect()
         if not containers.offers_gpus(engine):
             return 0
-        return len(find_devices(here).names) // workers if engine.near else 0
+        return len(find_devices(here).names) // workers if engine.is_near else 0
 
     def is_up(self) -> bool:
         """Whether the containers of the cluster run."""
         if self._state is None:
             return False
-        found = self._engine.containers(self.name)
-        return bool(found) and all(c.status == "running" for c in found)
+        nodes = self._engine.containers(self.name)
+        return bool(nodes) and all(container.status == "running" for container in nodes)
 
     # life
 
@@ -99,43 +93,38 @@ class DockerCluster(Cluster):
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* the engine cannot give, if one answers."""
         containers.require_memory(spec)
-        asked = {dial for dials in asked_of(spec).values() for dial in dials}
+        controls = {name for rates in requested_by_worker(spec).values() for name in rates}
         engine = Engine.connect()
         try:
             containers.require(engine, spec)
-            limits.require(engine, asked)
+            limits.require(engine, controls)
         finally:
             engine.client.close()
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
-        """What each dial of each limited node was asked to be, and what it is."""
-        file = self._limits  # it is not there while the nodes are still measured
+        """Limits of each limited node by their names: requested and measured."""
+        file = self.folder / "limits.json"  # it is not there while the nodes are still measured
         return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
-
-    @property
-    def _limits(self) -> Path:
-        return self.folder / "limits.json"
 
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
         try:
             super().down()
         finally:
-            if self._watch is not None:
-                self._watch.close()
+            if self._death_log is not None:
+                self._death_log.close()
             if "_engine" in vars(self):
                 self._engine.client.close()
                 del self._engine
-            self._state = self._watch = None
+            self._state = self._death_log = None
 
     def _start(self) -> None:
         self.require_limits(self.spec)
         engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
         with states.claiming(self.name, self.provider):
-            left = type(self).attach(self.name)
-            if left.is_up():
+            if type(self).attach(self.name).is_up():
                 raise ClusterError(
                     f"cluster {self.name!r} is up already",
                     where=self.where,
@@ -144,75 +133,71 @@ class DockerCluster(Cluster):
             _remove(self.folder, self.name)
             states.make_folder(self.folder, self.provider)
             try:
-                place = self._make(engine, image)
+                # written down before anything is made, so that any process can remove it
+                self._write_state(engine, subnet="")
+                engine.reap(self.name)  # what a cluster of that name without a state folder left
+                subnet = containers.make_network(engine, self.name)
+                self._write_state(engine, subnet)
+                maker = containers.NodeMaker(engine, self.name, image, self.spec, self.layout)
+                run_in_parallel(
+                    [
+                        partial(maker.make, member, self._archive(member), {})
+                        for member in self.layout.members
+                    ]
+                )
             except BaseException:
                 _remove(self.folder, self.name)
                 raise
         if self.spec.limited:
             try:
-                self._limit_nodes(place)
+                self._limit_nodes(maker)
             except BaseException:
                 self.down()
                 raise
 
-    def _make(self, engine: Engine, image: str) -> containers.Place:
-        """Make the network and the nodes; who they are is written down before they are made."""
-        self._save(engine, subnet="")
-        engine.reap(self.name)  # what an older state folder's cluster of that name has left
-        subnet = containers.make_network(engine, self.name)
-        self._save(engine, subnet)
-        place = containers.Place(engine, self.name, image, self.spec, self.layout)
-        together([partial(place.make, m, self._given(m), {}) for m in self.layout.members])
-        return place
-
-    def _limit_nodes(self, place: containers.Place) -> None:
-        """Make the nodes what they are asked to be, while nothing runs on them; then start all."""
+    def _limit_nodes(self, maker: containers.NodeMaker) -> None:
+        """Set the limits and calibrate them while nothing runs; then start the daemons."""
         hosts = {host.name: host for host in self.hosts}
         members = {member.name: member for member in self.layout.members}
-        asked = asked_of(self.spec)
-        device = limits.device_of(hosts, asked)
+        requested = requested_by_worker(self.spec)
+        device = limits.device_of(hosts, requested)
 
-        def remake(node: str, dials: Mapping[str, float]) -> None:
-            place.away(members[node])
-            place.make(members[node], self._given(members[node]), dials, device)
+        def remake(node: str, rates: Mapping[str, float]) -> None:
+            maker.remove(members[node])
+            maker.make(members[node], self._archive(members[node]), rates, device)
 
-        gauge = Gauge(self.hosts, lambda host: self.agent(host, "load"))
+        load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"))
         labels = self._engine.labels(self.name)
-        with limits.Helpers(self._engine, place.image, labels) as helpers:
-            limiter = limits.DockerLimiter(self._engine, hosts, gauge, remake, helpers)
-            found = correct(asked, limiter, where=self.where)
-        self._limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
+        with limits.Helpers(self._engine, maker.image, labels) as helpers:
+            limiter = limits.DockerLimiter(self._engine, hosts, remake, helpers)
+            calibrated = calibrate(requested, limiter.set, load, where=self.where)
+        (self.folder / "limits.json").write_bytes(
+            LIMITS.dump_json(calibrated, indent=1, exclude_none=True)
+        )
         for host in self.hosts:
-            keys = [
-                d.key
-                for d in plans.daemons_of(self.layout, members[host.name])
-                if plans.is_first(d)
-            ]
-            lines = "".join(f"start {key}\n" for key in keys)
-            host.run(["tee", plans.CONTROL], input=lines.encode())
+            first = plan.first_daemons(self.layout, members[host.name])
+            lines = "".join(f"start {daemon.key}\n" for daemon in first)
+            host.run(["tee", plan.CONTROL], input=lines.encode())
 
-    def _given(self, member: Member) -> bytes:
-        """The archive of all that a node gets before its start."""
-        agent = {Path(AGENT).name: agent_bytes()}
-        files = plans.files(self.spec, self.layout, member, agent)
-        folders = plans.folders(self.layout, member)
-        if member == self.layout.master:  # formatting a name space anew would take a second or two
-            current = f"{self.layout.data(member)}/name/current".removeprefix(f"{plans.BASE}/")
-            folders += [current.removesuffix("/current"), current]
-            files |= {f"{current}/{p.name}": p.read_bytes() for p in self._name_space()}
-        return archives.packed(files, folders)
+    def _archive(self, member: Member) -> bytes:
+        """The archive of all that a node is given before its start."""
+        files = plan.files(self.spec, self.layout, member)
+        files["node.pyz"] = agent_bytes()
+        folders = plan.folders(self.layout, member)
+        if member == self.layout.master:  # to format a new name space would take a second or two
+            if self.home.formatted is None:
+                raise MachineError(
+                    "the Hadoop home has no formatted name space that this user can read",
+                    where=f"{self.home.path}/name",
+                    fix="make setup",
+                )
+            name_folder = f"{self.layout.data(member)}/name".removeprefix(f"{plan.BASE}/")
+            folders += [name_folder, f"{name_folder}/current"]
+            for path in sorted((self.home.formatted / "current").iterdir()):
+                files[f"{name_folder}/current/{path.name}"] = path.read_bytes()
+        return plan.pack(files, folders)
 
-    def _name_space(self) -> list[Path]:
-        """Files of an empty formatted name space."""
-        if self.home.formatted is None:
-            raise MachineError(
-                "the Hadoop home has no formatted name space that this user can read",
-                where=f"{self.home.path}/name",
-                fix="make setup",
-            )
-        return sorted((self.home.formatted / "current").iterdir())
-
-    def _save(self, engine: Engine, subnet: str) -> None:
+    def _write_state(self, engine: Engine, subnet: str) -> None:
         self._state = {
             "spec": self.spec.model_dump(mode="json"),
             "engine": dict(engine.settings),
@@ -222,11 +207,11 @@ class DockerCluster(Cluster):
         part.write_text(json.dumps(self._state, indent=1))
         part.replace(self.folder / _STATE)
 
-    # doors
+    # connections
 
     @cached_property
     def _engine(self) -> Engine:
-        """The engine on which the cluster was started, whatever ``DOCKER_HOST`` says by now."""
+        """The engine on which the cluster was started, whatever ``DOCKER_HOST`` is by now."""
         if self._state is None:
             raise self.not_up()
         return Engine.connect(self._state["engine"])
@@ -236,113 +221,118 @@ class DockerCluster(Cluster):
         """Where the nodes find Hadoop, their configuration and their data."""
         if self._state is None:
             raise self.not_up()
-        return plans.layout(self.spec.workers, self._state["subnet"])
+        return plan.make_layout(self.spec.workers, self._state["subnet"])
 
     @property
     def hosts(self) -> tuple[DockerHost, ...]:
         """The nodes, master first."""
-        where = self.layout
+        layout = self.layout
         return tuple(
             DockerHost(
-                m.name, m.address, where.data(m), containers.name_of(self.name, m.name),
-                self._engine, plans.environment(where, m),
+                name=member.name,
+                address=member.address,
+                folder=layout.data(member),
+                container=containers.name_of(self.name, member.name),
+                engine=self._engine,
+                environment=plan.environment(layout, member),
             )
-            for m in where.members
-        )  # fmt: skip
+            for member in layout.members
+        )
 
     @property
     def java(self) -> str:
         """The ``java`` command of the image."""
-        return plans.LAUNCHER
+        return plan.JAVA_COMMAND
 
     @property
     def tasks_archive(self) -> str | None:
         """The class-data archive of traced tasks in the image."""
-        return images.TASKS_ARCHIVE if self.home.trace_path_jar else None
+        return plan.TASKS_ARCHIVE if self.home.trace_path_jar else None
 
     @property
     def way_in(self) -> str:
         """Nothing where the engine is here: its machine is part of every network on it."""
         master = containers.name_of(self.name, self.layout.master.name)
-        return "" if self._engine.near else f"docker exec {master}"
+        return "" if self._engine.is_near else f"docker exec {master}"
 
     def agent_path(self, host: Host) -> str:
         """The node agent is in every node from its start."""
         del host
-        return AGENT
+        return plan.AGENT
 
     def _supervision(self) -> dict[str, Any]:
         return {
-            "deaths": plans.DEATHS,
-            "control": plans.CONTROL,
+            "deaths": plan.DEATHS,
+            "control": plan.CONTROL,
             "start": daemons.Daemon("historyserver", self.layout.master).key,
         }
 
     # evidence
 
-    def _dead_keys(self) -> list[str]:
-        if self._watch is None:
-            self._watch = Watch(self._engine, {h.name: h.container for h in self.hosts})
-        dead, ended = self._watch.deaths(), self._watch.ended()
-        known = daemons.daemons(self.layout)
-        return [d.key for d in known if d.key in dead or d.member.name in ended]
-
     def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``): the engine has told of them."""
-        names = {d.key: d.name for d in daemons.daemons(self.layout)}
-        return [names[key] for key in self._dead_keys()]
+        """Daemons that have ended (``datanode on worker2``), as the engine reports them."""
+        if self._death_log is None:
+            nodes = {host.name: host.container for host in self.hosts}
+            self._death_log = evidence.DeathLog(self._engine, nodes)
+        deaths, ended = self._death_log.deaths(), self._death_log.ended_nodes()
+        return [
+            daemon.name
+            for daemon in daemons.daemons(self.layout)
+            if daemon.key in deaths or daemon.member.name in ended
+        ]
 
     def out_of_memory(self) -> list[str]:
-        """Nodes that ran out of memory since this was last asked, each with its limit."""
-        found = []
+        """Sentences on the nodes that ran out of memory since the last call, with their limits."""
+        sentences = []
         hosts = self.hosts
-        for host, kills in zip(hosts, together([partial(kills_of, h) for h in hosts]), strict=True):
-            more, self._kills[host.name] = kills - self._kills.get(host.name, 0), kills
-            if more > 0:
-                limited = host.name != self.layout.master.name
-                limit = self.spec.hardware(host.name).memory_bytes if limited else None
-                found.append(said(host.name, more, limit))
-        return found
+        counts = run_in_parallel([partial(evidence.memory_kills, host) for host in hosts])
+        for host, kills in zip(hosts, counts, strict=True):
+            new_kills = kills - self._memory_kills.get(host.name, 0)
+            self._memory_kills[host.name] = kills
+            if new_kills > 0:
+                is_master = host.name == self.layout.master.name
+                limit = None if is_master else self.spec.hardware(host.name).memory_bytes
+                sentences.append(evidence.describe_kills(host.name, new_kills, limit))
+        return sentences
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """
         The last lines of every daemon's log, and what became of those that have ended.
 
-        With the engine gone each says so: a trial that failed of it is to be kept.
+        Where the engine is gone the text is its error: the trial that failed of it is kept.
         """
+        all_daemons, hosts = daemons.daemons(self.layout), self.hosts
         try:
-            return self._daemon_logs(lines)
+            tails = run_in_parallel([partial(evidence.log_tails, host, lines) for host in hosts])
+            deaths = self._death_log.deaths() if self._death_log is not None else {}
         except EngineError as error:
-            return {d.name: f"[{error.what}]" for d in daemons.daemons(self.layout)}
-
-    def _daemon_logs(self, lines: int) -> dict[str, str]:
-        hosts = self.hosts
-        tails = together([partial(logs.tails_of, host, lines) for host in hosts])
-        by_node = {host.name: found for host, found in zip(hosts, tails, strict=True)}
-        deaths = self._watch.deaths() if self._watch is not None else {}
+            return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
+        by_node = {host.name: texts for host, texts in zip(hosts, tails, strict=True)}
         return {
-            d.name: logs.with_death(by_node[d.member.name].get(f"{d.key}.log", ""), d, deaths)
-            for d in daemons.daemons(self.layout)
+            daemon.name: evidence.describe_death(
+                by_node[daemon.member.name].get(f"{daemon.key}.log", ""),
+                daemon,
+                deaths.get(daemon.key),
+            )
+            for daemon in all_daemons
         }
 
     def thread_dumps(self, into: Path) -> list[Path]:
-        """
-        Have every JVM of the nodes say what its threads do; one file each in the folder *into*.
-
-        A client's output is carried, and no file: it has none.
-        """
-        tasks = [partial(logs.dumps_of, host, into) for host in self.hosts]
-        return [path for paths in together(tasks) for path in paths]
+        """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
+        tasks = [partial(evidence.copy_thread_dumps, host, into) for host in self.hosts]
+        return [path for paths in run_in_parallel(tasks) for path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         application = application_name(application_id)
-        workers = self.hosts[1:]
-        tasks = [partial(logs.logs_of, host, application, into / host.name) for host in workers]
-        return [path for paths in together(tasks) for path in paths]
+        tasks = [
+            partial(evidence.copy_container_logs, host, application, into / host.name)
+            for host in self.hosts[1:]
+        ]
+        return [path for paths in run_in_parallel(tasks) for path in paths]
 
 
-def _load(folder: Path) -> dict[str, Any] | None:
+def _read_state(folder: Path) -> dict[str, Any] | None:
     """The state in *folder*; `None` where there is none, or none that can be read."""
     try:
         state: Any = json.loads((folder / _STATE).read_text())
@@ -352,28 +342,23 @@ def _load(folder: Path) -> dict[str, Any] | None:
 
 
 def _remove(folder: Path, name: str) -> bool:
-    """Remove what the engine and we have of the cluster; `False`: there was none."""
+    """Remove all of a cluster from its engine and from here; `False`: there was none."""
     if not folder.exists():
         return False
-    state = _load(folder)
+    state = _read_state(folder)
     with Postponed():
-        if state is not None:  # without it nothing was asked of an engine yet
-            engine = _engine_of(state, folder)
+        if state is not None:  # without it nothing was made on an engine yet
+            try:
+                engine = Engine.connect(state["engine"])
+            except MachineError as error:
+                raise MachineError(
+                    error.what,
+                    where=error.where,
+                    fix=f"{error.fix}; if that engine is gone for good: rm -r {folder}",
+                ) from error
             try:
                 engine.reap(name)
             finally:
                 engine.client.close()
         states.remove_tree(folder)
     return True
-
-
-def _engine_of(state: Mapping[str, Any], folder: Path) -> Engine:
-    """The engine that has the cluster; the error tells what to do where it is gone for good."""
-    try:
-        return Engine.connect(state["engine"])
-    except MachineError as error:
-        raise MachineError(
-            error.what,
-            where=error.where,
-            fix=f"{error.fix}; if that engine is gone for good: rm -r {folder}",
-        ) from error

@@ -1,4 +1,4 @@
-"""Containers and networks of a cluster: what is asked of the engine, and what it cannot give."""
+"""Containers and networks of a cluster: how they are made, and what an engine cannot give."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
 from harness.hadoop.layout import Layout, Member
-from harness.providers.docker import plan as plans
+from harness.providers.docker import plan
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
-from harness.providers.docker.limits import at_making
+from harness.providers.docker.limits import host_options
 from harness.records.trial import ClusterSpec
 from harness.units import MIB, format_bytes
 
@@ -21,8 +21,8 @@ _LOG = {"type": "json-file", "config": {"max-size": "4m", "max-file": "2"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where nodes are made, and of what."""
+class NodeMaker:
+    """Makes and removes the nodes of one cluster."""
 
     engine: Engine
     cluster: str
@@ -31,84 +31,79 @@ class Place:
     layout: Layout
 
     def make(
-        self, member: Member, given: bytes, dials: Mapping[str, float], device: str = ""
+        self, member: Member, files: bytes, rates: Mapping[str, float], device: str = ""
     ) -> None:
         """
-        Make a node, give it its files, start it.
+        Make a node, give it its archive of *files*, start it.
 
-        *dials* are its limits; *device* is the engine's disk, where that is limited.
+        *rates* are its limits; *device* is the engine's disk, where that is limited.
         """
         api, name = self.engine.client.api, name_of(self.cluster, member.name)
-        with self.engine.asked(f"container {name}"):
-            made = api.create_container(
-                self.image, name=name, hostname=member.name, labels=self._labels(member),
+        network = {
+            network_name(self.cluster): api.create_endpoint_config(
+                ipv4_address=member.address, aliases=[member.name]
+            )
+        }
+        with self.engine.translate_errors(f"container {name}"):
+            container = api.create_container(
+                self.image,
+                name=name,
+                hostname=member.name,
+                labels={**self.engine.labels(self.cluster), f"{LABEL}.node": member.name},
                 host_config=api.create_host_config(
-                    **self._host(member, name), **at_making(dials, device)
+                    **self.host_config(member), **host_options(rates, device)
                 ),
-                networking_config=api.create_networking_config({
-                    network_name(self.cluster): api.create_endpoint_config(
-                        ipv4_address=member.address, aliases=[member.name]
-                    )
-                }),
-            )  # fmt: skip
-            api.put_archive(made["Id"], plans.BASE, given)
-            api.start(made["Id"])
+                networking_config=api.create_networking_config(network),
+            )["Id"]
+            api.put_archive(container, plan.BASE, files)
+            api.start(container)
 
-    def away(self, member: Member) -> None:
+    def remove(self, member: Member) -> None:
         """Remove a node, but for its volume."""
         name = name_of(self.cluster, member.name)
-        with self.engine.asked(f"container {name}"):
+        with self.engine.translate_errors(f"container {name}"):
             self.engine.client.api.remove_container(name, force=True)
 
-    def _labels(self, member: Member) -> dict[str, str]:
-        return {**self.engine.labels(self.cluster), f"{LABEL}.node": member.name}
+    def host_config(self, member: Member) -> dict[str, Any]:
+        """What the container of *member* gets of its machine: as little as possible."""
+        from docker.types import DeviceRequest, DriverConfig, LogConfig, Mount
 
-    def _host(self, member: Member, name: str) -> dict[str, Any]:
-        """What a container gets of its machine."""
-        from docker.types import DriverConfig, LogConfig, Mount
-
-        labels = self.engine.labels(self.cluster)
-        return {
+        volume = Mount(
+            plan.BASE,
+            name_of(self.cluster, member.name),
+            type="volume",
+            labels=self.engine.labels(self.cluster),
+            driver_config=DriverConfig("local"),
+        )
+        config: dict[str, Any] = {
             "network_mode": network_name(self.cluster),
             # both ways, and without the engine's resolver, whose answers bear the network's name
-            "extra_hosts": {m.name: m.address for m in self.layout.members},
-            "mounts": [
-                Mount(
-                    plans.BASE,
-                    name,
-                    type="volume",
-                    labels=labels,
-                    driver_config=DriverConfig("local"),
-                )
-            ],
+            "extra_hosts": {node.name: node.address for node in self.layout.members},
+            "mounts": [volume],
             "log_config": LogConfig(**_LOG),
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
-            "device_requests": self._gpus(member),
-            **self._memory(member),
+            "device_requests": [],
         }
-
-    def _memory(self, member: Member) -> dict[str, int]:
-        """The memory of a worker, without swap: what does not fit is ended."""
-        size = self.spec.hardware(member.name).memory_bytes
-        if size is None or member == self.layout.master:
-            return {}
-        return {"mem_limit": size, "memswap_limit": size}
-
-    def _gpus(self, member: Member) -> list[Any]:
-        """The devices of a worker: nodes of one machine do not share any."""
-        from docker.types import DeviceRequest
-
-        count = self.spec.node.gpus
-        if not count or member == self.layout.master:
-            return []
-        number = self.layout.workers.index(member)
-        devices = [str(n) for n in range(number * count, (number + 1) * count)]
-        return [DeviceRequest(driver="nvidia", device_ids=devices, capabilities=[["gpu"]])]
+        if member == self.layout.master:
+            return config
+        if count := self.spec.node.gpus:  # nodes of one machine do not share any
+            first = self.layout.workers.index(member) * count
+            config["device_requests"] = [
+                DeviceRequest(
+                    driver="nvidia",
+                    device_ids=[str(number) for number in range(first, first + count)],
+                    capabilities=[["gpu"]],
+                )
+            ]
+        memory_bytes = self.spec.hardware(member.name).memory_bytes
+        if memory_bytes is not None:  # without swap: a process that does not fit is killed
+            config |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}
+        return config
 
 
 def network_name(cluster: str) -> str:
-    """Name of a cluster's network; on an engine that others use, too, it must be ours alone."""
+    """Name of a cluster's network; others may use the engine, too, so it names its owner."""
     return f"harness-{owner()}-{cluster}"
 
 
@@ -118,36 +113,35 @@ def name_of(cluster: str, node: str) -> str:
 
 
 def make_network(engine: Engine, cluster: str) -> str:
-    """Make the network of a cluster, without a way out; answers its subnet."""
+    """Make the network of a cluster, without a way out; its subnet."""
     from docker.types import IPAMConfig, IPAMPool
 
-    for subnet in plans.subnets(_taken(engine))[:_TRIES]:
+    with engine.translate_errors("networks"):
+        networks = engine.client.api.networks()
+    pools = [pool for each in networks for pool in (each.get("IPAM") or {}).get("Config") or ()]
+    used = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
+    for subnet in plan.free_subnets(used)[:_TRIES]:
         try:
-            with engine.asked(f"network of cluster {cluster!r}"):
+            with engine.translate_errors(f"network of cluster {cluster!r}"):
                 engine.client.networks.create(
-                    network_name(cluster), driver="bridge", internal=True, check_duplicate=True,
+                    network_name(cluster),
+                    driver="bridge",
+                    internal=True,
+                    check_duplicate=True,
                     labels=engine.labels(cluster),
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
-                )  # fmt: skip
-        except EngineError as error:
+                )
+        except EngineError as error:  # networks of the machine itself are not in the engine's list
             if "overlap" not in error.what:
                 raise
         else:
             return subnet
     raise ClusterError(
-        f"no free network within {plans.POOL}",
+        f"no free network within {plan.POOL}",
         where=f"Docker engine at {engine.address}",
         fix="docker network prune removes those that nobody uses; "
         "harness cluster down --all takes down your own clusters",
     )
-
-
-def _taken(engine: Engine) -> list[str]:
-    """Subnets of all networks that the engine has."""
-    with engine.asked("networks"):
-        networks = engine.client.api.networks()
-    pools = [p for n in networks for p in (n.get("IPAM") or {}).get("Config") or ()]
-    return [str(p["Subnet"]) for p in pools if p.get("Subnet")]
 
 
 def require(engine: Engine, spec: ClusterSpec) -> None:

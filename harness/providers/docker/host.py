@@ -1,95 +1,253 @@
 """
 A node that is a container: commands, and files as archives, through the engine alone.
 
-A command runs on a leash (`harness.node.wrapper`): the engine cannot kill what it has
-started in a container, but a command whose connection ends is ended by its leash.
+An engine cannot kill what it has started in a container.  So each command runs within an exec
+wrapper (`harness.node.wrapper`), which ends it when the connection to it ends, and which takes its
+input in pieces: an empty one to start, then the input, and another empty one at the input's end.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import select
+import socket
+import ssl
 import subprocess
+import threading
 import time
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from harness.errors import ClusterError
-from harness.providers.docker import archive as archives
+from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.docker.stream import STDERR, STDOUT, FileSink, MemorySink, Pump, Sink
+from harness.providers.docker.plan import AGENT_COMMAND, pack_file
 from harness.providers.host import Completed, timed_out
 
-AGENT = "/cluster/node.pyz"
-PYTHON = ("python3", "-I", "-S")
+STDOUT, STDERR = 1, 2  # streams in the engine's frames
 _OUTPUT_LIMIT = 64 * 2**20
+_CHUNK, _BUFFER = 2**16, 2**20
+_FRAME_HEADER = 8  # bytes: the stream's number, three zeros, the length of what follows
+_NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _END_LIMIT_S = 10.0
+_KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
+
+
+class Connection:
+    """A connection of the engine that one thread reads and another writes."""
+
+    def __init__(self, connection: socket.socket, *owners: Any) -> None:
+        """*owners* are what the client has made around the socket; they are closed with it."""
+        self._socket, self._owners = connection, owners
+        self._guard = threading.Lock()  # a connection with TLS bears one thread at a time
+        connection.settimeout(0.0)
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """
+        Pieces of the command's streams, each with the number of its stream, until both end.
+
+        `docker.utils.socket` waits for the socket before each read, for ever where TLS has
+        decrypted all there is already; so the frames are read here.
+        """
+        waiting = bytearray()
+        stream = missing = 0  # of the frame that is being read
+        while True:
+            try:
+                piece = self._retry(partial(self._socket.recv, _CHUNK), select.POLLIN)
+            except ConnectionResetError:  # it ended with input unread; its status is what counts
+                return
+            if not piece:
+                return
+            waiting += piece
+            while (missing and waiting) or len(waiting) >= _FRAME_HEADER:
+                if missing:
+                    content = bytes(waiting[:missing])
+                    del waiting[: len(content)]
+                    missing -= len(content)
+                    yield stream, content
+                else:
+                    stream, missing = waiting[0], int.from_bytes(waiting[4:_FRAME_HEADER], "big")
+                    del waiting[:_FRAME_HEADER]
+
+    def send(self, content: bytes) -> None:
+        """Send all of *content*; `OSError` where the other side is gone."""
+        rest = memoryview(content)
+        while rest:
+            sent = self._retry(partial(self._socket.send, rest[:_CHUNK]), select.POLLOUT)
+            rest = rest[sent:]
+
+    def shut_down(self) -> None:
+        """End it in both directions, whatever is on its way: the exec wrapper kills its command."""
+        with self._guard, suppress(OSError):
+            # not that of a socket with TLS, which would read encrypted bytes as plain ones then
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Shut it down and let it go."""
+        self.shut_down()
+        for each in (*self._owners, self._socket):
+            with suppress(OSError, ValueError):
+                each.close()
+
+    def _retry(self, action: Callable[[], Any], event: int) -> Any:
+        """The result of *action* once the socket is ready for it."""
+        while True:
+            with (
+                self._guard,
+                suppress(*_NOT_READY),
+            ):
+                return action()
+            poll = select.poll()
+            poll.register(self._socket, event)
+            poll.poll()
+
+
+class Output(io.BytesIO):
+    """Output that is kept in memory; more than *limit* bytes are an `OverflowError`."""
+
+    def __init__(self, limit: int = _OUTPUT_LIMIT) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def write(self, content: Any) -> int:
+        """Keep *content*."""
+        if self.tell() + len(content) > self._limit:
+            raise OverflowError(f"more than {self._limit} bytes of output")
+        return super().write(content)
+
+
+class Streams:
+    """
+    Carries the streams of one command by two threads, until it ends or `stop` is called.
+
+    *outputs* maps numbers of streams to where they go, *source* is what the command reads; both
+    are closed in the end, but for an `Output`.  A slow reader makes the command wait.  *error* is
+    why reading stopped before the command did: a full disk, too much output.
+    """
+
+    def __init__(
+        self, connection: Connection, outputs: Mapping[int, Any], source: Any, name: str = "exec"
+    ) -> None:
+        self._connection, self._outputs, self._source = connection, dict(outputs), source
+        self._is_stopped = False
+        self.error: Exception | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True, name=f"{name}-read")
+        self._writer = threading.Thread(target=self._write, daemon=True, name=f"{name}-write")
+        self._reader.start()
+        self._writer.start()
+
+    def stop(self) -> None:
+        """Close the connection, which kills the command."""
+        self._is_stopped = True
+        self._connection.shut_down()
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Whether all output has arrived, at the latest after *timeout_s* seconds."""
+        if self._is_stopped:  # the thread may hang at a pipe that nobody reads any more
+            self._reader.join(_KILL_LIMIT_S)
+            return True
+        self._reader.join(timeout_s)
+        return not self._reader.is_alive()
+
+    def _read(self) -> None:
+        outputs = dict(self._outputs)
+        try:
+            for stream, content in self._connection.frames():
+                rest = memoryview(content)
+                try:
+                    while rest and stream in outputs:
+                        rest = rest[outputs[stream].write(rest) :]
+                except BrokenPipeError:  # nobody reads this stream any more; the other one counts
+                    del outputs[stream]
+        except (OSError, OverflowError) as error:
+            self.error = None if self._is_stopped else error
+        finally:
+            self._connection.close()
+            for output in set(self._outputs.values()):
+                if not isinstance(output, Output):
+                    output.close()
+
+    def _write(self) -> None:
+        # where the command has ended, or closed its input, its status says whether that is well
+        with suppress(OSError, ValueError), self._source:
+            self._connection.send(_piece(b""))
+            content = b"x"
+            while content:
+                content = self._source.read(_CHUNK)
+                self._connection.send(_piece(content))
+
+
+def _piece(content: bytes) -> bytes:
+    """Input as the exec wrapper reads it."""
+    return len(content).to_bytes(4, "big") + content
 
 
 class DockerRunning:
     """A command in a container, as `harness.providers.host.Running` has it."""
 
     def __init__(
-        self, engine: Engine, exec_id: str, pump: Pump, pipes: Sequence[IO[bytes] | None], told: str
+        self,
+        engine: Engine,
+        exec_id: str,
+        streams: Streams,
+        label: str,
+        pipes: Sequence[IO[bytes] | None],
     ) -> None:
+        """*label* names the command in errors; *pipes* are input, output and errors."""
         self.stdin, self.stdout, self.stderr = pipes
         self.returncode: int | None = None
-        self._engine, self._exec_id, self._pump, self._told = engine, exec_id, pump, told
-        pump.start()
+        self._engine, self._exec_id, self._streams, self._label = engine, exec_id, streams, label
 
     def poll(self) -> int | None:
         """Status of the command, `None` while it runs; `ClusterError` where its engine is lost."""
-        return None if self._pump.is_alive() else self._ended()
+        return self._status() if self._streams.join(0.0) else None
 
     def wait(self, timeout: float | None = None) -> int:
         """Status of the command when it has ended."""
-        self._pump.join(timeout)
-        if self._pump.is_alive():
-            raise subprocess.TimeoutExpired(self._told, timeout or 0.0)
-        return self._ended()
+        if not self._streams.join(timeout):
+            raise subprocess.TimeoutExpired(self._label, timeout or 0.0)
+        return self._status()
 
     def kill(self) -> None:
         """End the command with all of its process group."""
-        self._pump.stop()
+        self._streams.stop()
 
-    def _ended(self) -> int:
-        """What the engine says of a command whose connection has ended."""
-        if self.returncode is None:
-            if self._pump.error is not None:
-                endless = isinstance(self._pump.error, OverflowError)
-                raise ClusterError(
-                    f"what a command says cannot be kept: {self._pump.error}",
-                    where=self._told,
-                    fix="look at the node" if endless else "make room on this machine's disk",
-                ) from self._pump.error
-            self.returncode = _meaning(self._inspected())
-        return self.returncode
-
-    def _inspected(self) -> int | None:
+    def _status(self) -> int:
+        """Status of a command whose connection has ended, in the manner of `subprocess`."""
+        if self.returncode is not None:
+            return self.returncode
+        if (error := self._streams.error) is not None:
+            is_endless = isinstance(error, OverflowError)
+            raise ClusterError(
+                f"the output of a command cannot be kept: {error}",
+                where=self._label,
+                fix="look at the node" if is_endless else "make room on this machine's disk",
+            ) from error
         deadline = time.monotonic() + _END_LIMIT_S
         while True:
-            with self._engine.asked(self._told):
+            with self._engine.translate_errors(self._label):
                 facts = self._engine.client.api.exec_inspect(self._exec_id)
             if not facts["Running"]:
-                status: int | None = facts["ExitCode"]
-                return status
+                break
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"a command has not ended {_END_LIMIT_S:g} s after its connection",
-                    where=self._told,
+                    where=self._label,
                     fix="harness cluster down; harness cluster up",
                 )
             time.sleep(0.01)
-
-
-def _meaning(status: int | None) -> int:
-    """The engine's exit status in Popen's way; without one the whole container was killed."""
-    if status is None:
-        return -9
-    return 128 - status if status in _SIGNALS else status
+        status: int | None = facts["ExitCode"]
+        if status is None:  # the whole container was killed
+            status = -9
+        self.returncode = 128 - status if status in _SIGNALS else status
+        return self.returncode
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,100 +268,93 @@ class DockerHost:
         input: bytes | None = None,  # noqa: A002
     ) -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
-        out, err = MemorySink(_OUTPUT_LIMIT), MemorySink(_OUTPUT_LIMIT)
-        running = self._begin(argv, {STDOUT: out, STDERR: err}, input or b"")
+        outputs = {STDOUT: Output(), STDERR: Output()}
+        running = self._start(argv, outputs, io.BytesIO(input or b""))
         try:
             status = running.wait(timeout)
         except subprocess.TimeoutExpired as error:
             raise timed_out(self.name, argv, timeout) from error
         finally:
             running.kill()
-        text = (bytes(sink.content).decode(errors="replace") for sink in (out, err))
-        return Completed(tuple(argv), status, *text)
+        texts = (output.getvalue().decode(errors="replace") for output in outputs.values())
+        return Completed(tuple(argv), status, *texts)
 
     def start(self, argv: Sequence[str], log: Path) -> DockerRunning:
         """Start a command without input whose output goes to *log*."""
-        sink = FileSink(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644))
-        return self._begin(argv, {STDOUT: sink, STDERR: sink}, b"")
+        stream = log.open("ab", buffering=0)
+        return self._start(argv, {STDOUT: stream, STDERR: stream}, io.BytesIO())
 
     def open(self, argv: Sequence[str]) -> DockerRunning:
         """Start a command whose standard input, output and errors are pipes of ours."""
-        feed, stdin = os.pipe()
-        (stdout, out), (stderr, err) = os.pipe(), os.pipe()
+        (source, stdin), (stdout, output), (stderr, errors) = os.pipe(), os.pipe(), os.pipe()
         pipes = (
-            os.fdopen(stdin, "wb", 2**20), os.fdopen(stdout, "rb", 2**20), os.fdopen(stderr, "rb"),
-        )  # fmt: skip
-        return self._begin(argv, {STDOUT: FileSink(out), STDERR: FileSink(err)}, feed, pipes)
+            os.fdopen(stdin, "wb", _BUFFER),
+            os.fdopen(stdout, "rb", _BUFFER),
+            os.fdopen(stderr, "rb"),
+        )
+        outputs = {STDOUT: os.fdopen(output, "wb", 0), STDERR: os.fdopen(errors, "wb", 0)}
+        return self._start(argv, outputs, os.fdopen(source, "rb", 0), pipes)
 
-    def _begin(
+    def _start(
         self,
         argv: Sequence[str],
-        sinks: Mapping[int, Sink],
-        feed: int | bytes,
+        outputs: Mapping[int, Any],
+        source: Any,
         pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> DockerRunning:
-        """Start *argv* on a leash, its streams carried; where that fails nothing stays open."""
-        told, api = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
+        """Start *argv* with its streams carried; where that fails nothing stays open."""
+        label, api = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
         # the engine reads two streams, and the order between them is lost
-        streams = "one" if sinks[STDOUT] is sinks[STDERR] else "two"
+        streams = "one" if outputs[STDOUT] is outputs[STDERR] else "two"
         try:
-            with self.engine.asked(told):
-                made = api.exec_create(
-                    self.container, [*PYTHON, AGENT, "exec", streams, *argv],
+            with self.engine.translate_errors(label):
+                command = api.exec_create(
+                    self.container, [*AGENT_COMMAND, "exec", streams, *argv],
                     stdin=True, environment=dict(self.environment),
                 )  # fmt: skip
-                held = api.exec_start(made["Id"], socket=True)
+                answer = api.exec_start(command["Id"], socket=True)
         except ClusterError as error:
-            _close(sinks, feed, pipes)
-            raise self._explained(error) from error
+            for each in (*outputs.values(), source, *pipes):
+                if each is not None:
+                    each.close()
+            if isinstance(error, EngineError) and error.status == 409:
+                raise ClusterError(
+                    f"{self.name} does not run: {state_of(self.engine, self.container)}",
+                    where=error.where,
+                    fix="harness cluster down; harness cluster up",
+                ) from error
+            raise
         # the client gives a file around the socket, or the socket itself; the answer holds both
-        answer = [r for r in (getattr(held, "_response", None),) if r is not None]
-        pump = Pump(getattr(held, "_sock", held), sinks, feed, holding=[*answer, held])
-        return DockerRunning(self.engine, made["Id"], pump, pipes, told)
-
-    def _explained(self, error: ClusterError) -> ClusterError:
-        """The error of a command that was not started, with what has become of its container."""
-        if isinstance(error, EngineError) and error.status == 409:
-            return ClusterError(
-                f"{self.name} does not run: {state_of(self.engine, self.container)}",
-                where=error.where,
-                fix="harness cluster down; harness cluster up",
-            )
-        return error
+        owners = [each for each in (getattr(answer, "_response", None), answer) if each is not None]
+        connection = Connection(getattr(answer, "_sock", answer), *owners)
+        carried = Streams(connection, outputs, source, f"docker-{self.name}")
+        return DockerRunning(self.engine, command["Id"], carried, label, pipes)
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to the node (relative: into its own folder)."""
-        place = PurePosixPath(self.folder, target)
+        path = PurePosixPath(self.folder, target)
         with source.open("rb") as stream:
-            size, mode = os.fstat(stream.fileno()).st_size, os.fstat(stream.fileno()).st_mode
-            pieces = archives.packed_file(place.name, stream, size, executable=bool(mode & 0o100))
-            with self.engine.asked(f"{self.name}: writing {place}"):
-                self.engine.client.api.put_archive(self.container, str(place.parent), pieces)
+            status = os.fstat(stream.fileno())
+            pieces = pack_file(
+                path.name, stream, status.st_size, executable=bool(status.st_mode & 0o100)
+            )
+            with self.engine.translate_errors(f"{self.name}: writing {path}"):
+                self.engine.client.api.put_archive(self.container, str(path.parent), pieces)
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the node (relative: of its own folder) to *target*."""
-        place = str(PurePosixPath(self.folder, source))
-        with self.engine.asked(f"{self.name}: reading {place}"):
-            pieces, _ = self.engine.client.api.get_archive(self.container, place)
-            archives.unpack_file(pieces, target, f"{self.name}: {place}")
+        path = str(PurePosixPath(self.folder, source))
+        with self.engine.translate_errors(f"{self.name}: reading {path}"):
+            pieces, _ = self.engine.client.api.get_archive(self.container, path)
+            archives.unpack_one(pieces, target, f"{self.name}: {path}")
 
 
 def state_of(engine: Engine, container: str) -> str:
-    """What has become of a container, for people: *out of memory* is said where it was that."""
-    with engine.asked("state of a container"):
+    """What has become of a container, for people; *out of memory* where that ended it."""
+    with engine.translate_errors("state of a container"):
         state = engine.client.api.inspect_container(container)["State"]
     if state["OOMKilled"]:
         return "it ran out of the memory that it may use (OOMKilled)"
     if state["Running"]:
         return "it runs"
     return f"its container has ended with status {state['ExitCode']}"
-
-
-def _close(sinks: Mapping[int, Sink], feed: int | bytes, pipes: Sequence[Any]) -> None:
-    for sink in {id(s): s for s in sinks.values()}.values():
-        sink.close()
-    if isinstance(feed, int):
-        os.close(feed)
-    for pipe in pipes:
-        if pipe is not None:
-            pipe.close()

@@ -1,10 +1,12 @@
 """
-The image of a node: built on the engine when a cluster first asks for it, or its inputs changed.
+The image of a node: built on the engine when a cluster first needs it, or when its inputs changed.
 
     python -m harness.providers.docker.image                build it unless it is there
     python -m harness.providers.docker.image import TAG     an image of a whole root, a tar on stdin
 
-Nothing is pulled unsaid: see `harness.providers.docker.base`.
+It is built on any Debian 12 or newer, the first of: the image that ``HARNESS_DOCKER_BASE`` names;
+Debian's or our own where the engine has it; Debian's, pulled; where no registry can be reached and
+this user is root, a Debian root made on the spot (``docker/base``).  Each step is reported.
 """
 
 from __future__ import annotations
@@ -13,53 +15,80 @@ import fcntl
 import hashlib
 import io
 import os
+import queue
+import shutil
+import signal
+import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ClusterError, HarnessError, SpecError
+from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop_home.archive import CLASS_LIST, TASK_LIST, lambda_file, lambdas_of
 from harness.hadoop_home.checksums import file_digest
 from harness.hadoop_home.home import JAR_TIME, WOVEN, HadoopHome
 from harness.providers import state as states
-from harness.providers.docker import base as docker_base
-from harness.providers.docker.base import SOURCE, is_there, say
-from harness.providers.docker.engine import LABEL, Engine
-from harness.providers.host import printable
+from harness.providers.docker.engine import LABEL, Engine, EngineError
+from harness.text import excerpt, printable
 
 IMAGE = "mapreduce-harness/node"
-HOME, JAVA = "/opt/hadoop", "/opt/java"
-ARCHIVE, TASKS_ARCHIVE = f"{HOME}/classes.jsa", f"{HOME}/tasks.jsa"
+SOURCE = Path(__file__).resolve().parents[3] / "docker"
+DEBIAN, OWN = "debian:bookworm-slim", "mapreduce-harness/base:bookworm"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-_LIMIT_S = 1800.0
-_TOLD = 25  # lines of a failed build
+_LAMBDAS = lambda_file("17")
+_BUILD_LIMIT_S = 1800.0
+_LAST_LINES = 25  # of a failed build
+_SILENCE_S = 60.0  # an engine that reaches no registry reports it after some 15 s, or never
+_MAKE_LIMIT_S = 900.0
 
 Entries = dict[str, Path | bytes | None]
 
 
+def report(text: object) -> None:
+    """Write a line for people who wait."""
+    sys.stderr.write(f"docker: {printable(text)}\n")
+    sys.stderr.flush()
+
+
+def is_there(engine: Engine, name: str) -> bool:
+    """Whether the engine has an image."""
+    try:
+        with engine.translate_errors(f"image {name}"):
+            engine.client.images.get(name)
+    except EngineError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
+
+
 def ensure(engine: Engine, home: HadoopHome) -> str:
-    """The image for nodes with *home*, by its name; built, with a word about it, unless there."""
+    """Name of the image for nodes with *home*, which is built unless the engine has it."""
     entries = context(home)
     digest = digest_of(entries, home)
     name = f"{IMAGE}:{digest[:12]}"
-    if not is_there(engine, name):
-        with _one_at_a_time():
-            if not is_there(engine, name):
-                _build(engine, name, digest, entries)
+    if is_there(engine, name):
+        return name
+    with (states.clusters_folder().parent / "docker-image.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another harness builds the image, waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_there(engine, name):
+            _build(engine, name, digest, entries)
     return name
 
 
-# what goes in
-
-
 def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> Entries:
-    """Name -> file or content of all that the build sees; `None` stands for a folder."""
+    """File or content of all that the build sees, by name; `None` stands for a folder."""
     entries: Entries = {
         "Dockerfile": SOURCE / "Dockerfile", "lists/dump": SOURCE / "dump",
         "home/path.jar": home.path_jar, "ca": None, "trace": None,
@@ -72,28 +101,19 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
         entries[f"trace/{WOVEN}"] = home.path / WOVEN
     for name, file in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
         text = file.read_text() if file.is_file() else ""
-        more = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, text.splitlines()))
+        lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, text.splitlines()))
         entries[f"lists/{name}.lst"] = text.encode()
-        entries[f"lists/{name}-lambdas.lst"] = (text + more).encode() if more else b""
-    return entries | _authorities(environment)
-
-
-_LAMBDAS = lambda_file("17")
-
-
-def _authorities(environment: Mapping[str, str]) -> Entries:
-    """Certificates of private authorities, from the folder ``HARNESS_EXTRA_CA``."""
-    folder = environment.get("HARNESS_EXTRA_CA")
-    if not folder:
-        return {}
-    files = sorted(Path(folder).glob("*.crt"))
-    if not files:
-        raise SpecError(
-            f"no certificate (*.crt) in {folder!r:.200}",
-            where="HARNESS_EXTRA_CA",
-            fix="name the folder of your network's authorities, or leave the variable out",
-        )
-    return {f"ca/{file.name}": file for file in files}
+        entries[f"lists/{name}-lambdas.lst"] = (text + lambdas).encode() if lambdas else b""
+    if folder := environment.get("HARNESS_EXTRA_CA"):  # certificates of private authorities
+        certificates = sorted(Path(folder).glob("*.crt"))
+        if not certificates:
+            raise SpecError(
+                f"no certificate (*.crt) in {folder!r:.200}",
+                where="HARNESS_EXTRA_CA",
+                fix="name the folder of your network's authorities, or leave the variable out",
+            )
+        entries |= {f"ca/{file.name}": file for file in certificates}
+    return entries
 
 
 def digest_of(entries: Entries, home: HadoopHome) -> str:
@@ -101,12 +121,12 @@ def digest_of(entries: Entries, home: HadoopHome) -> str:
     state = hashlib.sha256(os.environ.get("HARNESS_DOCKER_BASE", "").encode())
     for name, content in sorted(entries.items()):
         if isinstance(content, bytes):
-            found = hashlib.sha256(content).hexdigest()
+            digest = hashlib.sha256(content).hexdigest()
         elif content is None:
-            found = ""
+            digest = ""
         else:  # the jars are verified already
-            found = home.sums.get(name.removeprefix("home/")) or file_digest(content)
-        state.update(f"{name} {found}\n".encode())
+            digest = home.sums.get(name.removeprefix("home/")) or file_digest(content)
+        state.update(f"{name} {digest}\n".encode())
     return state.hexdigest()
 
 
@@ -114,88 +134,180 @@ def write_context(entries: Entries, file: Any) -> None:
     """Write the archive that the engine builds from; equal files make equal archives."""
     with tarfile.open(fileobj=file, mode="w") as archive:
         for name, content in sorted(entries.items()):
-            info = tarfile.TarInfo(name)
-            info.mtime, info.mode = JAR_TIME, 0o644
+            entry = tarfile.TarInfo(name)
+            entry.mtime, entry.mode = JAR_TIME, 0o644
             if content is None:
-                info.type, info.mode = tarfile.DIRTYPE, 0o755
-                archive.addfile(info)
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(entry)
             elif isinstance(content, bytes):
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
             else:
                 with content.open("rb") as stream:
-                    info.size = os.fstat(stream.fileno()).st_size
-                    archive.addfile(info, stream)
-
-
-# what comes out
+                    entry.size = os.fstat(stream.fileno()).st_size
+                    archive.addfile(entry, stream)
 
 
 def _build(engine: Engine, name: str, digest: str, entries: Entries) -> None:
-    base, origin = docker_base.find(engine)
-    say(f"building the image of a node, {name} (once, a minute or two)")
-    say(f"its base is {base}, {origin}")
-    proxies = {n: os.environ[n] for n in _PROXIES if os.environ.get(n)}
+    base, origin = find_base(engine)
+    report(f"building the image of a node, {name} (once, a minute or two)")
+    report(f"its base is {base}, {origin}")
+    proxies = {name: os.environ[name] for name in _PROXIES if os.environ.get(name)}
     with tempfile.TemporaryFile(prefix="harness-image-") as file:
         write_context(entries, file)
         file.seek(0)
-        with engine.asked(f"building {name}"):
+        with engine.translate_errors(f"building {name}"):
             events = engine.client.api.build(
                 fileobj=file, custom_context=True, tag=name, decode=True, rm=True, forcerm=True,
-                network_mode="host", timeout=_LIMIT_S, buildargs={"BASE": base, **proxies},
+                network_mode="host", timeout=_BUILD_LIMIT_S, buildargs={"BASE": base, **proxies},
                 labels={LABEL: "image", f"{LABEL}.inputs": digest, f"{LABEL}.base": base},
             )  # fmt: skip
-            follow(events, name)
+            follow_build(events, name)
     if not is_there(engine, name):
         raise ClusterError(
-            f"the engine has built no image {name}",
+            f"the engine has not built the image {name}",
             where=f"Docker engine at {engine.address}",
             fix="read the engine's log",
         )
 
 
-def follow(events: Iterator[Mapping[str, Any]], name: str) -> None:
-    """Tell each step of a build as it comes; `ClusterError` with the last lines of a failed one."""
-    last: deque[str] = deque(maxlen=_TOLD)
+def follow_build(events: Iterator[Mapping[str, Any]], name: str) -> None:
+    """Report each step of a build; `ClusterError` with the last lines of a failed one."""
+    last_lines: deque[str] = deque(maxlen=_LAST_LINES)
     for event in events:
         lines = str(event.get("stream", "")).splitlines()
-        last.extend(printable(line) for line in lines if line.strip())
+        last_lines.extend(printable(line) for line in lines if line.strip())
         for line in lines:
             if line.startswith("Step "):
-                say(line[:120])
+                report(line[:120])
         if "error" in event:
-            raise _failed(str(event["error"]), list(last), name)
+            last_lines.append(printable(event["error"]))
+            is_full = any("no space left" in line.lower() for line in last_lines)
+            raise ClusterError(
+                "\n".join(["the image of a node was not built:", *last_lines]),
+                where=f"building {name}",
+                fix="make room on the engine's disk: docker system df, docker system prune"
+                if is_full
+                else "the last lines above name the command that failed; behind a network with an "
+                "authority of its own: HARNESS_EXTRA_CA=/folder/of/certificates",
+            )
 
 
-def _failed(said: str, last: Sequence[str], name: str) -> ClusterError:
-    full = "no space left" in said or any("no space left" in line.lower() for line in last)
-    return ClusterError(
-        "\n".join(["the image of a node was not built:", *last, printable(said)]),
-        where=f"building {name}",
-        fix="make room on the engine's disk: docker system df, docker system prune"
-        if full
-        else "the last lines above name the command that failed; behind a network with an "
-        "authority of its own: HARNESS_EXTRA_CA=/folder/of/certificates",
-    )
+# the base
 
 
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Let a second harness of this user wait: it then finds the image."""
-    with (states.clusters_folder().parent / "docker-image.lock").open("w") as lock:
+def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """The base, and where it is from, for people; `MachineError` where none can be had."""
+    chosen = environment.get("HARNESS_DOCKER_BASE")
+    for name in [chosen] if chosen else [DEBIAN, OWN]:
+        if is_there(engine, name):
+            return name, "which the engine has"
+    name = chosen or DEBIAN
+    report(f"the engine lacks {name}: pulling it (30 MB)")
+    try:
+        _pull(engine, name)
+    except EngineError as error:
+        obstacle = "" if chosen else _obstacle_to_making()
+        if chosen or obstacle:
+            raise MachineError(
+                f"the base image {name} cannot be had: {error.what}"
+                + (f"; none is made here: {obstacle}" if obstacle else ""),
+                where=error.where,
+                fix="sudo docker/base  (makes one by debootstrap), or name one that the engine"
+                " has: HARNESS_DOCKER_BASE",
+            ) from error
+        report(f"it cannot be had: {error.what}")
+        _make_base(engine)
+        return OWN, "a Debian root made here"
+    return name, "pulled"
+
+
+def _pull(engine: Engine, name: str) -> None:
+    """Pull an image; `EngineError` where that fails, or nothing comes for `_SILENCE_S`."""
+    where = f"Docker engine at {engine.address}, pulling {name}"
+    events: queue.SimpleQueue[Mapping[str, Any] | EngineError | None] = queue.SimpleQueue()
+
+    def pull() -> None:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another harness builds the image, waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+            with engine.translate_errors(f"pulling {name}"):
+                for event in engine.client.api.pull(*split_tag(name), stream=True, decode=True):
+                    events.put(event)
+        except EngineError as error:
+            events.put(error)
+        events.put(None)
+
+    # by a thread: the client's library would wait for ever
+    threading.Thread(target=pull, daemon=True, name="docker-pull").start()
+    while True:
+        try:
+            event = events.get(timeout=_SILENCE_S)
+        except queue.Empty:
+            raise EngineError(
+                f"no registry has answered for {_SILENCE_S:g} s", where=where
+            ) from None
+        if event is None:
+            break
+        if isinstance(event, EngineError):
+            raise event
+        if "error" in event:
+            raise EngineError(excerpt(event["error"], 500), where=where)
+    if not is_there(engine, name):
+        raise EngineError(f"the engine has not pulled {name}", where=where)
+
+
+def split_tag(name: str) -> tuple[str, str]:
+    """
+    Repository and tag; without a tag the library would pull all that there are.
+
+    >>> [split_tag(name) for name in ("debian:12", "host:5000/debian", "debian@sha256:0a")]
+    [('debian', '12'), ('host:5000/debian', 'latest'), ('debian', 'sha256:0a')]
+    """
+    repository, at, digest = name.partition("@")
+    if at:
+        return repository, digest
+    repository, _, tag = name.rpartition(":")
+    return (repository, tag) if repository and "/" not in tag else (name, "latest")
+
+
+def _obstacle_to_making() -> str:
+    """Why this user cannot make a base here, in a few words; empty where it can be tried."""
+    if os.geteuid() != 0:
+        return "only root makes one"
+    if shutil.which("debootstrap") is None:
+        return "debootstrap is not installed"
+    return "" if (SOURCE / "base").is_file() else f"{SOURCE}/base is not there"
+
+
+def _make_base(engine: Engine) -> None:
+    """Have ``docker/base`` make a base; it reports its steps, and cleans up whatever ends it."""
+    environment = {**os.environ, **engine.settings, "HARNESS_PYTHON": sys.executable}
+    process = subprocess.Popen(
+        [str(SOURCE / "base")], env=environment, stdin=subprocess.DEVNULL, process_group=0
+    )
+    try:
+        status = process.wait(_MAKE_LIMIT_S)
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        status = -signal.SIGTERM
+    if status != 0:
+        raise MachineError(
+            "neither could a base image be pulled, nor a Debian root be made"
+            + (f" within {_MAKE_LIMIT_S:g} s" if status < 0 else ""),
+            where=f"{SOURCE}/base",
+            fix="read the lines above; then sudo docker/base MIRROR, or name a base that the"
+            " engine has: HARNESS_DOCKER_BASE",
+        )
 
 
 def import_root(engine: Engine, tag: str, stream: Any) -> None:
     """Make an image of a whole file system, a tar that comes in *stream*."""
     repository, _, version = tag.rpartition(":")
     pieces = iter(lambda: stream.read(2**20), b"")
-    with engine.asked(f"importing {tag}"):
+    with engine.translate_errors(f"importing {tag}"):
         engine.client.api.import_image_from_stream(
             pieces, repository=repository, tag=version, changes=["ENV LANG=C.UTF-8"]
         )
@@ -207,9 +319,9 @@ def main(arguments: Sequence[str]) -> None:
         engine = Engine.connect()
         if arguments[:1] == ["import"]:
             import_root(engine, arguments[1], sys.stdin.buffer)
-            say(f"{arguments[1]} is on the engine at {engine.address}")
+            report(f"{arguments[1]} is on the engine at {engine.address}")
         else:
-            say(f"ready: {ensure(engine, HadoopHome.find())}")
+            report(f"ready: {ensure(engine, HadoopHome.find())}")
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(error.exit_status) from None

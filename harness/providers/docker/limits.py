@@ -1,10 +1,10 @@
 """
-Hardware made on purpose in containers: the engine limits processors and disks, ``tc`` the network.
+Limits of containers: the engine limits processors and disks, ``tc`` limits the network.
 
-All goes through the engine, so it may be far.  ``tc`` runs in helpers that share a node's network
-(or that of the engine's machine, where the other end of a node's link is) and have the right to
-change networks and no other; they are gone when all is set.  A disk's rate is given to a container
-when it is made: a new rate is a new container on the same volume, before anything runs in it.
+All goes through the engine, so it may be far.  ``tc`` runs in helper containers that share a node's
+network (or that of the engine's machine, where the other end of a node's link is) and may change
+networks and nothing else; they are removed when all is set.  The engine takes a disk's rate only
+when it makes a container: a new rate is a new container on the same volume, before anything runs.
 """
 
 from __future__ import annotations
@@ -17,38 +17,36 @@ from typing import Any, Self
 
 from harness.errors import ClusterError, MachineError
 from harness.providers.docker.engine import LABEL, Engine
-from harness.providers.docker.host import AGENT, PYTHON, DockerHost
-from harness.providers.host import printable
-from harness.providers.limits.cgroups import PERIOD_US
-from harness.providers.limits.correct import Dials
-from harness.providers.limits.gauge import Gauge
-from harness.providers.limits.shaping import shape_argv
+from harness.providers.docker.host import DockerHost
+from harness.providers.docker.plan import AGENT_COMMAND
+from harness.providers.limits.calibrate import Rates
+from harness.providers.limits.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
+from harness.text import excerpt
 
-_LEAST_QUOTA_US = 1000
 _LINK = re.compile(r"^(\d+): ([\w.-]+)[@:]", re.MULTILINE)
 
 
-def require(engine: Engine, asked: set[str]) -> None:
-    """`MachineError` where the engine has no control groups for what is *asked*."""
-    facts = engine.facts
-    without = facts.get("CgroupDriver") == "none"
-    if asked & {CORES, DISK_READ, DISK_WRITE} and (without or not facts.get("CpuCfsQuota", True)):
+def require(engine: Engine, names: set[str]) -> None:
+    """`MachineError` where the engine has no control groups for the limits of these *names*."""
+    rootless = engine.facts.get("CgroupDriver") == "none"
+    grouped = names & {CORES, DISK_READ, DISK_WRITE}
+    if grouped and (rootless or not engine.facts.get("CpuCfsQuota", True)):
         raise MachineError(
             "the Docker engine cannot limit nodes: it has no control groups"
-            + (" (it runs without root's rights)" if without else ""),
+            + (" (it runs without root's rights)" if rootless else ""),
             where=f"cluster.node, cluster.nodes, {engine.address}",
             fix="leave out cluster.node.cores and cluster.node.disk, or use an engine of root's",
         )
 
 
-def device_of(hosts: Mapping[str, DockerHost], asked: Mapping[str, Dials]) -> str:
+def device_of(hosts: Mapping[str, DockerHost], requested: Mapping[str, Rates]) -> str:
     """The disk on which the engine keeps its volumes; empty where none is to be limited."""
-    limited = [node for node, dials in asked.items() if DISK_READ in dials]
+    limited = [node for node, rates in requested.items() if DISK_READ in rates]
     if not limited:
         return ""
     host = hosts[limited[0]]
-    device = host.run([*PYTHON, AGENT, "facts", "device", host.folder]).out.strip()
+    device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()
     if not device:
         raise MachineError(
             "the disk of nodes cannot be limited: the engine keeps its data on no block device",
@@ -58,68 +56,56 @@ def device_of(hosts: Mapping[str, DockerHost], asked: Mapping[str, Dials]) -> st
     return device
 
 
-def at_making(dials: Mapping[str, float], device: str) -> dict[str, Any]:
-    """What the engine is told of a container's processors and its disk *device*."""
-    found: dict[str, Any] = {}
-    if CORES in dials:
-        found |= _quota(dials[CORES])
-    for dial, name in ((DISK_READ, "device_read_bps"), (DISK_WRITE, "device_write_bps")):
-        if dial in dials:
-            found[name] = [{"Path": device, "Rate": round(dials[dial])}]
-    return found
+def cpu_quota(cores: float) -> dict[str, int]:
+    """Options of a container that has a share of the processors."""
+    quota_us = max(LEAST_QUOTA_US, round(cores * PERIOD_US))
+    return {"cpu_period": PERIOD_US, "cpu_quota": quota_us}
 
 
-def _quota(cores: float) -> dict[str, int]:
-    return {
-        "cpu_period": PERIOD_US,
-        "cpu_quota": max(_LEAST_QUOTA_US, round(cores * PERIOD_US)),
-    }
+def host_options(rates: Mapping[str, float], device: str) -> dict[str, Any]:
+    """Options with which a container is made that has limits of processors and disk *device*."""
+    options: dict[str, Any] = cpu_quota(rates[CORES]) if CORES in rates else {}
+    for name, option in ((DISK_READ, "device_read_bps"), (DISK_WRITE, "device_write_bps")):
+        if name in rates:
+            options[option] = [{"Path": device, "Rate": round(rates[name])}]
+    return options
 
 
 @dataclass
 class DockerLimiter:
     """
-    Sets and measures the dials of *hosts*; see `harness.providers.limits.correct.Limiter`.
+    Sets the limits of *hosts*; *remake* makes a node anew with limits of processors and disk.
 
-    *remake* makes a node anew with the dials that it is told; *known* are those that nodes have.
+    *current* are the limits that nodes have.
     """
 
     engine: Engine
     hosts: Mapping[str, DockerHost]
-    gauge: Gauge
-    remake: Callable[[str, Dials], None]
+    remake: Callable[[str, Rates], None]
     helpers: Helpers
-    known: dict[str, Dials] = field(default_factory=dict)
+    current: dict[str, Rates] = field(default_factory=dict)
 
-    def set(self, settings: Mapping[str, Dials]) -> None:
-        """Set dials of nodes."""
-        for node, dials in settings.items():
-            before = self.known.get(node, {})
-            changed = {dial for dial, value in dials.items() if before.get(dial) != value}
-            self.known[node] = {**before, **dials}
+    def set(self, settings: Mapping[str, Rates]) -> None:
+        """Set limits of nodes; others stay as they are."""
+        for node, rates in settings.items():
+            before = self.current.get(node, {})
+            changed = {name for name, rate in rates.items() if before.get(name) != rate}
+            every = self.current[node] = {**before, **rates}
             if changed & {DISK_READ, DISK_WRITE}:
-                self.remake(node, self.known[node])
-                changed = set(self.known[node]) - {CORES, DISK_READ, DISK_WRITE}
+                self.remake(node, every)
+                # a container that was made anew has its processors' share, but a new link
+                changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
             if CORES in changed:
-                self._give_cores(node, dials[CORES])
+                container = self.hosts[node].container
+                with self.engine.translate_errors(f"processors of {node}"):
+                    self.engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
             if changed & {NETWORK_OUT, NETWORK_IN}:
-                self._shape(node, self.known[node])
+                self._shape_link(node, every)
 
-    def measure(self, field: str, asked: Mapping[str, Dials]) -> dict[str, Dials]:
-        """Measure the dials of *field* on all nodes of *asked* at once."""
-        return self.gauge.measure(field, asked)
-
-    def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
-        """Measure what the disks of the nodes of *asked* take while nobody waits for them."""
-        return self.gauge.unwaited(asked)
-
-    def _give_cores(self, node: str, cores: float) -> None:
-        with self.engine.asked(f"processors of {node}"):
-            self.engine.client.api.update_container(self.hosts[node].container, **_quota(cores))
-
-    def _shape(self, node: str, dials: Dials) -> None:
+    def _shape_link(self, node: str, rates: Rates) -> None:
+        """Limit both ends of a node's link: its own, and the one on the engine's machine."""
         host = self.hosts[node]
-        self.helpers.run(host.container, shape_argv("eth0", dials[NETWORK_OUT]), node)
+        self.helpers.run(host.container, shape_argv("eth0", rates[NETWORK_OUT]), node)
         peer = host.run(["cat", "/sys/class/net/eth0/iflink"]).out.strip()
         links = dict(_LINK.findall(self.helpers.run("", ["ip", "-o", "link"], node)))
         if peer not in links:
@@ -128,7 +114,7 @@ class DockerLimiter:
                 where=f"Docker engine at {self.engine.address}",
                 fix="leave out cluster.node.network: this engine hides its machine's network",
             )
-        self.helpers.run("", shape_argv(links[peer], dials[NETWORK_IN]), node)
+        self.helpers.run("", shape_argv(links[peer], rates[NETWORK_IN]), node)
 
 
 @dataclass
@@ -144,38 +130,34 @@ class Helpers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for made in self._made.values():
-            with self.engine.asked("removing a helper"):
-                self.engine.client.api.remove_container(made, force=True, v=True)
+        for helper in self._made.values():
+            with self.engine.translate_errors("removing a helper"):
+                self.engine.client.api.remove_container(helper, force=True, v=True)
         self._made.clear()
 
     def run(self, container: str, argv: Sequence[str], node: str) -> str:
         """Run *argv* in the network of *container* (empty: the machine's); what it wrote."""
         api = self.engine.client.api
-        with self.engine.asked(f"network of {node}"):
+        with self.engine.translate_errors(f"network of {node}"):
             if container not in self._made:
-                self._made[container] = self._make(container)
-            made = api.exec_create(self._made[container], list(argv), user="0")
-            out, err = api.exec_start(made["Id"], demux=True)
-            status = api.exec_inspect(made["Id"])["ExitCode"]
+                helper = api.create_container(
+                    self.image, ["sleep", "infinity"], user="0",
+                    labels={**self.labels, f"{LABEL}.node": "helper"},
+                    host_config=api.create_host_config(
+                        network_mode=f"container:{container}" if container else "host",
+                        cap_drop=["ALL"], cap_add=["NET_ADMIN"],
+                        security_opt=["no-new-privileges"],
+                    ),
+                )["Id"]  # fmt: skip
+                self._made[container] = helper
+                api.start(helper)
+            command = api.exec_create(self._made[container], list(argv), user="0")["Id"]
+            stdout, stderr = api.exec_start(command, demux=True)
+            status = api.exec_inspect(command)["ExitCode"]
         if status != 0:
-            said = printable((err or out or b"").decode(errors="replace")).strip()[:300]
             raise ClusterError(
-                f"the network of {node} cannot be limited: {said}",
+                f"the network of {node} cannot be limited: {excerpt(stderr or stdout or b'', 300)}",
                 where=" ".join(argv),
                 fix="the engine's kernel may lack it: modprobe sch_tbf, or leave the limit out",
             )
-        return (out or b"").decode(errors="replace")
-
-    def _make(self, container: str) -> str:
-        api = self.engine.client.api
-        made: str = api.create_container(
-            self.image, ["sleep", "infinity"], user="0",
-            labels={**self.labels, f"{LABEL}.node": "helper"},
-            host_config=api.create_host_config(
-                network_mode=f"container:{container}" if container else "host",
-                cap_drop=["ALL"], cap_add=["NET_ADMIN"], security_opt=["no-new-privileges"],
-            ),
-        )["Id"]  # fmt: skip
-        api.start(made)
-        return made
+        return (stdout or b"").decode(errors="replace")

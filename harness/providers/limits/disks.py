@@ -1,13 +1,13 @@
 """
 A disk of its own for a node: a file of this machine as a block device, with a file system on it.
 
-What a limit of a group of processes misses, a device has: what tasks leave in the page cache is
-written by the kernel, later, in nobody's name.  A device that one node alone uses is limited as a
-whole, and whatever is written to it waits.  `WAITING_BYTES` may wait in memory; a writer that is
-further ahead is slowed down to the disk's rate.  What is read again from memory is as fast as
-memory, as on any machine.
+A limit on a group of processes misses what tasks leave in the page cache, which the kernel writes
+later in nobody's name.  A device that one node alone uses is limited as a whole, and whatever is
+written to it waits.  `WAITING_BYTES` may wait in memory; a writer that is further ahead is slowed
+down to the disk's rate.  What is read again from the page cache is as fast as memory, as on any
+machine.
 
-A device is known by the file behind it, so that `find` finds those of a cluster from any process.
+A device is known by the file behind it, so `find` finds those of a cluster from any process.
 Numbers from `FIRST_NUMBER` on keep out of the way of others' devices; a number is given back.
 """
 
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ClusterError
+from harness.text import excerpt
 
 CONTROL = Path("/dev/loop-control")
 TOOLS = {"mkfs.ext4": "e2fsprogs", "losetup": "mount"}
@@ -32,8 +33,8 @@ WAITING_BYTES = 8 * 2**20
 FIRST_NUMBER, LAST_NUMBER = 200, 1000
 MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
 _ADD, _REMOVE = 0x4C80, 0x4C81
-_GONE_LIMIT_S = 10.0
-_SECTOR = 512  # of the kernel's statistics, whatever the device's own is
+_REMOVE_LIMIT_S = 10.0
+_SECTOR_BYTES = 512  # of the kernel's statistics, whatever the device's own is
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Disk:
     def passed(self) -> dict[str, int]:
         """Bytes ``read`` and ``written`` since it was made."""
         fields = Path(f"/sys/block/loop{self.number}/stat").read_text().split()
-        return {"read": int(fields[2]) * _SECTOR, "written": int(fields[6]) * _SECTOR}
+        return {"read": int(fields[2]) * _SECTOR_BYTES, "written": int(fields[6]) * _SECTOR_BYTES}
 
     @property
     def number(self) -> int:
@@ -56,7 +57,7 @@ class Disk:
 
 
 def refusal() -> str:
-    """Why this user can make no disks, in a few words; empty where it can."""
+    """Why this user cannot make disks, in a few words; empty where it can."""
     if os.geteuid() != 0:
         return "only root makes disks"
     if not os.access(CONTROL, os.W_OK):
@@ -65,61 +66,61 @@ def refusal() -> str:
 
 
 def make(image: Path, size_bytes: int) -> Disk:
-    """Make a disk of *size_bytes*, empty, kept in the file *image*, which takes what is used."""
+    """Make an empty disk of *size_bytes*, kept in the file *image*, which takes what is used."""
     with image.open("xb") as stream:
         os.truncate(stream.fileno(), size_bytes)
     _run(
         "mkfs.ext4", "-q", "-F", "-m", "0", "-i", "65536", "-O", "^has_journal",
         "-E", "lazy_itable_init=1,nodiscard", str(image),
     )  # fmt: skip
-    number = _add()
-    try:
-        return _attached(number, image)
-    except BaseException:
-        _given_back(number)  # with nothing behind it, `find` would not find it
-        raise
-
-
-def _attached(number: int, image: Path) -> Disk:
-    """Put the file *image* behind the device of that number."""
+    number = _add_device()
     path = f"/dev/loop{number}"
-    device = Path(f"/sys/block/loop{number}/dev").read_text().strip()
-    _make_node(path, device)
-    _run("losetup", "--direct-io=on", path, str(image))
-    _let_little_wait(device)
+    try:
+        device = Path(f"/sys/block/loop{number}/dev").read_text().strip()
+        if not Path(path).exists():  # where no udev makes the device's file
+            major, minor = map(int, device.split(":"))
+            os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(major, minor))
+        _run("losetup", "--direct-io=on", path, str(image))
+    except BaseException:
+        _remove_device(number)  # with no file behind it, `find` would not find it
+        raise
+    settings = Path("/sys/class/bdi") / device
+    with suppress(FileNotFoundError):  # kernels before 6.2; what is measured shows the difference
+        (settings / "strict_limit").write_text("1")
+        (settings / "max_bytes").write_text(str(WAITING_BYTES))
     return Disk(path, device, str(image))
 
 
 def find(folder: Path) -> list[Disk]:
     """Disks whose files are, or were, in *folder*."""
-    found = []
+    disks = []
     for entry in Path("/sys/block").glob("loop*"):
         try:
-            behind = (entry / "loop" / "backing_file").read_text().strip()
+            image = (entry / "loop" / "backing_file").read_text().strip()
             device = (entry / "dev").read_text().strip()
         except OSError:  # it has no file behind it
             continue
-        if behind.startswith(f"{folder}/"):
-            found.append(Disk(f"/dev/{entry.name}", device, behind))
-    return sorted(found, key=lambda disk: disk.number)
+        if image.startswith(f"{folder}/"):
+            disks.append(Disk(f"/dev/{entry.name}", device, image))
+    return sorted(disks, key=lambda disk: disk.number)
 
 
 def remove(disk: Disk) -> None:
     """Detach a disk that nobody has mounted any more, or is about to leave; its number goes."""
     _run("losetup", "-d", disk.path)
-    deadline = time.monotonic() + _GONE_LIMIT_S
-    while not _given_back(disk.number):
+    deadline = time.monotonic() + _REMOVE_LIMIT_S
+    while not _remove_device(disk.number):
         if time.monotonic() > deadline:
             raise ClusterError(
-                f"{disk.path} is still in use {_GONE_LIMIT_S:g} s after its cluster has ended",
+                f"{disk.path} is still in use {_REMOVE_LIMIT_S:g} s after its cluster has ended",
                 where="losetup -l",
                 fix="repeat: harness cluster down",
             )
         time.sleep(0.05)
 
 
-def _add() -> int:
-    """Make a device of a number that nobody has."""
+def _add_device() -> int:
+    """Make a device of a free number; that number."""
     with CONTROL.open("rb") as control:
         for number in range(FIRST_NUMBER, LAST_NUMBER):
             try:
@@ -136,7 +137,8 @@ def _add() -> int:
     )
 
 
-def _given_back(number: int) -> bool:
+def _remove_device(number: int) -> bool:
+    """Give a device's number back; `False` while it is in use."""
     with CONTROL.open("rb") as control:
         try:
             fcntl.ioctl(control, _REMOVE, number)
@@ -148,30 +150,15 @@ def _given_back(number: int) -> bool:
     return True
 
 
-def _make_node(path: str, device: str) -> None:
-    """Make the device's file where the machine does not make it by itself."""
-    if not Path(path).exists():
-        major, minor = map(int, device.split(":"))
-        os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(major, minor))
-
-
-def _let_little_wait(device: str) -> None:
-    """Bound what waits in memory; kernels before 6.2 cannot, and what is measured shows it."""
-    settings = Path("/sys/class/bdi") / device
-    with suppress(FileNotFoundError):
-        (settings / "strict_limit").write_text("1")
-        (settings / "max_bytes").write_text(str(WAITING_BYTES))
-
-
 def _run(*argv: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         errors="replace",
     )  # fmt: skip
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or ["no message"]
+    if completed.returncode != 0:
+        last_line = completed.stderr.strip().splitlines()[-1:] or ["no message"]
         raise ClusterError(
-            f"no disk for a node: {said[0][:200]!a}",
+            f"cannot make a disk for a node: {excerpt(last_line[0], 200)}",
             where=" ".join(argv),
             fix="leave the limit of disks out, or run where block devices can be made",
         )

@@ -29,8 +29,7 @@ from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.gpus import find_devices, here
 from harness.providers.host import Completed, Host, LocalHost
-from harness.providers.limits.correct import asked_of, correct
-from harness.providers.limits.gauge import Gauge
+from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.providers.local import holders, loopback, namespace
 from harness.providers.local import limits as nodes
 from harness.providers.local.files import ClusterFiles
@@ -100,7 +99,7 @@ class LocalCluster(Cluster):
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
-        """What each dial of each limited node was asked to be, and what it is."""
+        """Limits of each limited node by their names: requested and measured."""
         file = self.files.limits  # it is not there while the nodes are still measured
         return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
@@ -120,14 +119,15 @@ class LocalCluster(Cluster):
     def _limit_nodes(self) -> None:
         """Make the nodes what they are asked to be, while nothing runs on them; then start all."""
         numbers = {m.name: number for number, m in enumerate(self.layout.members)}
-        gauge = Gauge(
+        load = CalibrationLoad(
             self.hosts,
             lambda host: self.agent(host, "load"),
             disk=nodes.PARTS[0],
         )
         links = {name: self.files.link(number) for name, number in numbers.items()}
-        limiter = nodes.NodeLimiter(self.folder, gauge, self._tc(numbers), links)
-        found = correct(asked_of(self.spec), limiter, where=self.where)
+        limiter = nodes.NodeLimiter(self.folder, self._tc(numbers), links)
+        requested = requested_by_worker(self.spec)
+        found = calibrate(requested, limiter.set, load, where=self.where)
         self.files.limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
         at_once = (d.key for d in self.files.all_daemons if d.kind != "historyserver")
         self._tell_holder("".join(f"start {key}\n" for key in at_once))

@@ -18,10 +18,8 @@ from typing import Any
 from harness.errors import ClusterError, MachineError
 from harness.providers.host import Completed
 from harness.providers.limits import disks
-from harness.providers.limits.cgroups import Groups
-from harness.providers.limits.correct import Dials, asked_of
-from harness.providers.limits.gauge import Gauge
-from harness.providers.limits.shaping import shape_argv
+from harness.providers.limits.calibrate import Rates, requested_by_worker
+from harness.providers.limits.kernel import Groups, shape_argv
 from harness.providers.local import namespace
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
 from harness.records.trial import ClusterSpec, digest
@@ -42,7 +40,7 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
 
     *flat* says why a cluster has no namespaces, and is empty where it has.
     """
-    asked = {name for of in asked_of(spec).values() for name in map(_limit_of, of)}
+    asked = {name for of in requested_by_worker(spec).values() for name in map(_limit_of, of)}
     lacking, cure = _missing(asked), _or_else(flat)
     for names, why in (
         (asked, f"its nodes have no namespaces: {flat}" if flat else ""),
@@ -67,9 +65,9 @@ def _or_else(flat: str) -> str:
     return ", or be root" if os.geteuid() != 0 else "; harness doctor looks at what is in the way"
 
 
-def _limit_of(dial: str) -> str:
-    """Name of a dial's limit in an experiment file."""
-    return dial.partition("_")[0]
+def _limit_of(limit_name: str) -> str:
+    """Key of a limit in an experiment file."""
+    return limit_name.partition("_")[0]
 
 
 def _no_groups(asked: set[str], folder: Path) -> str:
@@ -101,16 +99,16 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
     Answers what the first process of the cluster needs to know of each limited worker: ``joins``,
     the groups, and ``disk``, what to mount where.
     """
-    asked, groups = asked_of(spec), groups_of(folder)
-    with_disks = [worker for worker, dials in asked.items() if DISK_READ in dials]
+    asked, groups = requested_by_worker(spec), groups_of(folder)
+    with_disks = [worker for worker, rates in asked.items() if DISK_READ in rates]
     room = shutil.disk_usage(folder).free // max(1, len(with_disks))
     made: dict[str, dict[str, Any]] = {}
-    for worker, dials in asked.items():
+    for worker, rates in asked.items():
         made[worker] = {}
         if joined := joins(folder, spec, worker):
             _grouped(groups, worker)
             made[worker]["joins"] = joined
-        if DISK_READ in dials:
+        if DISK_READ in rates:
             disk = disks.make(folder / f"{worker}.disk", room)
             made[worker]["disk"] = {
                 "device": disk.path,
@@ -123,8 +121,8 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
 
 def joins(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
     """Files into which a process of *worker* writes itself, as it starts; the master has none."""
-    dials = asked_of(spec).get(worker, {})
-    return groups_of(folder).joins(worker) if CORES in dials or DISK_READ in dials else []
+    rates = requested_by_worker(spec).get(worker, {})
+    return groups_of(folder).joins(worker) if CORES in rates or DISK_READ in rates else []
 
 
 def _grouped(groups: Groups, worker: str) -> None:
@@ -160,38 +158,29 @@ def release(folder: Path) -> None:
 @dataclass(frozen=True)
 class NodeLimiter:
     """
-    Sets and measures the dials of a cluster's nodes.
+    Sets the limits of a cluster's nodes.
 
     *tc* runs a command in the network of a worker; with an empty name, in that of the bridge.
     *links* are the bridge's ends of the workers' links.
     """
 
     folder: Path
-    gauge: Gauge
     tc: Tc
     links: Mapping[str, str]
 
-    def set(self, settings: Mapping[str, Dials]) -> None:
-        """Set dials of nodes."""
+    def set(self, settings: Mapping[str, Rates]) -> None:
+        """Set limits of nodes."""
         devices = {Path(disk.image).stem: disk.device for disk in disks.find(self.folder)}
-        for node, dials in settings.items():
-            if CORES in dials:
-                groups_of(self.folder).set_cores(node, dials[CORES])
-            if DISK_READ in dials:
+        for node, rates in settings.items():
+            if CORES in rates:
+                groups_of(self.folder).set_cores(node, rates[CORES])
+            if DISK_READ in rates:
                 groups_of(self.folder).set_device(
-                    node, devices[node], read=dials[DISK_READ], write=dials[DISK_WRITE]
+                    node, devices[node], read=rates[DISK_READ], write=rates[DISK_WRITE]
                 )
-            if NETWORK_OUT in dials:
-                self._shape(node, shape_argv("eth0", dials[NETWORK_OUT]))
-                self._shape("", shape_argv(self.links[node], dials[NETWORK_IN]))
-
-    def measure(self, field: str, asked: Mapping[str, Dials]) -> dict[str, Dials]:
-        """Measure the dials of *field* on all nodes of *asked* at once."""
-        return self.gauge.measure(field, asked)
-
-    def unwaited(self, asked: Mapping[str, Dials]) -> dict[str, float]:
-        """Measure what the disks of the nodes of *asked* take while nobody waits for them."""
-        return self.gauge.unwaited(asked)
+            if NETWORK_OUT in rates:
+                self._shape(node, shape_argv("eth0", rates[NETWORK_OUT]))
+                self._shape("", shape_argv(self.links[node], rates[NETWORK_IN]))
 
     def _shape(self, node: str, argv: Sequence[str]) -> None:
         done = self.tc(node, argv)

@@ -1,5 +1,5 @@
 """
-Tests for the loads that measure nodes, on this machine as it is: no limit is set here.
+Tests for `CalibrationLoad` with its real loads, on this machine as it is: no limit is set here.
 """
 
 import json
@@ -11,12 +11,13 @@ import pytest
 from harness.errors import ClusterError
 from harness.node import load as loads
 from harness.providers.host import LocalHost
-from harness.providers.limits.gauge import Gauge
-from harness.providers.limits.shaping import shape_argv
+from harness.providers.limits.calibrate import CalibrationLoad
+from harness.providers.limits.kernel import shape_argv
 from tests.node_agent import node_agent_path
 
 SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from node import load; load.SECONDS = 0.1; load._WARM_UP_S = 0.01; load.main(sys.argv[1:])"  # noqa: E501
 MIB = 2**20
+pytestmark = pytest.mark.process
 
 
 def host(name, folder):
@@ -35,11 +36,11 @@ def hosts(tmp_path):
     return [host(name, tmp_path) for name in ("master", "worker1", "worker2")]
 
 
-def gauge(hosts, program=SHORT):
+def load_on(hosts, program=SHORT):
     """
     The loads, shortened.
     """
-    return Gauge(
+    return CalibrationLoad(
         hosts, lambda _: [sys.executable, "-I", "-c", program, str(node_agent_path())], disk="data"
     )
 
@@ -48,9 +49,11 @@ def test_cores_are_measured_on_all_nodes_at_once(hosts):
     """
     Each node gets some processor time, and no more than it has processes for.
     """
-    measured = gauge(hosts).measure("cores", {"worker1": {"cores": 1.0}, "worker2": {"cores": 0.5}})
+    measured = load_on(hosts).measure(
+        "cores", {"worker1": {"cores": 1.0}, "worker2": {"cores": 0.5}}
+    )
 
-    assert {name: 0 < dials["cores"] <= 2.1 for name, dials in measured.items()} == {
+    assert {name: 0 < rates["cores"] <= 2.1 for name, rates in measured.items()} == {
         "worker1": True,
         "worker2": True,
     }
@@ -58,15 +61,15 @@ def test_cores_are_measured_on_all_nodes_at_once(hosts):
 
 def test_a_disk_is_measured_in_three_ways(hosts, tmp_path):
     """
-    Written and waited for, read, written unwaited; the files are gone afterwards.
+    Written with waiting, read, written without waiting; the files are gone afterwards.
     """
-    asked = {"worker2": {"disk_write": 8.0 * MIB, "disk_read": 8.0 * MIB}}
+    requested = {"worker2": {"disk_write": 8.0 * MIB, "disk_read": 8.0 * MIB}}
 
-    measured = gauge(hosts).measure("disk_bytes_per_s", asked)
-    unwaited = gauge(hosts).unwaited(asked)
+    measured = load_on(hosts).measure("disk_bytes_per_s", requested)
+    buffered = load_on(hosts).measure_buffered(requested)
 
     assert measured["worker2"].keys() == {"disk_write", "disk_read"}
-    assert unwaited["worker2"] > 0
+    assert buffered["worker2"] > 0
     assert list((tmp_path / "worker2" / "data").iterdir()) == []
 
 
@@ -74,41 +77,41 @@ def test_the_network_is_measured_between_nodes_and_master(hosts):
     """
     In both directions.
     """
-    asked = {name: {"network_out": 1e6, "network_in": 1e6} for name in ("worker1", "worker2")}
+    requested = {name: {"network_out": 1e6, "network_in": 1e6} for name in ("worker1", "worker2")}
 
-    measured = gauge(hosts).measure("network_bytes_per_s", asked)
+    measured = load_on(hosts).measure("network_bytes_per_s", requested)
 
-    assert {name: sorted(dials) for name, dials in measured.items()} == {
+    assert {name: sorted(rates) for name, rates in measured.items()} == {
         "worker1": ["network_in", "network_out"],
         "worker2": ["network_in", "network_out"],
     }
-    assert all(rate > 1e5 for dials in measured.values() for rate in dials.values())
+    assert all(rate > 1e5 for rates in measured.values() for rate in rates.values())
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "reported"),
     [
-        ("import sys; sys.exit('no room')", "worker1 is cannot be measured: no room"),
+        ("import sys; sys.exit('no room')", "worker1 achieves cannot be measured: no room"),
         ("print('[1]')", "no message"),
         ("print('{\"cores\": 0}')", r"it measured \{'cores': 0.0\}"),
         ("print('{\"cores\": 1e999}')", r"it measured \{'cores': inf\}"),
-        ("print('\\x1b[2J', file=__import__('sys').stderr)", "\ufffd\\[2J"),
+        ("print('\\x1b[2J', file=__import__('sys').stderr)", r"\\x1b\[2J"),
     ],
 )
-def test_a_load_that_fails_says_so(hosts, program, said):
+def test_a_load_that_fails_is_an_error(hosts, program, reported):
     """
-    The error names the node; what it said cannot move a terminal's cursor.
+    The error names the node; its message cannot move a terminal's cursor.
     """
-    with pytest.raises(ClusterError, match=said):
-        gauge(hosts, program).measure("cores", {"worker1": {"cores": 1.0}})
+    with pytest.raises(ClusterError, match=reported):
+        load_on(hosts, program).measure("cores", {"worker1": {"cores": 1.0}})
 
 
-def test_a_server_that_does_not_start_is_the_masters_fault(hosts):
+def test_a_server_that_does_not_start_is_an_error_of_the_master(hosts):
     """
     Before any node sends.
     """
-    with pytest.raises(ClusterError, match="what master is cannot be measured: nothing"):
-        gauge(hosts, "import sys; sys.exit('nothing')").measure(
+    with pytest.raises(ClusterError, match="what master achieves cannot be measured: nothing"):
+        load_on(hosts, "import sys; sys.exit('nothing')").measure(
             "network_bytes_per_s", {"worker1": {"network_out": 1e6, "network_in": 1e6}}
         )
 
@@ -118,8 +121,8 @@ def test_a_server_that_names_no_port(hosts, line):
     """
     What it said instead stands in the message.
     """
-    with pytest.raises(ClusterError, match="what master is cannot be measured: no port: "):
-        gauge(hosts, f"print({line!r}, flush=True)").measure(
+    with pytest.raises(ClusterError, match="what master achieves cannot be measured: no port: "):
+        load_on(hosts, f"print({line!r}, flush=True)").measure(
             "network_bytes_per_s", {"worker1": {"network_out": 1e6, "network_in": 1e6}}
         )
 
@@ -157,10 +160,10 @@ def test_what_memory_forgets_is_as_it_was(tmp_path, monkeypatch):
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "block").write_bytes(b"x" * 5000)
     (tmp_path / "link").symlink_to("/etc/passwd")
-    asked = []
-    monkeypatch.setattr("os.posix_fadvise", lambda handle, *rest: asked.append(rest))
+    requested = []
+    monkeypatch.setattr("os.posix_fadvise", lambda handle, *rest: requested.append(rest))
 
     loads.drop_cache([str(tmp_path), str(tmp_path / "nowhere")])
 
-    assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)]
+    assert requested == [(0, 0, os.POSIX_FADV_DONTNEED)]
     assert (tmp_path / "below" / "block").read_bytes() == b"x" * 5000

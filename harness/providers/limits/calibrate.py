@@ -1,0 +1,249 @@
+"""
+Calibration: settings are corrected until nodes achieve what was requested.
+
+What the kernel is set to and what a task gets differ: headers take their part of a network's rate,
+a burst adds to it, a quota loses the rest of each period.  So a small real load runs on all limited
+nodes at once, and each setting is multiplied by what was requested over what was measured, until
+all are near enough.
+
+*Rates* map the name of a control to its value: ``cores`` in cores, all others in bytes per second.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness.errors import ClusterError
+from harness.providers.host import Host, from_json
+from harness.records.hardware import (
+    CONTROLS,
+    CORES,
+    DISK_WRITE,
+    Limit,
+    format_control,
+    requested_controls,
+)
+from harness.records.trial import ClusterSpec
+from harness.text import excerpt
+
+ROUNDS = 5
+# Of what was requested.  Further away, it is not the setting that holds a node back but others on
+# the machine, and once they are gone the node would be faster than requested.
+MOST_CORRECTION = 1.25
+LOAD_LIMIT_S = 180.0
+_CORES_S = 2.0
+_MOST_LINE = 1000
+
+Rates = dict[str, float]
+
+
+class Load(Protocol):
+    """What measures the nodes of a cluster; nodes go by their names."""
+
+    def measure(self, field: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
+        """Measure the limits of one *field* of `Hardware` on all nodes at once."""
+        ...
+
+    def measure_buffered(self, requested: Mapping[str, Rates]) -> dict[str, float]:
+        """Measure the rate at which each node's disk takes what no writer waits for."""
+        ...
+
+
+def requested_by_worker(spec: ClusterSpec) -> dict[str, Rates]:
+    """Rates requested of each worker that has limits."""
+    workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
+    requested = {worker: requested_controls(spec.hardware(worker)) for worker in workers}
+    return {worker: rates for worker, rates in requested.items() if rates}
+
+
+def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[str]:
+    """Sentences on the limits of *spec* that are not among the fields its provider can set."""
+    sentences = []
+    for field in CONTROLS.keys() - limitable:
+        name = field.partition("_")[0]
+        on_all_nodes = spec.node.limits()[field] is not None
+        if on_all_nodes or any(own.limits()[field] is not None for own in spec.nodes.values()):
+            key = f"cluster.node.{name}" if on_all_nodes else "cluster.nodes"
+            sentences.append(
+                f"{key}: provider {spec.provider} cannot limit the {name} of its nodes"
+            )
+    return sorted(sentences)
+
+
+def calibrate(
+    requested: Mapping[str, Rates],
+    apply: Callable[[Mapping[str, Rates]], None],
+    load: Load,
+    *,
+    where: str,
+) -> dict[str, dict[str, Limit]]:
+    """
+    Set limits by *apply* and correct them until *load* measures what is *requested* of each node.
+
+    `ClusterError` names the nodes that cannot be made so, with the best that was measured.
+    """
+    calibrated: dict[str, dict[str, Limit]] = {node: {} for node in requested}
+    for field, names in CONTROLS.items():
+        of_field = {
+            node: {name: rates[name] for name in names if name in rates}
+            for node, rates in requested.items()
+        }
+        of_field = {node: rates for node, rates in of_field.items() if rates}
+        if of_field:
+            for node, limits in _calibrate_field(field, of_field, apply, load, where).items():
+                calibrated[node] |= limits
+    with_disks = {node: rates for node, rates in requested.items() if DISK_WRITE in rates}
+    if with_disks:
+        for node, buffered in load.measure_buffered(with_disks).items():
+            limit = calibrated[node][DISK_WRITE]
+            calibrated[node][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
+    return calibrated
+
+
+def _calibrate_field(
+    field: str,
+    requested: Mapping[str, Rates],
+    apply: Callable[[Mapping[str, Rates]], None],
+    load: Load,
+    where: str,
+) -> dict[str, dict[str, Limit]]:
+    """Calibrate the limits of one *field*, on all nodes together."""
+    settings = {node: dict(rates) for node, rates in requested.items()}
+    rounds: list[dict[str, dict[str, Limit]]] = []
+    for _ in range(ROUNDS):
+        apply(settings)
+        measured = load.measure(field, requested)
+        limits = {
+            node: {
+                name: Limit(
+                    requested=rate, setting=settings[node][name], measured=measured[node][name]
+                )
+                for name, rate in rates.items()
+            }
+            for node, rates in requested.items()
+        }
+        if all(limit.is_met for by_name in limits.values() for limit in by_name.values()):
+            return limits
+        rounds.append(limits)
+        for node, by_name in limits.items():
+            for name, limit in by_name.items():
+                if not limit.is_met:
+                    corrected = limit.setting * limit.requested / limit.measured
+                    least = limit.requested / MOST_CORRECTION
+                    most = limit.requested * MOST_CORRECTION
+                    settings[node][name] = min(most, max(least, corrected))
+    missed = []
+    for node, by_name in rounds[-1].items():
+        for name in by_name:
+            tried = [limits[node][name] for limits in rounds]
+            best = min(tried, key=lambda limit: abs(limit.measured / limit.requested - 1))
+            if not best.is_met:
+                missed.append(
+                    f"{node}, {name}: {format_control(name, best.requested)} requested,"
+                    f" {format_control(name, best.measured)} measured at best"
+                )
+    raise ClusterError(
+        "nodes do not achieve their limits: "
+        + ("; ".join(missed) or "measurements vary too much from one to the next"),
+        where=f"{where}, {len(rounds)} settings tried",
+        fix="request less in cluster.node, start fewer workers, or wait for a quiet machine",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationLoad:
+    """
+    Loads for *hosts*, master first; *command* makes the command line of the load on one of them.
+
+    *disk* is the folder below a node's own one that lies on the disk which tasks use.
+    """
+
+    hosts: Sequence[Host]
+    command: Callable[[Host], list[str]]
+    disk: str = "."
+
+    def measure(self, field: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
+        """Measure the limits of *field* on all nodes of *requested*; see `Load.measure`."""
+        if field == "cores":
+            # One process more than cores, so that it is the share that holds them.
+            return self._run_on_all(
+                requested,
+                lambda _, rates: ["cores", str(math.ceil(rates[CORES]) + 1), str(_CORES_S)],
+            )
+        if field == "disk_bytes_per_s":
+            return self._run_on_disks("disk", requested)
+        with self._serve() as port:  # on the master, which is not limited
+            master = [self.hosts[0].address, str(port)]
+            return self._run_on_all(
+                requested, lambda _, rates: ["network", *master, str(min(rates.values()))]
+            )
+
+    def measure_buffered(self, requested: Mapping[str, Rates]) -> dict[str, float]:
+        """Measure the disks of all nodes of *requested*; see `Load.measure_buffered`."""
+        measured = self._run_on_disks("buffered", requested)
+        return {node: rates["buffered_write"] for node, rates in measured.items()}
+
+    def _run_on_disks(self, verb: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
+        return self._run_on_all(
+            requested,
+            lambda host, rates: [verb, f"{host.folder}/{self.disk}", str(rates[DISK_WRITE])],
+        )
+
+    def _run_on_all(
+        self, requested: Mapping[str, Rates], arguments: Callable[[Host, Rates], list[str]]
+    ) -> dict[str, Rates]:
+        """Run one load on each node at the same time; what each achieved."""
+
+        def run(host: Host) -> Rates:
+            argv = [*self.command(host), *arguments(host, requested[host.name])]
+            completed = host.run(argv, LOAD_LIMIT_S)
+            try:
+                rates = {name: float(rate) for name, rate in from_json(completed.out).items()}
+            except (ValueError, TypeError, AttributeError):
+                raise _load_error(host, completed.err) from None
+            if not all(0 < rate < math.inf for rate in rates.values()):
+                raise _load_error(host, f"it measured {rates}")
+            return rates
+
+        hosts = [host for host in self.hosts if host.name in requested]
+        with ThreadPoolExecutor(len(hosts)) as pool:
+            return dict(zip([host.name for host in hosts], pool.map(run, hosts), strict=True))
+
+    @contextmanager
+    def _serve(self) -> Iterator[int]:
+        """Port of the master to which nodes send and from which they take."""
+        master = self.hosts[0]
+        server = master.open([*self.command(master), "serve", master.address])
+        assert server.stdout is not None
+        assert server.stderr is not None
+        try:
+            line = server.stdout.readline(_MOST_LINE)
+            if not line:
+                raise _load_error(master, server.stderr.read(2000).decode(errors="replace"))
+            try:
+                port = int(from_json(line)["port"])
+            except (ValueError, KeyError, TypeError, OverflowError):
+                raise _load_error(master, f"no port: {excerpt(line)}") from None
+            yield port
+        finally:
+            server.kill()
+            server.wait()
+            for pipe in (server.stdin, server.stdout, server.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _load_error(host: Host, reported: str) -> ClusterError:
+    last_line = reported.strip().splitlines()[-1:] or ["no message"]
+    return ClusterError(
+        f"what {host.name} achieves cannot be measured: {excerpt(last_line[0], 300)}",
+        where=f"calibration load on {host.name}",
+        fix="the message above comes from the load that was run",
+    )
