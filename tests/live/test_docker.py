@@ -22,15 +22,13 @@ import pytest
 from harness.errors import ClusterError, MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.node.build import agent_bytes
-from harness.providers.docker import archive as archives
 from harness.providers.docker import container as containers
 from harness.providers.docker import image as images
-from harness.providers.docker import logs
+from harness.providers.docker import plan
 from harness.providers.docker.cluster import DockerCluster
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
+from harness.providers.docker.evidence import DeathLog, copy_thread_dumps, memory_kills
 from harness.providers.docker.host import DockerHost, state_of
-from harness.providers.docker.memory import kills_of
-from harness.providers.docker.watch import Watch
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.store import Store
 from tests.live import engine as engines
@@ -86,13 +84,13 @@ def node(alone):
     """
     made = []
 
-    def make(plan=None, engine=alone, **limits):
+    def make(node_plan=None, engine=alone, **limits):
         api = alone.client.api
         name = f"bare-{owner()}-{len(made)}"
         files = {"node.pyz": agent_bytes()}
         whole = {
             "control": "/cluster/control", "deaths": "/cluster/deaths",
-            "daemons_folder": "/cluster/daemons", "daemons": [], **(plan or {}),
+            "daemons_folder": "/cluster/daemons", "daemons": [], **(node_plan or {}),
         }  # fmt: skip
         files["plan.json"] = json.dumps(whole).encode()
         container = api.create_container(
@@ -101,7 +99,7 @@ def node(alone):
             host_config=api.create_host_config(network_mode="none", **limits),
         )["Id"]  # fmt: skip
         made.append(container)
-        api.put_archive(container, "/cluster", archives.packed(files, ["inside", "daemons"]))
+        api.put_archive(container, "/cluster", plan.pack(files, ["inside", "daemons"]))
         api.start(container)
         return DockerHost("bare", "", "/cluster", container, engine, {"PATH": "/usr/bin:/bin"})
 
@@ -222,7 +220,7 @@ class TestFar:
         assert (done.status, done.out) == (0, expected.stdout.decode())
         assert (back == content, status, killed) == (True, 0, -9)
         assert (tmp_path / "back").read_bytes() == content
-        assert engine.near is False
+        assert engine.is_near is False
 
 
 class TestNode:
@@ -270,17 +268,17 @@ class TestNode:
         argv = {"eater": ["/usr/bin/python3", "-c", eater], "sleeper": ["/bin/sleep", "600"]}
         plan = [{"key": key, "argv": words, **daemon} for key, words in argv.items()]
         host = node({"daemons": plan}, mem_limit="100m", memswap_limit="100m")
-        watch = Watch(alone, {"bare": host.container})
+        log = DeathLog(alone, {"bare": host.container})
 
-        first = until(watch.deaths)
+        first = until(log.deaths)
 
         assert {k: (d.status, d.oom) for k, d in first.items()} == {"eater": (-9, True)}
-        assert kills_of(host) == 1
+        assert memory_kills(host) == 1
         alone.client.api.kill(host.container)
-        assert until(watch.ended) == {"bare"}
+        assert until(log.ended_nodes) == {"bare"}
         assert "OOMKilled" in state_of(alone, host.container)
-        assert kills_of(host) == 1
-        watch.close()
+        assert memory_kills(host) == 1
+        log.close()
 
     def test_health_is_shown(self, alone, node):
         """
@@ -314,7 +312,7 @@ class TestNode:
         host = node({"daemons": [{"key": "resourcemanager-bare", "argv": argv, **daemon}]})
         until(lambda: "hadoop" in host.run(["cat", "/cluster/log"]).out)  # it takes signals now
 
-        (dump,) = logs.dumps_of(host, tmp_path / "dumps")
+        (dump,) = copy_thread_dumps(host, tmp_path / "dumps")
 
         assert dump.name == "resourcemanager-bare.txt"
         assert "Full thread dump" in dump.read_text()
@@ -360,7 +358,7 @@ class TestRefusals:
         """
         Nothing is left, and how to free some is said.
         """
-        monkeypatch.setattr(containers.plans, "subnets", lambda taken: [])
+        monkeypatch.setattr(containers.plan, "free_subnets", lambda used: [])
 
         with pytest.raises(
             ClusterError, match=r"no free network within 198\.18\.64\.0/18"
@@ -378,7 +376,7 @@ class TestRefusals:
         pool = IPAMConfig(pool_configs=[IPAMPool(subnet="198.18.127.0/24")])
         other = alone.client.networks.create(f"other-{owner()}", ipam=pool, internal=True)
         subnets = ["198.18.127.0/24", "198.18.126.0/24"]
-        monkeypatch.setattr(containers.plans, "subnets", lambda taken: subnets)
+        monkeypatch.setattr(containers.plan, "free_subnets", lambda used: subnets)
         try:
             assert containers.make_network(alone, "beside") == "198.18.126.0/24"
         finally:
@@ -408,7 +406,7 @@ def start_or_skip(cluster):
         return cluster._start()
     except ClusterError as error:
         said = str(error)
-    assert "nodes cannot be made what was asked: worker1" in said
+    assert "nodes do not achieve their limits: worker1" in said
     assert engines.left(cluster.name) == []
     assert os.getloadavg()[0] > len(os.sched_getaffinity(0)), said
     return pytest.skip(f"others keep this machine busy: {said}")

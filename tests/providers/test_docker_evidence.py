@@ -156,7 +156,7 @@ def test_thread_dumps_are_texts_of_one_folder(tmp_path):
         (Death("datanode-w", 3), "last line\n[datanode on w has ended with status 3]"),
         (
             Death("datanode-w", -9, oom=True),
-            "last line\n[datanode on w has ended with signal 9: its node ran out"
+            "last line\n[datanode on w has ended with signal 9: its node ran out",
         ),
     ],
 )

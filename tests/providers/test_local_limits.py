@@ -206,7 +206,7 @@ class TestLimiter:
             ran.append((node, argv[4], argv[argv.index("rate") + 1]))
             return Completed(tuple(argv), 0, "", "")
 
-        limiter = nodes.NodeLimiter(tmp_path, None, tc, {"worker1": "node1"})
+        limiter = nodes.NodeLimiter(tmp_path, tc, {"worker1": "node1"})
         limiter.set({"worker1": {"network_out": 1000.0, "network_in": 2000.0}})
 
         assert ran == [("worker1", "eth0", "8000bit"), ("", "node1", "16000bit")]
