@@ -32,9 +32,9 @@ COUNTERS = re.compile(rb'"counters":\{.*?\]\}\]\}')
 # The process says its own peak.
 OURS = """
 import resource, sys
-from harness.parsing.jobhistory import read_job
+from harness.parsing.history import read_history
 with open(sys.argv[1], "rb", buffering=1 << 18) as lines:
-    job = read_job(lines, sys.argv[1])
+    job = read_history(lines, sys.argv[1])
 for attempt in job.attempts if sys.argv[2] == "counters" else ():
     dict(attempt.counters.items())
 print(len(job.attempts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

@@ -41,7 +41,7 @@ from harness.hadoop.tracing import PATH_JAR
 from harness.hadoop_home.home import HadoopHome, woven_digest
 from harness.monitor.machine import machine_facts
 from harness.monitor.probe import SpeedProbe, rate, usable_cores
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.samples import read_speed
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.state import clusters_folder
 from harness.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt

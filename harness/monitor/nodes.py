@@ -22,8 +22,7 @@ from typing import IO, Protocol
 
 from harness.errors import ClusterError, HarnessError
 from harness.monitor.probe import FLAGS, probe_jar
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.samples import read_machine, read_speed
 from harness.providers.host import Host, Running, printable
 from harness.units import MIB
 

@@ -16,8 +16,7 @@ from statistics import fmean, harmonic_mean
 from typing import Any, Protocol
 
 from harness.monitor.probe import rate
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.samples import read_machine, read_speed
 from harness.records.trace import MachineSample
 
 PROBE_LOG = "speed.txt"

@@ -17,7 +17,7 @@ from harness.monitor.machine import MachineSampler, disturbed
 from harness.monitor.nodes import Machine, WatchedCluster, greet_all, unmeasured
 from harness.monitor.probe import SpeedProbe
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, named_after, slice_file
-from harness.parsing.machine import read_machine
+from harness.parsing.samples import read_machine
 from harness.providers.host import Host
 
 Say = Callable[[str], None]

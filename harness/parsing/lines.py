@@ -1,4 +1,4 @@
-"""What parsers of lines share: whole lines, numbers of a sane size, and lines fit for a message."""
+"""What parsers share: whole lines, bounds of numbers and lists, and values for messages."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from harness.errors import ParseError
+from harness.text import excerpt
 
-# Beyond this a whole number is no longer exact as a float, and no count or time of ours.
+# Beyond this a whole number is no longer exact as a float, and it is no count or time of ours.
 LARGEST = 2**53
 
 # Ten a second from each of 100 cores for more than an hour: no trial has more.
 MOST_SAMPLES = 5_000_000
 
-_SHOWN = 80
-
 T = TypeVar("T")
 
 
-def whole(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+def whole_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """
-    Lines with their 1-based numbers, without a last line that has no end.
+    Lines with their numbers from 1, without a last line that has no end.
 
     A writer that is killed leaves such a line, and half a number still reads as a number.
     """
-    before: bytes | None = None
+    previous: bytes | None = None
     number = 0
     for number, line in enumerate(lines, start=1):
-        if before is not None:
-            yield number - 1, before
-        before = line
-    if before is not None and before.endswith(b"\n"):
-        yield number, before
+        if previous is not None:
+            yield number - 1, previous
+        previous = line
+    if previous is not None and previous.endswith(b"\n"):
+        yield number, previous
 
 
 def limited(samples: Iterable[T], source: str) -> Iterator[T]:
@@ -46,21 +45,10 @@ def limited(samples: Iterable[T], source: str) -> Iterator[T]:
         yield sample
 
 
-def shown(line: bytes) -> str:
-    """Begin of *line* as a Python literal: it fits a message and cannot steer a terminal."""
-    text = ascii(line[:_SHOWN].decode("utf-8", "replace").rstrip("\r\n"))
-    return text if len(line) <= _SHOWN else f"{text}..."
-
-
-def named(value: object) -> str:
+def value_excerpt(value: object) -> str:
     """*value* for a message: text and numbers as they are, anything that may nest by its type."""
-    if isinstance(value, str):
-        return shown(value.encode("utf-8", "replace"))
+    if isinstance(value, str | bytes):
+        return f"'{excerpt(value)}'"
     if value is None or isinstance(value, int | float):
-        return shown(repr(value).encode()).strip("'")
+        return excerpt(repr(value))
     return f"a {type(value).__name__}"
-
-
-def clean(text: str) -> str:
-    """*text* without lone surrogates, which JSON can hold and no file can."""
-    return text.encode("utf-8", "replace").decode("utf-8")

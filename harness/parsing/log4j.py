@@ -19,7 +19,8 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from harness.errors import ParseError
-from harness.parsing.lines import LARGEST, shown, whole
+from harness.parsing.lines import LARGEST, whole_lines
+from harness.text import excerpt
 
 _LAYOUT = re.compile(
     r"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4,5} +\[(?P<thread>[^\]]*)\]"
@@ -78,7 +79,7 @@ class Reader:
         A last line without an end is left out: the task was killed.  `ParseError` names *source*
         and the line that does not read.
         """
-        for number, line in whole(lines):
+        for number, line in whole_lines(lines):
             if self._ours.search(line):
                 event = self._event(number, line, source, zone)
                 if event is not None:
@@ -116,7 +117,7 @@ def _seconds(stamp: str, zone: tzinfo, number: int, source: str) -> float:
 
 def _foreign(number: int, line: bytes, source: str) -> ParseError:
     return ParseError(
-        f"not a line of a task's log: {shown(line)}",
+        f"not a line of a task's log: '{excerpt(line)}'",
         source=source,
         line=number,
         fix="keep Hadoop's layout of container logs: %d{ISO8601} %p [%t] %c: %m%n",
@@ -126,7 +127,7 @@ def _foreign(number: int, line: bytes, source: str) -> ParseError:
 def lost(event: Event, what: str, source: str) -> ParseError:
     """Say that *event* does not follow from the lines before it."""
     return ParseError(
-        f"{what} out of order: {shown(event.line)}",
+        f"{what} out of order: '{excerpt(event.line)}'",
         source=source,
         line=event.number,
         fix="lines are missing or mixed: is this the whole log of one task?",

@@ -20,8 +20,8 @@ from struct import Struct
 from typing import Literal, NamedTuple
 
 from harness.errors import ParseError
-from harness.parsing.lines import clean, shown
 from harness.records.spans import SPAN_NAMES, RecordLoop, Span, TaskSpans
+from harness.text import excerpt
 
 HEAD, CHUNK, SLOT = 4096, 32768, 48
 _MAGIC = b"LTRACE01"
@@ -60,11 +60,11 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     """
     data = _gathered(chunks, source)
     if len(data) < HEAD or not data.startswith(_MAGIC):
-        raise _foreign(f"not a recording: {shown(data[:8])}", source)
+        raise _foreign(f"not a recording: '{excerpt(data[:8])}'", source)
     _, _, unit, wall, anchor, process, opening, lost, state, used, size = _HEADER.unpack_from(data)
     attempt = data[64 : 64 + max(0, min(size, 120))]
     if not _ATTEMPT.fullmatch(attempt):
-        raise _foreign(f"no attempt's id: {shown(attempt)}", source)
+        raise _foreign(f"no attempt's id: '{excerpt(attempt)}'", source)
     if not (0 <= state < len(_STATES) and lost >= 0 and unit >= 0 and opening >= 0):
         raise _foreign("its header holds what no recorder writes", source)
     clock = _Clock(wall / 1e6, anchor, source)
@@ -157,7 +157,7 @@ def _raw(chunk: bytes, at: int, source: str) -> _Raw:
 
 
 def _text(raw: bytes) -> str:
-    return clean(raw.decode("utf-8", "replace")).translate(_VISIBLE)
+    return raw.decode("utf-8", "replace").translate(_VISIBLE)
 
 
 _VISIBLE = dict.fromkeys((*range(32), *range(127, 160)), "?")

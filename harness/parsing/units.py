@@ -11,7 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ParseError
-from harness.parsing.lines import shown
+from harness.text import excerpt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
 
     if len(data) > _MOST_BYTES or len(data) < _HEAD.size or not data.startswith(_MAGIC):
         raise ParseError(
-            f"no durations of units: {shown(data[:8])}",
+            f"no durations of units: '{excerpt(data[:8])}'",
             source=source,
             fix="give the ltrace.units of one task",
         )

@@ -137,15 +137,6 @@ class Spill:
 
 
 @dataclass(frozen=True, slots=True)
-class GcTotals:
-    """Garbage collection of one JVM: number of pauses, their sum and the longest, in seconds."""
-
-    pauses: int
-    pause_s: float
-    longest_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class SpeedSample:
     """Speed probe: units of fixed work done, and the CPU seconds they took, on one thread."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import ClusterError, HarnessError, JobError
-from harness.parsing import jobhistory
+from harness.parsing.history import read_history
 from harness.providers.hdfs import Hdfs
 from harness.records.trace import JobTrace
 from harness.units import format_bytes
@@ -46,7 +46,7 @@ def fetch_history(
             )
         time.sleep(0.1)
     with history.open("rb") as lines:
-        return jobhistory.read_job(lines, history.name)
+        return read_history(lines, history.name)
 
 
 def _copied(cluster: HistoryCluster, job: str, history: Path, configuration: Path) -> bool:

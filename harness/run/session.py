@@ -29,7 +29,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import wanted
-from harness.parsing import jobhistory
+from harness.parsing.history import read_history
 from harness.providers import PROVIDERS, remove
 from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialRecord, Versions
@@ -226,7 +226,7 @@ def _read_histories(run: Run, trial_id: str) -> list[JobTrace]:
     found = (_HISTORY.fullmatch(name) for name in raw.names())
     for name in (m[0] for m in sorted(filter(None, found), key=lambda m: int(m[1]))):
         with raw.open(name) as lines:
-            traces.append(jobhistory.read_job(lines, f"trials/{trial_id}/raw/{name}.gz"))
+            traces.append(read_history(lines, f"trials/{trial_id}/raw/{name}.gz"))
     return traces
 
 

@@ -39,7 +39,13 @@ from harness.models import MODELS
 from harness.models import vectors as v
 from harness.monitor.machine import disturbed
 from harness.monitor.probe import rate
-from harness.parsing import parser
+from harness.parsing.container_log import read_task_log
+from harness.parsing.history import read_history
+from harness.parsing.jobconf import read_properties
+from harness.parsing.ltrace import read_ltrace
+from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.shuffle_log import read_shuffle_log
+from harness.parsing.units import read_units
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.profiling.spans import segments
 from harness.records.logs import TaskLog
@@ -63,6 +69,7 @@ from tests.evaluate.test_flow import VERSIONS, commit
 from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, changed, mutate
+from tests.parsing.histories import binary
 from tests.reports.test_html import Page
 
 ROOT = Path(__file__).parents[2]
@@ -102,31 +109,30 @@ def spoken(*texts: str) -> None:
 # Logs, as Hadoop and we write them.
 
 
-def _parser(name: str, *patterns: str, corpus: tuple[bytes, ...] = (), **more: Any) -> Target:
-    read = parser(name)
-
+def _parser(name: str, read: Callable[..., Any], corpus: tuple[bytes, ...], **more: Any) -> Target:
     def of_lines(data: bytes) -> object:
         answer = read(io.BytesIO(data), "a.log")
         return list(answer) if isinstance(answer, Iterator) else answer
 
-    return Target(name, corpus or files(*patterns), of_lines, (ParseError,), **more)
+    return Target(name, corpus, of_lines, (ParseError,), **more)
 
 
-def _jobhistory(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
+def _history(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
     def go_on(trace: Any) -> None:
         measured([trace])
         spoken(clean(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
         assert read_traces(folder) == (trace,)
 
-    target = _parser("jobhistory", corpus=corpus, go_on=go_on, refusals=(HarnessError,), every=10)
-    return replace(target, name=name, change=change)
+    return _parser(
+        name, read_history, corpus, go_on=go_on, refusals=(HarnessError,), every=10, change=change
+    )
 
 
-def _jobhistories(folder: Path) -> Iterator[Target]:
+def _histories(folder: Path) -> Iterator[Target]:
     json_form = files("*.jhist")
-    yield _jobhistory(folder, "jobhistory", json_form, mutate)
-    yield _jobhistory(folder, "jobhistory-binary", tuple(map(avro.binary, json_form)), avro.change)
+    yield _history(folder, "history", json_form, mutate)
+    yield _history(folder, "history-binary", tuple(map(binary, json_form)), avro.change)
 
 
 def _jobconf() -> Target:
@@ -137,7 +143,7 @@ def _jobconf() -> Target:
     return Target(
         name="jobconf",
         corpus=(text, few + b"</configuration>"),
-        read=lambda data: parser("jobconf")(data, "job.xml"),
+        read=lambda data: read_properties(data, "job.xml"),
         errors=(ParseError,),
         go_on=job_config,  # type: ignore[arg-type]
         refusals=(HarnessError,),
@@ -151,18 +157,14 @@ def _logs() -> Iterator[Target]:
     speed = b"# epoch_ms thread units cpu_ns\n" + b"".join(
         b"%d %d 40 1500000\n" % (1_768_471_200_000 + 1000 * n, n % 2) for n in range(20)
     )
-    gc = b"".join(f"[{n}.1s][info][gc   ] GC({n}) Pause Remark 20M->20M(256M) 1.500ms\n".encode()
-                  for n in range(9))  # fmt: skip
-    yield _parser("container_log", "*.syslog")
-    yield _parser("gc_log", corpus=(*files("*.gc.log"), gc))
 
     def of_machine(samples: Any) -> None:
         spoken(disturbed(samples))
         if samples:
             fmean(s.busy for s in samples)
 
-    yield _parser("machine", corpus=(machine,), go_on=of_machine)
-    yield _parser("speed_probe", corpus=(speed,), go_on=lambda s: rate(s, 0.0, 2e9))  # type: ignore[arg-type]
+    yield _parser("machine", read_machine, (machine,), go_on=of_machine)
+    yield _parser("speed_probe", read_speed, (speed,), go_on=lambda s: rate(s, 0.0, 2e9))
 
 
 def packed(*patterns: str) -> tuple[bytes, ...]:
@@ -181,8 +183,10 @@ def _task_logs() -> Iterator[Target]:
         told = reduce_from_logs(TaskLog(), log, reduce)
         shown(job_inside(a_job(reduce), [told], []), a_job(reduce))
 
-    yield _parser("task_log", corpus=packed("*/*.syslog.gz"), go_on=of_map, every=5)
-    yield _parser("shuffle_log", corpus=packed("*/*.shuffle.gz"), go_on=of_reduce, every=5)
+    task_logs = (*files("*.syslog"), *packed("*/*.syslog.gz"))
+    yield _parser("task_log", read_task_log, task_logs, go_on=of_map, every=5)
+    shuffles = packed("*/*.shuffle.gz")
+    yield _parser("shuffle_log", read_shuffle_log, shuffles, go_on=of_reduce, every=5)
 
 
 # What the tracer recorded.
@@ -208,8 +212,7 @@ def _ltrace(folder: Path) -> Target:
     corpus = tuple(recorded.recording(f"{name}.ltrace.spans") for name in RECORDED)
 
     def read(data: bytes) -> TaskSpans:
-        task: TaskSpans = parser("ltrace")([data[:5000], data[5000:]], "ltrace.spans")
-        return task
+        return read_ltrace([data[:5000], data[5000:]], "ltrace.spans")
 
     def go_on(task: Any) -> None:
         attempt = _attempt_of(task)
@@ -257,7 +260,7 @@ def _units() -> Target:
         assert records > 0
         assert ((seconds > 0) & (seconds < 69)).all()
 
-    return Target("units", corpus, lambda d: parser("units")(d, "u"), (ParseError,), go_on)
+    return Target("units", corpus, lambda data: read_units(data, "u"), (ParseError,), go_on)
 
 
 # What people write.
@@ -539,7 +542,7 @@ def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
     def read(run: Run) -> None:
         with run.raw(trial_id).open(name) as lines:
             try:
-                parser("container_log")(lines, name)
+                read_task_log(lines, name)
             except ParseError:
                 return
 
@@ -549,8 +552,8 @@ def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
 
 
 NAMES = (
-    "jobhistory", "jobhistory-binary", "jobconf", "container_log", "gc_log", "machine",
-    "speed_probe", "task_log", "shuffle_log", "ltrace", "units", "experiment", "override",
+    "history", "history-binary", "jobconf", "machine", "speed_probe",
+    "task_log", "shuffle_log", "ltrace", "units", "experiment", "override",
     "vectors",
 )  # fmt: skip
 STORED = (
@@ -570,7 +573,7 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
         folder = Path(place)
         (folder / "trace").mkdir()
         made = [
-            *_jobhistories(folder / "trace"),
+            *_histories(folder / "trace"),
             _jobconf(),
             *_logs(),
             *_task_logs(),

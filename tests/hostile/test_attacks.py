@@ -21,9 +21,8 @@ from harness.errors import DataError, HarnessError, ModelError, ParseError, Spec
 from harness.experiment.codec import read_experiment
 from harness.models import EVALUATORS, vectors
 from harness.parsing.container_log import read_spills
-from harness.parsing.jobhistory import read_job
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.history import read_history
+from harness.parsing.samples import read_machine, read_speed
 from harness.providers.local.files import _container_folders, _copy_logs
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
@@ -364,7 +363,7 @@ class TestBombs:
 
         def work():
             with run.raw(trial).open("job-0-history.jhist") as lines:
-                read_job(lines, "x")
+                read_history(lines, "x")
 
         assert peak(work) < 100 * 2**20
 

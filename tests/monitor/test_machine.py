@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import MachineError
 from harness.monitor.machine import MachineSampler, between, disturbed, machine_facts, read_counters
-from harness.parsing.machine import read_machine
+from harness.parsing.samples import read_machine
 from harness.records.trace import MachineSample
 from harness.units import MIB
 

@@ -15,8 +15,7 @@ import pytest
 from harness.hadoop_home.java import find_java
 from harness.monitor import nodes as module
 from harness.monitor.nodes import greet_all
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.samples import read_machine, read_speed
 from harness.providers.host import LocalHost
 from tests.node_agent import node_agent
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from harness.errors import MachineError
 from harness.hadoop_home.java import find_java
 from harness.monitor.probe import SpeedProbe, probe_jar, rate, usable_cores
-from harness.parsing.speed_probe import read_speed
+from harness.parsing.samples import read_speed
 from harness.records.trace import SpeedSample
 
 LIMIT_S = 60  # for what takes a second on an idle machine

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.parsing.container_log import read_task_log
-from harness.parsing.jobhistory import read_job
+from harness.parsing.history import read_history
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.records.logs import ShuffleLog, TaskLog
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
@@ -38,7 +38,7 @@ def text(job, name):
 @cache
 def history(job) -> JobTrace:
     """History of a recorded job."""
-    return read_job(text(job, "history.jhist"), job)
+    return read_history(text(job, "history.jhist"), job)
 
 
 @cache

@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing import parser
-from harness.parsing.container_log import read_spills
-from harness.parsing.gc_log import read_gc
-from harness.parsing.machine import read_machine
-from harness.parsing.speed_probe import read_speed
-from harness.records.trace import GcTotals, MachineSample, SpeedSample, Spill
+from harness.parsing.container_log import read_spills, read_task_log
+from harness.parsing.samples import read_machine, read_speed
+from harness.records.logs import TaskLog
+from harness.records.trace import MachineSample, SpeedSample, Spill
 
 DATA = Path(__file__).parent / "data"
 
@@ -129,54 +127,6 @@ class TestSpills:
         assert error.value.where == f"syslog:{len(log) + 1}"
 
 
-class TestGc:
-    """Pauses from unified logging."""
-
-    def test_serial_collector(self):
-        """
-        A real log: four pauses, one of them of the whole heap.
-        """
-        totals = read_gc(lines("wordcount-map.gc.log"), "gc.log")
-
-        assert totals == GcTotals(
-            pauses=4, pause_s=pytest.approx(0.222746), longest_s=pytest.approx(0.092922)
-        )
-
-    def test_other_collectors_and_decorations(self):
-        """
-        Padded tags, dates and a decimal comma read the same; concurrent work is no pause.
-        """
-        log = [
-            b"[2026-01-15T10:00:00.000+0000][info][gc          ] Using G1\n",
-            b"[1.2s][info][gc,start    ] GC(0) Pause Young (Normal) (G1 Evacuation Pause)\n",
-            b"[1.3s][info][gc          ] GC(0) Pause Young (Normal) 24M->4M(256M) 2,500ms\n",
-            b"[1.4s][info][gc          ] GC(1) Concurrent Mark Cycle 9.000ms\n",
-            b"[1.5s][info][gc          ] GC(1) Pause Remark 20M->20M(256M) 1.500ms\n",
-            b"OpenJDK 64-Bit Server VM warning: something else\n",
-            b"[1.6s][info][gc          ] GC(2) Pause Yo",
-        ]
-
-        assert read_gc(log, "x") == GcTotals(pauses=2, pause_s=0.004, longest_s=0.0025)
-
-    def test_no_pause(self):
-        """
-        A JVM that never collected has no pauses, which is not the same as no log.
-        """
-        assert read_gc([b"[0.006s][info][gc] Using Serial\n"], "x") == GcTotals(0, 0.0, 0.0)
-        for text in ([], [b"hello\n"]):
-            with pytest.raises(ParseError, match="no line of garbage collection"):
-                read_gc(text, "x")
-
-    def test_pause_without_length(self):
-        """
-        A whole line that names a pause and not its length is refused.
-        """
-        with pytest.raises(ParseError, match=r"(?s)without its length.*gc\.log:2"):
-            read_gc(
-                [b"[1s][info][gc] Using Serial\n", b"[1s][info][gc] GC(0) Pause Full x\n"], "gc.log"
-            )
-
-
 class TestSpeed:
     """Samples of the speed probe."""
 
@@ -253,9 +203,7 @@ class TestMachine:
 
 
 RECORDED = [
-    line
-    for name in ("terasort-map.syslog", "terasort-reduce.syslog", "wordcount-map.gc.log")
-    for line in lines(name)
+    line for name in ("terasort-map.syslog", "terasort-reduce.syslog") for line in lines(name)
 ]
 OURS = [
     *syslog((1, "main", BEGIN), (2, "main", "Finished spill 0")),
@@ -264,12 +212,12 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["container_log", "gc_log", "machine", "speed_probe"])
+@pytest.mark.parametrize("read", [read_task_log, read_machine, read_speed])
 @given(
     log=st.lists(st.sampled_from([*RECORDED, *OURS]) | st.binary(max_size=60), max_size=20),
     flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(1, 255)), max_size=4),
 )
-def test_any_bytes_are_read_or_refused(name, log, flips):
+def test_any_bytes_are_read_or_refused(read, log, flips):
     """
     Whatever a log holds, the answer is records or `ParseError`.
     """
@@ -278,5 +226,5 @@ def test_any_bytes_are_read_or_refused(name, log, flips):
         data[at % len(data)] ^= bits
 
     with suppress(ParseError):
-        answer = parser(name)(bytes(data).splitlines(keepends=True), "x")
-        assert isinstance(answer, GcTotals) or list(answer) is not None
+        records = read(bytes(data).splitlines(keepends=True), "x")
+        assert isinstance(records, TaskLog) or list(records) is not None

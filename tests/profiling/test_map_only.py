@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import MissingStatistic
 from harness.models import MODELS
-from harness.parsing.jobhistory import read_job
+from harness.parsing.history import read_history
 from harness.profiling import fit_profile
 from harness.profiling.observation import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
@@ -34,7 +34,7 @@ def size(total, splits=2):
 def profile(read=300_000):
     """The profile of the recorded job, run as if for three sizes; each map *read* so many bytes."""
     with gzip.open(HISTORY) as lines:
-        job = read_job(lines, "maponly")
+        job = read_history(lines, "maponly")
     attempts = tuple(replace(a, counters={**a.counters, READ: read}) for a in job.attempts)
     trace, observations = replace(job, attempts=attempts), []
     for total in (1_000_000, 2_000_000, 3_000_000):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.parsing.jobhistory import read_job
+from harness.parsing.history import read_history
 from harness.profiling import fit_profile
 from harness.profiling.observation import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
@@ -15,7 +15,7 @@ DATA = Path(__file__).parent.parent / "parsing" / "data"
 
 def profile(name, size, *, combine):
     """Profile of one recorded job (``tests/parsing/data/README.md``)."""
-    trace = read_job((DATA / f"{name}.jhist").read_bytes().splitlines(keepends=True), name)
+    trace = read_history((DATA / f"{name}.jhist").read_bytes().splitlines(keepends=True), name)
     cell = Cell(cluster=ClusterSpec(workers=2), workload=WorkloadSpec(name=name, input_bytes=size))
     observation = Observation(
         trial=Trial(id="t", cell=cell, repetition=0, profiling=True),

@@ -165,9 +165,9 @@ class TestFailure:
         """
         A history that is cut fails the trial with file and line, not the harness.
         """
-        whole = history.jobhistory.read_job
+        whole = history.read_history
         monkeypatch.setattr(
-            history.jobhistory, "read_job", lambda lines, source: whole(list(lines)[:9], source)
+            history, "read_history", lambda lines, source: whole(list(lines)[:9], source)
         )
         b = bench()
         outcome = b.run()
@@ -272,14 +272,14 @@ class TestSeveralJobs:
         """
         A client that hides the failure of its second job is found out by the history.
         """
-        plain = history.jobhistory.read_job
+        plain = history.read_history
 
         def second_failed(lines, source):
             trace = plain(lines, source)
             state = "FAILED" if source.startswith("job-1") else trace.state
             return replace(trace, state=state, diagnostics="Task failed")
 
-        monkeypatch.setattr(history.jobhistory, "read_job", second_failed)
+        monkeypatch.setattr(history, "read_history", second_failed)
         b, outcome = rounds(3, Mishap(jobs=3))
 
         assert outcome.reason == f"{outcome.job_ids[1]} ended as FAILED: Task failed"
@@ -289,14 +289,14 @@ class TestSeveralJobs:
         """
         Not only the first of them is checked.
         """
-        plain = history.jobhistory.read_job
+        plain = history.read_history
 
         def last_lost_a_record(lines, source):
             trace = plain(lines, source)
             lost = {f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": 1} if source.startswith("job-2") else {}
             return replace(trace, counters={**trace.counters, **lost})
 
-        monkeypatch.setattr(history.jobhistory, "read_job", last_lost_a_record)
+        monkeypatch.setattr(history, "read_history", last_lost_a_record)
         _, outcome = rounds(3, Mishap(jobs=3))
 
         assert outcome.reason.startswith(f"the counters of {outcome.job_ids[2]} do not add up")
@@ -439,14 +439,14 @@ class TestFailedAttempts:
         """
         A job that is done in spite of a task killed for its memory took longer than its work.
         """
-        plain = history.jobhistory.read_job
+        plain = history.read_history
 
         def with_a_failure(lines, source):
             trace = plain(lines, source)
             lost = replace(trace.attempts[0], attempt_id="attempt_1", state="failed", error=KILLED)
             return replace(trace, attempts=(*trace.attempts, lost))
 
-        monkeypatch.setattr(history.jobhistory, "read_job", with_a_failure)
+        monkeypatch.setattr(history, "read_history", with_a_failure)
         outcome = bench().run()
 
         assert (outcome.state, outcome.cluster_lost) == ("failed", False)
@@ -457,14 +457,14 @@ class TestFailedAttempts:
         """
         Hadoop kills what it does not need: the loser of a speculation, a reduce that made room.
         """
-        plain = history.jobhistory.read_job
+        plain = history.read_history
 
         def with_a_killed_one(lines, source):
             trace = plain(lines, source)
             spare = replace(trace.attempts[0], attempt_id="attempt_1", state="killed")
             return replace(trace, attempts=(*trace.attempts, spare))
 
-        monkeypatch.setattr(history.jobhistory, "read_job", with_a_killed_one)
+        monkeypatch.setattr(history, "read_history", with_a_killed_one)
 
         assert bench().run().state == "done"
 

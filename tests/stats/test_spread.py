@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.regression import fit_line
 from harness.stats.spread import (
     coefficient_of_variation,
     median_absolute_deviation,
@@ -54,52 +53,3 @@ class TestSpread:
 
         assert median_absolute_deviation(values) == pytest.approx(3, rel=0.03)
         assert median_absolute_deviation([1.0, 2.0, 3.0, 1e9]) < 3
-
-
-class TestLine:
-    """The line of least squares."""
-
-    @given(NUMBERS, st.floats(-100, 100), st.floats(-100, 100))
-    def test_points_on_a_line(self, x, slope, intercept):
-        """
-        Points on a line give the line, as far as they lie apart.
-        """
-        if max(x) - min(x) < 1:
-            return
-        line = fit_line(x, [intercept + slope * v for v in x])
-
-        assert (line.slope, line.intercept) == (
-            pytest.approx(slope, abs=1e-5),
-            pytest.approx(intercept, abs=1e-3 * (1 + max(map(abs, x)))),
-        )
-
-    def test_agrees_with_numpy(self):
-        """
-        Slope, intercept and R2 are those of numpy.
-        """
-        rng = np.random.default_rng(6)
-        x = rng.uniform(0, 10, 50)
-        y = 2 * x + 1 + rng.normal(0, 3, 50)
-
-        line = fit_line(list(x), list(y))
-
-        slope, intercept = np.polyfit(x, y, 1)
-        assert (line.slope, line.intercept) == (pytest.approx(slope), pytest.approx(intercept))
-        assert line.r2 == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
-        assert line.count == 50
-
-    def test_no_line(self):
-        """
-        One point, or points above each other, make no line; a flat line explains all.
-        """
-        assert fit_line([1.0], [1.0]) is None
-        assert fit_line([1.0, 1.0], [1.0, 2.0]) is None
-        assert fit_line([1.0, 2.0], [3.0, 3.0]).r2 == 1.0
-
-    @pytest.mark.parametrize(("x", "y"), [([1.0], []), ([math.nan, 1.0], [1.0, 2.0])])
-    def test_refused(self, x, y):
-        """
-        Rows of unequal length and values that are no numbers are errors.
-        """
-        with pytest.raises(ValueError):
-            fit_line(x, y)

@@ -23,7 +23,7 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.layout import Layout, Member
 from harness.hadoop_home.home import HadoopHome
-from harness.parsing.jobhistory import read_job
+from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.existing import finding, served
@@ -375,7 +375,7 @@ class ExistingCluster(Cluster):
             return []
         if not names:
             return []
-        trace = read_job(self.hdfs.open(f"{folder}/{names[-1]}"), names[-1])
+        trace = read_history(self.hdfs.open(f"{folder}/{names[-1]}"), names[-1])
         hosts = {a.container_id: a.host for a in trace.attempts if a.container_id}
         return [served.Container(container, host) for container, host in hosts.items()]
 

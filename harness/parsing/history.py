@@ -1,0 +1,473 @@
+"""
+One job from its history (``.jhist``), as application masters of Hadoop 0.23 to 3.5 write it.
+
+    line 1   Avro-Json, or Avro-Binary (Hadoop's default)
+    line 2   the Avro schema of an event; its enumeration names all types of events
+    then     one JSON object per event and blank lines, or Avro datums one behind the other
+
+Of two events that report different values of the same thing the later one counts, as in Hadoop's
+own reader (`JobHistoryParser`).  Fields are taken by their names, so versions of Hadoop whose
+schemas differ read alike.  Types of events that say nothing about attempts or the whole job
+(tasks, queue, priority) are skipped; one that the schema does not name is an error.
+
+Whose clock: an attempt starts and ends by the application master's, the ends of map, shuffle and
+sort are the container's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from io import BytesIO
+from itertools import chain
+from operator import attrgetter
+from typing import IO, Any, Literal, cast
+
+import orjson
+
+from harness.errors import ParseError
+from harness.parsing.lines import LARGEST, value_excerpt
+from harness.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
+    FILE_SYSTEM_COUNTER,
+    JOB_COUNTER,
+    TASK_COUNTER,
+    AttemptState,
+    JobTrace,
+    TaskAttempt,
+    TaskKind,
+)
+from harness.text import excerpt
+
+_CHUNK_BYTES = 1 << 18
+# An event is kept whole while it is read; one with thousands of counters takes a tenth of this.
+_LARGEST_EVENT = 1 << 22
+# Names and messages (stack traces, mostly) are cut: what is kept must not grow with the file.
+_LONGEST_TEXT = 4000
+# Hadoop's schema goes 8 deep and has 40 types; recursion in C must not exhaust the stack.
+_DEEPEST_TYPE, _MOST_TYPES = 16, 200
+# A job has a few sets of counter names; of a foreign file no more are remembered than these.
+_MOST_NAME_SETS = 1000
+
+_CUT = "copy the history again once the job is done"
+_JOB_ID = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
+_ATTEMPT_ID = re.compile(r"attempt(_[0-9]{1,16}_[0-9]{1,10})(_([mr])_[0-9]{1,10})_[0-9]{1,10}")
+_TYPE_NAME = re.compile(r"(?:\w+\.)*([A-Za-z_]\w*)", re.ASCII)
+_PRIMITIVES = {"boolean", "int", "long", "float", "double", "bytes", "string"}
+
+_READ = {f"JOB_{what}" for what in ("SUBMITTED", "INITED", "FINISHED", "FAILED", "KILLED", "ERROR")}
+_READ |= {
+    f"{kind}_ATTEMPT_{what}"
+    for kind in ("MAP", "REDUCE")
+    for what in ("STARTED", "FINISHED", "FAILED", "KILLED")
+}
+_STATES: dict[str, AttemptState] = {
+    "FINISHED": "succeeded",
+    "FAILED": "failed",
+    "KILLED": "killed",
+}
+
+# Names of old interfaces, as Hadoop's own reader maps them.
+_GROUPS = {
+    "org.apache.hadoop.mapred.Task$Counter": TASK_COUNTER,
+    "org.apache.hadoop.mapred.JobInProgress$Counter": JOB_COUNTER,
+    "FileSystemCounters": FILE_SYSTEM_COUNTER,
+    "org.apache.hadoop.mapred.FileInputFormat$Counter": FILE_INPUT_COUNTER,
+    "org.apache.hadoop.mapreduce.lib.input.FileInputFormat$Counter": FILE_INPUT_COUNTER,
+    "org.apache.hadoop.mapred.FileOutputFormat$Counter": FILE_OUTPUT_COUNTER,
+    "org.apache.hadoop.mapreduce.lib.output.FileOutputFormat$Counter": FILE_OUTPUT_COUNTER,
+}
+
+
+def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
+    """
+    Read the job whose history *pieces* hold: an open file, or bytes that are cut anywhere.
+
+    Attempts that never got a container are left out, and so are those that have no end because
+    the job ended before them.  A history that is cut, foreign or inconsistent is `ParseError` with
+    *source* and the line, or in a binary one the byte, at which the event starts.
+    """
+    if hasattr(pieces, "read"):
+        # By size, not by line: a line of a foreign file may have gigabytes.
+        pieces = iter(partial(cast("IO[bytes]", pieces).read, _CHUNK_BYTES), b"")
+    remaining = iter(pieces)
+    head = b""
+    while head.count(b"\n") < 2 and len(head) < _LARGEST_EVENT:
+        if (piece := next(remaining, None)) is None:
+            break
+        head += piece
+    first, _, rest = head.partition(b"\n")
+    schema_line, _, events = rest.partition(b"\n")
+    form = first.strip()
+    job = _Job(source, "byte" if form == b"Avro-Binary" else "line")
+    if form not in (b"Avro-Json", b"Avro-Binary"):
+        is_hadoop_1 = form.startswith(b"Meta VERSION=")
+        raise ParseError(
+            f"{'a Hadoop 1 history' if is_hadoop_1 else 'not a job history'}: '{excerpt(first)}'",
+            source=source,
+            line=1,
+            fix="give the .jhist file of a job that ran on Hadoop 0.23 or later",
+        )
+    try:
+        schema = orjson.loads(schema_line)
+        symbols = frozenset(map(str.encode, schema["fields"][0]["type"]["symbols"]))
+    except (ValueError, LookupError, TypeError) as error:
+        raise ParseError(
+            f"not the schema of job history events: '{excerpt(schema_line)}'", source=source, line=2
+        ) from error
+    if form == b"Avro-Json":
+        _read_json(_lines(chain([events], remaining), source), symbols, job)
+    else:
+        start = len(head) - len(events)
+        _read_binary(chain([events], remaining), start, _avro_schema(schema, source), job)
+    return job.trace()
+
+
+def _lines(pieces: Iterable[bytes], source: str) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers in the file, of which two were read before."""
+    number, started, started_bytes = 2, list[bytes](), 0
+    for piece in chain(pieces, [b"\n"]):
+        *finished, rest = piece.split(b"\n")
+        if finished:
+            finished[0] = b"".join((*started, finished[0]))
+            started, started_bytes = [], 0
+        yield from enumerate(finished, start=number + 1)
+        number += len(finished)
+        started.append(rest)
+        started_bytes += len(rest)
+        if started_bytes > _LARGEST_EVENT:
+            raise ParseError(
+                f"an event of more than {_LARGEST_EVENT} bytes", source=source, line=number + 1
+            )
+
+
+def _read_json(lines: Iterable[tuple[int, bytes]], symbols: frozenset[bytes], job: _Job) -> None:
+    skipped = symbols - {kind.encode() for kind in _READ}
+    for number, line in lines:
+        # Half of a history is events of tasks, which repeat what their attempts report.
+        if not line or (line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped):
+            continue
+        if line.isspace():
+            continue
+        job.place = number
+        try:
+            event = orjson.loads(line)
+        except ValueError as error:
+            raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
+        kind = event.get("type") if isinstance(event, dict) else None
+        if not isinstance(kind, str) or kind.encode() not in symbols:
+            raise job.error(f"not an event of the schema: '{excerpt(line)}'")
+        if kind in _READ:
+            job.add(kind, _untagged(event.get("event")))
+
+
+def _untagged(member: Any) -> Any:
+    """Value of a union, without the name of its type that Avro's JSON puts around it."""
+    if isinstance(member, dict) and len(member) == 1:
+        return next(iter(member.values()))
+    return member
+
+
+def _avro_schema(schema: Any, source: str) -> Any:
+    """
+    Rebuild the *schema* that came with a binary history for fastavro, from checked parts only.
+
+    Every value takes a byte at least, so no count can promise values that are not there; no type
+    contains itself; types with meanings of their own (dates, decimals) are plain values.
+    """
+    from fastavro import parse_schema
+    from fastavro.schema import SchemaParseException, UnknownType
+
+    names = set[str]()
+
+    def rebuilt(kind: Any, depth: int) -> Any:
+        if depth > _DEEPEST_TYPE or len(names) > _MOST_TYPES:
+            raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
+        if isinstance(kind, list):
+            members = [m if m == "null" else rebuilt(m, depth + 1) for m in kind]
+            if not members or any(isinstance(member, list) for member in members):
+                raise ValueError("a union of nothing or of unions")
+            return members
+        if isinstance(kind, str):
+            if kind in _PRIMITIVES:
+                return kind
+            if (name := _type_name(kind)) in names:
+                return name
+            raise ValueError(f"the type '{excerpt(kind)}' is not known here, or contains itself")
+        shape = kind["type"]
+        if shape == "record":
+            fields = [
+                {"name": _type_name(field["name"]), "type": rebuilt(field["type"], depth + 1)}
+                for field in kind["fields"]
+            ]
+            if not fields:
+                raise ValueError("a record without fields")
+            names.add(name := _type_name(kind["name"]))
+            return {"type": shape, "name": name, "fields": fields}
+        if shape == "enum":
+            names.add(name := _type_name(kind["name"]))
+            return {"type": shape, "name": name, "symbols": kind["symbols"]}
+        if shape in ("array", "map"):
+            inner = "items" if shape == "array" else "values"
+            return {"type": shape, inner: rebuilt(kind[inner], depth + 1)}
+        return rebuilt(shape, depth + 1)
+
+    try:
+        return parse_schema(rebuilt(schema, 0))
+    except (SchemaParseException, UnknownType, ValueError, LookupError, TypeError) as error:
+        what = f"not the schema of job history events: {excerpt(error)}"
+        raise ParseError(what, source=source, line=2) from error
+
+
+def _type_name(name: Any) -> str:
+    match = _TYPE_NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"'{excerpt(name)}' is not the name of a type")
+    return match[1]
+
+
+def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) -> None:
+    """Give *job* the events in *pieces*, the first of which starts at the file's byte *start*."""
+    from fastavro import schemaless_reader
+
+    data, is_last = b"", False
+    stream, event_start = BytesIO(), 0
+    while not is_last or event_start < len(data):
+        job.place = start + event_start
+        try:
+            event = cast("Any", schemaless_reader(stream, schema, None))
+        except (EOFError, ValueError, LookupError, TypeError, OverflowError) as error:
+            # Nothing but reading an event shows where it ends: perhaps it goes on.
+            unread = data[event_start:]
+            if len(unread) > _LARGEST_EVENT:
+                raise job.error(f"an event of more than {_LARGEST_EVENT} bytes") from error
+            if is_last and isinstance(error, EOFError):
+                raise job.error("an event without its end: the history is cut", _CUT) from error
+            if is_last:
+                raise job.error(f"not an event: {excerpt(error)}") from error
+            more = bytearray()
+            while len(more) < max(_CHUNK_BYTES, len(unread)) and not is_last:
+                piece = next(pieces, None)
+                is_last = piece is None
+                more += piece or b""
+            start += event_start
+            data = unread + more
+            stream, event_start = BytesIO(data), 0
+            continue
+        event_start = stream.tell()
+        kind = event.get("type") if isinstance(event, dict) else None
+        if isinstance(kind, str) and kind in _READ:
+            job.add(kind, event.get("event"))
+
+
+class Counters(Mapping[str, int]):
+    """Values by name, in eight bytes each: attempts with the same names share these."""
+
+    __slots__ = ("_positions", "_values")
+
+    def __init__(self, positions: Mapping[str, int], values: array[int]) -> None:
+        self._positions, self._values = positions, values
+
+    def __getitem__(self, name: str) -> int:
+        """Value of the counter *name*."""
+        return self._values[self._positions[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names, in the order of the history."""
+        return iter(self._positions)
+
+    def __len__(self) -> int:
+        """Count the counters."""
+        return len(self._positions)
+
+    def __repr__(self) -> str:
+        return f"Counters({dict(self)})"
+
+
+class _Job:
+    """
+    Collects the events of one job; nothing grows but with the number of its attempts.
+
+    `place` is where the event stands that is being read: its line, or its first byte.
+    """
+
+    def __init__(self, source: str, unit: Literal["line", "byte"]) -> None:
+        self.place: int | None = None
+        self._source, self._unit = source, unit
+        self._job_id = ""
+        self._facts: dict[str, Any] = {}
+        self._finished_tasks: dict[str, int] = {}
+        self._end_place: int | None = None
+        self._starts: dict[str, dict[str, Any]] = {}
+        self._ends: dict[str, dict[str, Any]] = {}
+        self._end_places: dict[str, int | None] = {}
+        self._positions: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
+
+    def error(self, what: str, fix: str = "") -> ParseError:
+        """Error at the event that is being read."""
+        line, byte = (self.place, None) if self._unit == "line" else (None, self.place)
+        return ParseError(what, source=self._source, line=line, byte=byte, fix=fix)
+
+    def add(self, kind: str, fields: Any) -> None:
+        """Take what an event of the type *kind* reports."""
+        if not isinstance(fields, dict):
+            raise self.error(f"{kind} without its fields")
+        if "ATTEMPT" in kind:
+            self._add_attempt(kind, fields)
+            return
+        job_id = self._text(fields, "jobid")
+        if _JOB_ID.fullmatch(job_id) is None:
+            raise self.error(f"'{excerpt(job_id)}' is not a job id")
+        self._check_job(job_id, job_id)
+        if kind == "JOB_SUBMITTED":
+            self._facts["name"] = self._text(fields, "jobName")
+            self._facts["user"] = self._text(fields, "userName")
+            self._facts["submit_s"] = self._seconds(fields, "submitTime")
+        elif kind == "JOB_INITED":
+            is_uberized = fields.get("uberized", False)
+            if not isinstance(is_uberized, bool):
+                raise self.error(f"uberized is {value_excerpt(is_uberized)}, not true or false")
+            self._facts["uberized"] = is_uberized
+            self._facts["launch_s"] = self._seconds(fields, "launchTime")
+            self._facts["num_maps"] = self._whole(fields, "totalMaps")
+            self._facts["num_reduces"] = self._whole(fields, "totalReduces")
+        else:
+            succeeded = kind == "JOB_FINISHED"
+            self._end_place = self.place
+            self._facts["state"] = "SUCCEEDED" if succeeded else kind.removeprefix("JOB_")
+            self._facts["finish_s"] = self._seconds(fields, "finishTime")
+            self._facts["diagnostics"] = self._text(fields, "diagnostics")
+            self._facts["counters"] = self._counters(fields, "totalCounters")
+            self._facts["map_counters"] = self._counters(fields, "mapCounters")
+            self._facts["reduce_counters"] = self._counters(fields, "reduceCounters")
+            self._finished_tasks = {
+                name: self._whole(fields, name)
+                for name in ("finishedMaps", "finishedReduces")
+                if succeeded
+            }
+
+    def _add_attempt(self, event: str, fields: Mapping[str, Any]) -> None:
+        attempt_id = self._text(fields, "attemptId")
+        match = _ATTEMPT_ID.fullmatch(attempt_id)
+        kind: TaskKind = "map" if event.startswith("MAP") else "reduce"
+        if match is None or match[3] != kind[0]:
+            raise self.error(f"'{excerpt(attempt_id)}' is not the id of a {kind} attempt")
+        self._check_job(f"job{match[1]}", attempt_id)
+        if event.endswith("STARTED"):
+            start = self._starts[attempt_id] = {
+                "task_id": f"task{match[1]}{match[2]}",
+                "kind": kind,
+                "start_s": self._seconds(fields, "startTime"),
+                "container_id": self._text(fields, "containerId"),
+                "locality": self._text(fields, "locality"),
+            }
+            if host := self._text(fields, "trackerName"):
+                start["host"] = host
+            return
+        # An attempt that has succeeded may still be lost with its node, and be killed then.
+        self._end_places[attempt_id] = self.place
+        end = self._ends[attempt_id] = {
+            "state": _STATES[event.rpartition("_")[2]],
+            "finish_s": self._seconds(fields, "finishTime"),
+            "host": self._text(fields, "hostname"),
+            "counters": self._counters(fields, "counters"),
+        }
+        if end["state"] != "succeeded":
+            end["error"] = self._text(fields, "error")
+        elif kind == "map":
+            end["map_finish_s"] = self._seconds(fields, "mapFinishTime")
+        else:
+            end["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
+            end["sort_finish_s"] = self._seconds(fields, "sortFinishTime")
+
+    def trace(self) -> JobTrace:
+        """Give the job, once all events are in; `ParseError` where they do not make one."""
+        self.place = None
+        for fact, event in (("submit_s", "JOB_SUBMITTED"), ("finish_s", "the end of the job")):
+            if fact not in self._facts:
+                raise self.error(f"no event reports {event}: the history is cut", _CUT)
+        self.place = self._end_place
+        if self._facts["finish_s"] < self._facts["submit_s"]:
+            raise self.error("the job ends before it is submitted")
+        defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
+        attempts = tuple(sorted(self._attempts(), key=attrgetter("start_s", "attempt_id")))
+        # The job's own count of its successful tasks: a lost line must not go unseen.
+        self.place = self._end_place
+        for name, expected in self._finished_tasks.items():
+            kind = "map" if name == "finishedMaps" else "reduce"
+            tasks = {a.task_id for a in attempts if (a.kind, a.state) == (kind, "succeeded")}
+            if len(tasks) != expected:
+                raise self.error(
+                    f"{name} is {expected}, and the history has {len(tasks)} such tasks"
+                )
+        return JobTrace(job_id=self._job_id, attempts=attempts, **{**defaults, **self._facts})
+
+    def _attempts(self) -> Iterator[TaskAttempt]:
+        """Attempts that ran, with their starts."""
+        for attempt_id, end in self._ends.items():
+            self.place = self._end_places[attempt_id]
+            start = self._starts.get(attempt_id)
+            if start is None:
+                if end["state"] == "succeeded":
+                    raise self.error(f"{attempt_id} succeeds without having started")
+                continue  # It never got a container.
+            if end["finish_s"] < start["start_s"]:
+                raise self.error(f"{attempt_id} ends before it starts")
+            yield TaskAttempt(attempt_id=attempt_id, **{**end, **start})
+
+    def _check_job(self, job_id: str, name: str) -> None:
+        self._job_id = self._job_id or job_id
+        if job_id != self._job_id:
+            raise self.error(f"{name} in the history of {self._job_id}")
+
+    def _whole(self, fields: Mapping[str, Any], name: str) -> int:
+        value = fields.get(name)
+        if type(value) is not int or not 0 <= value < LARGEST:
+            raise self.error(
+                f"{name} is {value_excerpt(value)}, not a whole number from 0 to 2**53"
+            )
+        return value
+
+    def _seconds(self, fields: Mapping[str, Any], name: str) -> float:
+        """Field *name*, milliseconds since the epoch, in seconds."""
+        return self._whole(fields, name) / 1000
+
+    def _text(self, fields: Mapping[str, Any], name: str) -> str:
+        """Field *name*; an absent or null one is empty."""
+        value = fields.get(name)
+        if isinstance(value, dict):
+            value = _untagged(value)
+        if value is not None and not isinstance(value, str):
+            raise self.error(f"{name} is {value_excerpt(value)}, not text")
+        return value[:_LONGEST_TEXT] if value else ""
+
+    def _counters(self, fields: Mapping[str, Any], name: str) -> Mapping[str, int]:
+        """Field *name* as counters, keyed by the group's whole name and their own."""
+        value = fields.get(name)
+        if value is None:
+            return {}
+        try:
+            groups = (value if "groups" in value else _untagged(value))["groups"]
+            names = tuple((g["name"], *[c["name"] for c in g["counts"]]) for g in groups)
+            values = [counter["value"] for group in groups for counter in group["counts"]]
+            positions = self._positions.get(names)
+            if positions is None:
+                # Later ones override earlier ones of the same name.
+                keys = [
+                    f"{_GROUPS.get(group, group[:_LONGEST_TEXT])}.{counter[:_LONGEST_TEXT]}"
+                    for group, *counters in names
+                    for counter in counters
+                ]
+                if len(self._positions) >= _MOST_NAME_SETS:
+                    self._positions.clear()
+                positions = self._positions[names] = {key: at for at, key in enumerate(keys)}
+            if bool in map(type, values):
+                raise TypeError("true or false")
+            return Counters(positions, array("q", values))
+        except (LookupError, TypeError, OverflowError) as error:
+            what = f"{name} are not groups of named whole numbers: {excerpt(error)}"
+            raise self.error(what) from error
