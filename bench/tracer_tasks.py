@@ -38,7 +38,7 @@ from harness.errors import JobError
 from harness.hadoop import site
 from harness.hadoop.jvm import IN_PLACE, container_options
 from harness.hadoop.tracing import PATH_JAR
-from harness.hadoop_home.home import HadoopHome, woven_digest
+from harness.hadoop_home.home import HadoopHome, instrumented_digest
 from harness.monitor.machine import machine_facts
 from harness.monitor.probe import SpeedProbe, rate, usable_cores
 from harness.parsing.samples import read_speed
@@ -148,7 +148,7 @@ def _add(file: Path, key: Mapping[str, Any], new: Sequence[Sample]) -> list[Samp
 def _key(home: HadoopHome) -> dict[str, Any]:
     facts = machine_facts()
     return {
-        "tracer": woven_digest(home),
+        "tracer": instrumented_digest(home),
         "java": home.java.version,
         "machine": {k: facts.get(k) for k in ("cpu", "cores", "kernel")},
         "map_bytes": MAP_BYTES,

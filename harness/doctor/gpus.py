@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 from harness.doctor.asking import first_line, output, run
 from harness.doctor.finding import Finding
 from harness.errors import MachineError
-from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.home import job_jar
 from harness.providers.gpus import LIBRARY, driver_file
 from harness.workloads.base import GPU
 

@@ -11,7 +11,7 @@ import sys
 from harness.doctor.asking import first_line, output
 from harness.doctor.finding import Finding, lacking
 from harness.errors import MachineError
-from harness.hadoop_home import instrumented as woven
+from harness.hadoop_home import instrumented
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import find_java
 from harness.monitor.probe import probe_jar
@@ -72,7 +72,7 @@ def tracer() -> Finding:
     """The tracer's hooks: what Hadoop's classes have no place for is named."""
     try:
         home = HadoopHome.find()
-        missing = woven.missing_hooks(home)
+        missing = instrumented.missing_hooks(home)
     except MachineError as error:
         what = f"tasks cannot be traced: {first_line(str(error))}"
         return Finding("tracer", "note", what, error.fix)
@@ -80,7 +80,7 @@ def tracer() -> Finding:
         text = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
         return Finding("tracer", "note", text, "write trace: logs in experiments")
     if home.trace_path_jar is None:
-        return Finding("tracer", "note", "its hooks are not woven", "make setup")
+        return Finding("tracer", "note", "Hadoop's classes are not instrumented", "make setup")
     return Finding("tracer", "ok", "every hook has its place in Hadoop's classes")
 
 

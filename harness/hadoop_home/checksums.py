@@ -22,29 +22,41 @@ def read_sums(file: Path) -> dict[str, str]:
         lines = file.read_text().splitlines()
     except OSError as error:
         raise MachineError("no Hadoop home", where=str(file), fix=SETUP) from error
-    found = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
-    if not found or None in found:
+    matches = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
+    if not matches or None in matches:
         raise MachineError("not a list of checksums", where=str(file), fix=f"git checkout {file}")
-    return {m[2]: m[1] for m in found if m}
+    return {match[2]: match[1] for match in matches if match}
 
 
 def verify(home: Path, sums: dict[str, str]) -> None:
     """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
     if not (home / "path.jar").is_file():
-        raise MachineError("no Hadoop home", where=_told(home), fix=SETUP)
-    stamp = _stamp(home, sums)
+        where = str(home)
+        if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped
+            where += " (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
+        raise MachineError("no Hadoop home", where=where, fix=SETUP)
+    jars = {}
+    if (home / "lib").is_dir():
+        with os.scandir(home / "lib") as entries:
+            jars = {each.name: each.stat() for each in entries if each.name.endswith(".jar")}
+    stamp = {
+        "sums": sums_digest(sums),
+        "jars": {
+            name: [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+            for name, facts in sorted(jars.items())
+        },
+    }
     if read_json(home / "verified.json") == stamp:
         return
-    problems = wrong_jars(home, sums)
-    if problems:
+    if problems := wrong_jars(home, sums):
         raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=SETUP)
-    with suppress(OSError):  # somebody else's home is verified again next time
+    with suppress(OSError):  # another user's home is verified again next time
         write_whole(home / "verified.json", json.dumps(stamp).encode())
 
 
 def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:
-    """What is missing, changed or too much in ``lib``."""
-    present = {f"lib/{p.name}" for p in (home / "lib").glob("*.jar")}
+    """What is missing, changed or foreign in ``lib``."""
+    present = {f"lib/{jar.name}" for jar in (home / "lib").glob("*.jar")}
     missing = [f"{name} is missing" for name in sorted(sums.keys() - present)]
     foreign = [f"{name} does not belong here" for name in sorted(present - sums.keys())]
     changed = [
@@ -66,27 +78,8 @@ def sums_digest(sums: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()
 
 
-def _told(home: Path) -> str:
-    """The folder, and the variable when that is what chose it: a typing error there is seen."""
-    chosen = os.environ.get("HARNESS_HADOOP_HOME")
-    return (
-        f"{home} (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
-        if chosen
-        else str(home)
-    )
-
-
-def _stamp(home: Path, sums: dict[str, str]) -> dict[str, Any]:
-    with os.scandir(home / "lib") if (home / "lib").is_dir() else os.scandir(home) as entries:
-        jars = [(e.name, e.stat()) for e in entries if e.name.endswith(".jar")]
-    return {
-        "sums": sums_digest(sums),
-        "jars": {name: [s.st_size, s.st_mtime_ns, s.st_ctime_ns] for name, s in sorted(jars)},
-    }
-
-
 def read_json(file: Path) -> Any:
-    """What *file* holds, `None` where it cannot be read."""
+    """Content of *file*, `None` where it cannot be read."""
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError):
@@ -94,7 +87,7 @@ def read_json(file: Path) -> Any:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write *file* in one step: whoever reads it sees all of it, or what was there before."""
+    """Write *file* in one step: readers see all of it, or what was there before."""
     part = file.with_name(f"{file.name}.{os.getpid()}")
     part.write_bytes(content)
     part.replace(file)

@@ -1,54 +1,43 @@
 """
-The Hadoop home: one folder with every jar of a cluster, resolved by Maven, proved by checksums.
+The Hadoop home: one folder with every jar of a cluster, resolved by Maven, verified by checksums.
 
     home/lib/*.jar       191 jars, exactly those of workloads/hadoop-home/SHA256SUMS
     home/path.jar        a manifest that names them all: short command lines, one order
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
     home/name/           an empty formatted name space, copied into each new cluster
-    home/classes-*.jsa   class-data archives, one per JDK build (`harness.hadoop_home.archive`)
-    home/lib-trace/, path-trace.jar, tasks-*.jsa    what traced tasks run (see `instrumented`)
+    home/classes-*.jsa   class-data archives, one per JDK build
+    home/lib-trace/, path-trace.jar, tasks-*.jsa    for traced tasks (see `instrumented`)
 
-``python -m harness.hadoop_home.home`` makes all of it, as often as it is called; `HadoopHome.find`
-only looks, and verifies.
+`harness.hadoop_home.setup` makes all of it; `HadoopHome.find` only looks, and verifies.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
 import zipfile
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.hadoop_home.checksums import (
-    file_digest,
-    read_json,
-    read_sums,
-    sums_digest,
-    verify,
-    write_whole,
-    wrong_jars,
-)
-from harness.hadoop_home.jars import built_jars
+from harness.hadoop_home.checksums import file_digest, read_json, read_sums, sums_digest, verify
 from harness.hadoop_home.java import Java, find_java
 from harness.records.trial import Versions
+from harness.workloads.base import GPU, JOBS
 
-SOURCE = Path(__file__).resolve().parents[2] / "workloads" / "hadoop-home"
-TRACER = SOURCE.parent / "ltrace" / "target" / "harness-ltrace.jar"
-WOVEN = "lib-trace/ltrace-woven.jar"
-EXAMPLES = "hadoop-mapreduce-examples-"
+_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+SOURCE = _WORKLOADS / "hadoop-home"
+CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
+TRACER = _WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
+JARS = {JOBS: _WORKLOADS / "jobs" / "target" / JOBS, GPU: _WORKLOADS / "gpu" / "target" / GPU}
+INSTRUMENTED = "lib-trace/ltrace-woven.jar"
 JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
+_EXAMPLES = "lib/hadoop-mapreduce-examples-"
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 
 
@@ -77,24 +66,36 @@ class HadoopHome:
     @property
     def archive(self) -> Path | None:
         """The class-data archive that fits this JDK and these jars, or `None`."""
-        file = self.path / f"classes-{self.archive_key()}.jsa"
+        file = self.archive_file("classes")
         return file if file.is_file() else None
-
-    @property
-    def trace_path_jar(self) -> Path | None:
-        """
-        The jar whose manifest names all others behind the classes with the tracer's hooks.
-
-        `None` where these were not made of these jars by this tracer.
-        """
-        file = self.path / "path-trace.jar"
-        return file if woven_digest(self) and file.is_file() else None
 
     @property
     def tasks_archive(self) -> Path | None:
         """The class-data archive of traced tasks, or `None`."""
-        file = self.path / f"tasks-{self.tasks_key()}.jsa"
+        file = self.archive_file("tasks")
         return file if self.trace_path_jar and file.is_file() else None
+
+    def archive_file(self, name: str) -> Path:
+        """
+        Where the archive of that name (``classes``, ``tasks``) lies.
+
+        The hash in it covers all that an archive depends on: the JDK build, the jars and where
+        they lie; for tasks the instrumented classes as well.
+        """
+        facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
+        facts += [instrumented_digest(self)] if name == "tasks" else []
+        key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        return self.path / f"{name}-{key}.jsa"
+
+    @property
+    def trace_path_jar(self) -> Path | None:
+        """
+        The jar whose manifest names all others after the instrumented classes.
+
+        `None` where these were not made of these jars by this tracer.
+        """
+        file = self.path / "path-trace.jar"
+        return file if instrumented_digest(self) and file.is_file() else None
 
     @property
     def formatted(self) -> Path | None:
@@ -102,26 +103,14 @@ class HadoopHome:
         folder = self.path / "name"
         return folder if os.access(folder / "current" / "VERSION", os.R_OK) else None
 
-    def archive_key(self) -> str:
-        """Hash of all that an archive depends on: the JDK build, the jars and where they lie."""
-        return self._key()
-
-    def tasks_key(self) -> str:
-        """The same of the archive of traced tasks."""
-        return self._key(woven_digest(self))
-
-    def _key(self, *more: str) -> str:
-        facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
-        return hashlib.sha256(json.dumps([*facts, *more]).encode()).hexdigest()[:16]
-
     def versions(self) -> Versions:
         """What an outcome depends on: Hadoop, Java, and the jars that are neither."""
-        common = next(n for n in self.sums if re.match(r"lib/hadoop-common-\d", n))
-        examples = next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
-        jars = {"hadoop-home": sums_digest(self.sums), Path(examples).name: self.sums[examples]}
+        common = next(name for name in self.sums if re.match(r"lib/hadoop-common-\d", name))
+        examples = self.examples_jar().name
+        jars = {"hadoop-home": sums_digest(self.sums), examples: self.sums[f"lib/{examples}"]}
         jars |= {name: file_digest(jar) for name, jar in built_jars().items()}
-        if woven_digest(self):
-            jars["ltrace-woven.jar"] = woven_digest(self)
+        if digest := instrumented_digest(self):
+            jars[Path(INSTRUMENTED).name] = digest
         return Versions(
             hadoop=common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
             java=self.java.version,
@@ -130,7 +119,7 @@ class HadoopHome:
 
     def examples_jar(self) -> Path:
         """Hadoop's own example programs."""
-        return self.path / next(n for n in self.sums if n.startswith(f"lib/{EXAMPLES}"))
+        return self.path / next(name for name in self.sums if name.startswith(_EXAMPLES))
 
 
 def home_path() -> Path:
@@ -145,19 +134,27 @@ def home_path() -> Path:
     return path
 
 
-def woven_digest(home: HadoopHome) -> str:
-    """
-    SHA-256 of the jar of classes with the tracer's hooks; empty where it is missing or outdated.
+def sums_file(home: Path) -> Path:
+    """The committed checksum file, or the copy in a home that left its checkout."""
+    committed = SOURCE / "SHA256SUMS"
+    return committed if committed.is_file() else home / "SHA256SUMS"
 
-    It is compared with what made it: Hadoop's jars, and our own, where that lies beside the home.
+
+def instrumented_digest(home: HadoopHome) -> str:
+    """
+    SHA-256 of the jar of instrumented classes; empty where it is missing or outdated.
+
+    It is compared with what made it: Hadoop's jars, and our tracer, where that lies beside the
+    home.
     """
     made = read_json(home.path / "lib-trace" / "woven.json") or {}
+    jar = home.path / INSTRUMENTED
+    if not jar.is_file():
+        return ""
+    digest = file_digest(jar)
     tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
-    woven = home.path / WOVEN
-    fits = woven.is_file() and made == {
-        "hadoop": sums_digest(home.sums), "tracer": tracer, "woven": file_digest(woven),
-    }  # fmt: skip
-    return str(made["woven"]) if fits else ""
+    fits = made == {"hadoop": sums_digest(home.sums), "tracer": tracer, "woven": digest}
+    return digest if fits else ""
 
 
 def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
@@ -167,7 +164,7 @@ def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
     A manifest's lines hold 72 bytes; a blank continues the line before.
     """
     line = "Class-Path: " + " ".join([*first, *sorted(jars)])
-    pieces = [line[:72], *(" " + line[i : i + 71] for i in range(72, len(line), 71))]
+    pieces = [line[:72], *(" " + line[start : start + 71] for start in range(72, len(line), 71))]
     manifest = "Manifest-Version: 1.0\r\n" + "\r\n".join(pieces) + "\r\n\r\n"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as jar:
@@ -175,122 +172,13 @@ def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
     return buffer.getvalue()
 
 
-def sums_file(home: Path) -> Path:
-    """The committed checksum file, or the copy in a home that left its checkout."""
-    committed = SOURCE / "SHA256SUMS"
-    return committed if committed.is_file() else home / "SHA256SUMS"
+def job_jar(name: str) -> Path:
+    """Path of one of our job jars, by its name in `JARS`; `MachineError` where it is not built."""
+    if not JARS[name].is_file():
+        raise MachineError(f"the jar {name} is missing", where=str(JARS[name]), fix="make setup")
+    return JARS[name]
 
 
-def ensure() -> HadoopHome:
-    """Make whatever the home lacks: jars, name space, woven classes, archives; say so on stderr."""
-    from harness.hadoop_home.archive import ensure_archive, ensure_formatted
-    from harness.hadoop_home.instrumented import ensure_woven
-
-    java, home = find_java(), home_path()
-    sums = read_sums(sums_file(home))
-    home.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(home):
-        if not _complete(home, sums):
-            _resolve(home, sums)
-        found = HadoopHome(home, java, sums)
-        ensure_formatted(found)
-        ensure_archive(found)
-        ensure_woven(found)
-    return found
-
-
-def say(text: str) -> None:
-    """A line for people who wait."""
-    sys.stderr.write(f"hadoop home: {text}\n")
-    sys.stderr.flush()
-
-
-def _complete(home: Path, sums: dict[str, str]) -> bool:
-    try:
-        verify(home, sums)
-    except MachineError:
-        return False
-    return True
-
-
-def _resolve(home: Path, sums: dict[str, str]) -> None:
-    """Fetch the jars beside the old ones, compare, and put them in place by a rename."""
-    fresh = home / "fresh"
-    shutil.rmtree(fresh, ignore_errors=True)
-    say(f"{len(sums)} jars from Maven (100 MB the first time)")
-    _copy_dependencies(fresh / "lib")
-    problems = wrong_jars(fresh, sums)
-    if problems:
-        raise MachineError(
-            "; ".join(problems[:5]),
-            where=f"jars that Maven resolved for {SOURCE / 'pom.xml'}",
-            fix="delete these artifacts from the local Maven repository, and repeat: make setup",
-        )
-    for jar in (fresh / "lib").iterdir():
-        os.utime(jar, (JAR_TIME, JAR_TIME))
-    shutil.rmtree(home / "lib", ignore_errors=True)
-    (fresh / "lib").rename(home / "lib")
-    fresh.rmdir()
-    for folder in ("hdfs", "datanode", "secondary", "static"):
-        (home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
-    if sums_file(home).parent != home:
-        write_whole(home / "SHA256SUMS", sums_file(home).read_bytes())
-    write_whole(home / "path.jar", path_jar_bytes(list(sums)))
-    os.utime(home / "path.jar", (JAR_TIME, JAR_TIME))
-    verify(home, sums)
-
-
-def _copy_dependencies(target: Path) -> None:
-    """Let Maven copy the jars: from its local repository alone when that is enough."""
-    if shutil.which("mvn") is None:
-        raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
-    command = [
-        "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"),
-        "dependency:copy-dependencies", f"-DoutputDirectory={target}",
-    ]  # fmt: skip
-    tries = ([*command, "-o"], command)
-    for argv in tries:
-        shutil.rmtree(target, ignore_errors=True)
-        done = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace",
-        )  # fmt: skip
-        if done.returncode == 0:
-            return
-    last = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:3]
-    raise MachineError(
-        "Maven cannot resolve Hadoop's jars: " + " ".join(last or ["no message"]),
-        where=str(SOURCE / "pom.xml"),
-        fix=" ".join(command),
-    )
-
-
-@contextmanager
-def _one_at_a_time(home: Path) -> Iterator[None]:
-    """Let a second invocation wait for the first; it then finds everything made."""
-    with (home / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another setup is at work, waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def main(arguments: list[str]) -> None:
-    """Entry of ``python -m harness.hadoop_home.home``."""
-    from harness.errors import HarnessError
-    from harness.hadoop_home.archive import record_classes
-
-    try:
-        found = ensure()
-        if arguments == ["classes"]:
-            record_classes(found)
-    except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(error.exit_status) from None
-    say(f"ready: Hadoop {found.versions().hadoop} in {found.path}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def built_jars() -> dict[str, Path]:
+    """Our job jars that are built, by name."""
+    return {name: path for name, path in JARS.items() if path.is_file()}

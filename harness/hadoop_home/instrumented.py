@@ -1,10 +1,9 @@
 """
-What traced tasks run: Hadoop's classes with the tracer's hooks, woven when the home is made.
+What traced tasks run: Hadoop's classes with the tracer's hooks, instrumented once per home.
 
     home/lib-trace/ltrace-woven.jar   the classes that have hooks, and the recorder
-    home/lib-trace/woven.json         what made it, to tell when it is outdated
+    home/lib-trace/woven.json         what made it, to notice when it is outdated
     home/path-trace.jar               a manifest that names it before all jars of ``lib``
-    home/tasks-*.jsa                  the class-data archive of such tasks
 
 Daemons, clients and application masters keep Hadoop's own classes.
 """
@@ -19,60 +18,43 @@ from pathlib import Path
 
 from harness.errors import MachineError
 from harness.hadoop_home import home as homes
-from harness.hadoop_home.archive import ensure_tasks_archive
 from harness.hadoop_home.checksums import file_digest, sums_digest
-from harness.hadoop_home.home import WOVEN, HadoopHome, path_jar_bytes, say
+from harness.hadoop_home.home import INSTRUMENTED, HadoopHome, path_jar_bytes
 
 
-def ensure_woven(home: HadoopHome) -> None:
-    """Weave unless it was done, of these jars by this tracer; then the archive of traced tasks."""
-    if home.trace_path_jar is None:
-        if not homes.TRACER.is_file():
-            say(f"no tracer ({homes.TRACER} is not built): tasks cannot be traced")
-            return
-        say("the tracer's hooks in the classes of tasks")
-        _weave(home)
-    ensure_tasks_archive(home)
+def instrument(home: HadoopHome) -> None:
+    """Make the jar and what names it; an outdated one stays until the new one is there."""
+    jar = home.path / INSTRUMENTED
+    jar.parent.mkdir(exist_ok=True)
+    part = jar.with_suffix(".part")
+    process = _run_tracer(home, home.path / "lib", part)
+    if process.returncode != 0:
+        raise _hooks_error(home, process.stderr)
+    made = {
+        "hadoop": sums_digest(home.sums),
+        "tracer": file_digest(homes.TRACER),
+        "woven": file_digest(part),
+    }
+    path_part = part.with_name("path.part")
+    path_part.write_bytes(path_jar_bytes(list(home.sums), first=[INSTRUMENTED]))
+    for source, target in ((part, jar), (path_part, home.path / "path-trace.jar")):
+        os.utime(source, (homes.JAR_TIME, homes.JAR_TIME))
+        source.replace(target)
+    (jar.parent / "woven.json").write_text(json.dumps(made))
 
 
 def missing_hooks(home: HadoopHome) -> list[str]:
     """Hooks that the jars of *home* have no place for, by name; `MachineError` without a tracer."""
     if not homes.TRACER.is_file():
         raise MachineError("the tracer is not built", where=str(homes.TRACER), fix="make setup")
-    done = _weaver(home, "--check", home.path / "lib")
-    lines = done.stdout.splitlines()
-    if done.returncode not in (0, 1) or bool(done.returncode) != bool(lines):
-        raise _failed(home, done.stderr)
+    process = _run_tracer(home, "--check", home.path / "lib")
+    lines = process.stdout.splitlines()
+    if process.returncode not in (0, 1) or bool(process.returncode) != bool(lines):
+        raise _hooks_error(home, process.stderr)
     return [line.removeprefix("missing: ") for line in lines]
 
 
-def _weave(home: HadoopHome) -> None:
-    """Make the jar and what names it; an outdated one stays until the new one is there."""
-    woven = home.path / WOVEN
-    woven.parent.mkdir(exist_ok=True)
-    part = woven.with_suffix(".part")
-    done = _weaver(home, home.path / "lib", part)
-    if done.returncode != 0:
-        raise _failed(home, done.stderr)
-    made = {
-        "hadoop": sums_digest(home.sums),
-        "tracer": file_digest(homes.TRACER),
-        "woven": file_digest(part),
-    }
-    _put(part, woven)
-    jar = part.with_name("path.part")
-    jar.write_bytes(path_jar_bytes(list(home.sums), first=[WOVEN]))
-    _put(jar, home.path / "path-trace.jar")
-    (woven.parent / "woven.json").write_text(json.dumps(made))
-
-
-def _put(part: Path, file: Path) -> None:
-    """The archive notes the times of jars: equal jars get equal times."""
-    os.utime(part, (homes.JAR_TIME, homes.JAR_TIME))
-    part.replace(file)
-
-
-def _weaver(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def _run_tracer(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
@@ -82,10 +64,10 @@ def _weaver(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedPro
     )  # fmt: skip
 
 
-def _failed(home: HadoopHome, said: str) -> MachineError:
-    last = "\n".join(said.splitlines()[-20:])
+def _hooks_error(home: HadoopHome, stderr: str) -> MachineError:
+    last_lines = "\n".join(stderr.splitlines()[-20:])
     return MachineError(
-        f"the tracer's hooks do not fit these jars:\n{last}",
+        f"the tracer's hooks do not fit these jars:\n{last_lines}",
         where=f"{home.path}/lib",
         fix="the tracer knows Hadoop 3.5; with other jars, run experiments with trace: off",
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.errors import HarnessError
-from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.home import job_jar
 from harness.providers.gpus import Devices, find_devices, find_on, here, words
 from harness.providers.host import Host, from_json
 from harness.records.trial import ClusterSpec

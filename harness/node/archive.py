@@ -24,7 +24,8 @@ def main(arguments: List[str]) -> None:
     """Make one archive on this host."""
     folder, java, name, jar, key = arguments
     home, archive = Path(folder), Path(folder, f"{name}.jsa")
-    made = make_archive(Path(java), home / "lists", name, home / jar, archive)
+    lists, version = home / "lists", java_version(java)
+    made = make_archive(Path(java), version, archive, lists=lists, name=name, jar=home / jar)
     if not made:
         with suppress(FileNotFoundError):
             archive.unlink()  # one that another Java made
@@ -34,7 +35,9 @@ def main(arguments: List[str]) -> None:
     sys.stdout.write("made\n" if made else "none\n")
 
 
-def make_archive(java: Path, lists: Path, name: str, jar: Path, archive: Path) -> bool:
+def make_archive(
+    java: Path, version: str, archive: Path, *, lists: Path, name: str, jar: Path
+) -> bool:
     """
     Write *archive* in one step, of the classes in ``lists/<name>.lst``; `False` if Java makes none.
 
@@ -42,7 +45,7 @@ def make_archive(java: Path, lists: Path, name: str, jar: Path, archive: Path) -
     """
     part = archive.with_name(f"part-{os.getpid()}.jsa")
     classes = list_lines(lists / f"{name}.lst")
-    lambdas = lambdas_of(lambdas_file(lists, java_version(str(java))), classes)
+    lambdas = lambdas_of(lambdas_file(lists, version), classes)
     try:
         for lines in (classes + lambdas, classes):
             listed = part.with_suffix(".lst")

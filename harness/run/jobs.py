@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import ClusterError, JobError
-from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.home import job_jar
 from harness.providers.host import Running
 from harness.workloads.base import JobCommand
 

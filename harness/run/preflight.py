@@ -20,8 +20,7 @@ from harness.experiment.model import Experiment
 from harness.hadoop.names import is_known, is_own, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.home import HadoopHome, job_jar
 from harness.monitor.machine import machine_facts
 from harness.providers import PROVIDERS
 from harness.providers.gpus import find_devices, here

@@ -81,7 +81,7 @@ class TestHadoopHome:
         """
         monkeypatch.setattr(programs.HadoopHome, "find", lambda: None)
         monkeypatch.setattr(
-            programs.woven, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
+            programs.instrumented, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
         )
 
         found = programs.tracer()

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MachineError
-from harness.hadoop_home import archive, checksums
+from harness.hadoop_home import checksums, setup
 from harness.hadoop_home import home as homes
-from harness.hadoop_home import instrumented as woven
 from harness.hadoop_home.checksums import verify
 from harness.hadoop_home.home import HadoopHome, path_jar_bytes
 from harness.hadoop_home.java import Java
+from harness.providers.local import class_lists
 
 PROJECT = Path(__file__).parents[2]
 JARS = {
@@ -45,9 +45,8 @@ def source(tmp_path, monkeypatch):
     (folder / "SHA256SUMS").write_text("".join(f"{s}  lib/{n}\n" for n, s in sums.items()))
     monkeypatch.setattr(homes, "SOURCE", folder)
     monkeypatch.delenv("HARNESS_HADOOP_HOME", raising=False)
-    monkeypatch.setattr(archive, "ensure_formatted", lambda home: None)
-    monkeypatch.setattr(archive, "ensure_archive", lambda home: None)
-    monkeypatch.setattr(woven, "ensure_woven", lambda home: None)
+    for made in ("ensure_formatted", "ensure_archive", "ensure_instrumented"):
+        monkeypatch.setattr(setup, made, lambda *_: None)
     monkeypatch.setattr(homes, "built_jars", dict)
     return folder
 
@@ -107,7 +106,7 @@ class TestFind:
         """
         A home that was made is found, with its versions.
         """
-        homes.ensure()
+        setup.ensure()
         versions = HadoopHome.find().versions()
 
         assert (versions.hadoop, sorted(versions.jars)) == (
@@ -121,7 +120,7 @@ class TestFind:
         """
         jar = tmp_path / "ours.jar"
         monkeypatch.setattr(homes, "built_jars", lambda: {"ours.jar": jar})
-        found = homes.ensure()
+        found = setup.ensure()
 
         digests = []
         for content in (b"one", b"two"):
@@ -146,18 +145,18 @@ class TestFind:
         """
         Any change after the first verification is seen, and `ensure` cures it.
         """
-        spoil(homes.ensure().path / "lib")
+        spoil(setup.ensure().path / "lib")
 
         with pytest.raises(MachineError, match=told):
             HadoopHome.find()
-        homes.ensure()
+        setup.ensure()
         assert HadoopHome.find().path == source / "home"
 
     def test_verifies_once(self, source, maven, monkeypatch):
         """
         Unchanged sizes and times are believed; no jar is read again.
         """
-        homes.ensure()
+        setup.ensure()
         monkeypatch.setattr(checksums, "file_digest", lambda file: pytest.fail("read again"))
 
         HadoopHome.find()
@@ -166,7 +165,7 @@ class TestFind:
         """
         Where the stamp cannot be written the jars are still compared, and no error comes of it.
         """
-        made = homes.ensure()
+        made = setup.ensure()
         (made.path / "verified.json").unlink()
 
         def refuse(file, content):
@@ -200,8 +199,8 @@ class TestEnsure:
         """
         A complete home needs no Maven.
         """
-        homes.ensure()
-        homes.ensure()
+        setup.ensure()
+        setup.ensure()
 
         assert calls(tmp_path) == 1
 
@@ -210,7 +209,7 @@ class TestEnsure:
         Maven's local repository is asked first; only without it the network.
         """
         (tmp_path / "online").touch()
-        homes.ensure()
+        setup.ensure()
 
         assert calls(tmp_path) == 2
 
@@ -221,7 +220,7 @@ class TestEnsure:
         (maven / "snappy.jar").write_bytes(b"tampered")
 
         with pytest.raises(MachineError, match=r"lib/snappy\.jar has another checksum"):
-            homes.ensure()
+            setup.ensure()
         assert not (source / "home" / "lib").exists()
 
     def test_an_interrupted_setup_is_repeated(self, source, maven):
@@ -232,14 +231,14 @@ class TestEnsure:
         (source / "home" / "fresh" / "lib" / "half.jar").touch()
         (source / "home" / "lib").mkdir()
 
-        homes.ensure()
+        setup.ensure()
         assert sorted(p.name for p in (source / "home" / "lib").iterdir()) == sorted(JARS)
 
     def test_two_at_once(self, source, maven, tmp_path):
         """
         The second waits for the first, and finds all made.
         """
-        both = [threading.Thread(target=homes.ensure) for _ in range(2)]
+        both = [threading.Thread(target=setup.ensure) for _ in range(2)]
         for each in both:
             each.start()
         for each in both:
@@ -252,7 +251,7 @@ class TestEnsure:
         The list of checksums travels with the home.
         """
         monkeypatch.setenv("HARNESS_HADOOP_HOME", str(tmp_path / "elsewhere"))
-        homes.ensure()
+        setup.ensure()
         (source / "SHA256SUMS").unlink()
 
         assert HadoopHome.find().path == tmp_path / "elsewhere"
@@ -262,10 +261,10 @@ class TestEnsure:
         The fix is a command.
         """
         monkeypatch.setenv("PATH", "/nowhere")
-        monkeypatch.setattr(homes, "find_java", lambda: None)
+        monkeypatch.setattr(setup, "find_java", lambda: None)
 
         with pytest.raises(MachineError, match=r"(?s)no Maven.*apt-get install -y maven"):
-            homes.ensure()
+            setup.ensure()
 
 
 class TestPathJar:
@@ -296,8 +295,8 @@ class TestArchive:
         """
         Another build of the JDK has another archive, and none until it is made.
         """
-        made = homes.ensure()
-        (made.path / f"classes-{made.archive_key()}.jsa").touch()
+        made = setup.ensure()
+        made.archive_file("classes").touch()
         other = HadoopHome(made.path, type(made.java)(made.java.home, "99"), made.sums)
 
         assert (made.archive is not None, other.archive) == (True, None)
@@ -312,7 +311,7 @@ class TestArchive:
             "x/Y id: 3 super: 0 source: /a.jar", "g/T$$FastClassByGuice$$1",
         ]  # fmt: skip
 
-        assert archive.class_names(lines) == ["a/B", "a/B$C", "java/lang/Object"]
+        assert class_lists.class_names(lines) == ["a/B", "a/B$C", "java/lang/Object"]
 
     def test_lambdas_are_kept_apart(self):
         """
@@ -325,7 +324,7 @@ class TestArchive:
             "@lambda-proxy a/B run ()V",
         ]
 
-        assert archive.lambda_lines(lines) == [
+        assert class_lists.lambda_lines(lines) == [
             "@lambda-form-invoker x",
             "@lambda-proxy a/B run ()V",
         ]
@@ -354,10 +353,9 @@ class TestArchive:
         lambdas = "@lambda-proxy a/B x\n@lambda-proxy not/Listed x\n"
         (tmp_path / "lambdas-17.lst").write_text(lambdas)
         (tmp_path / "home").mkdir()
-        monkeypatch.setattr(archive, "SOURCE", tmp_path)
-        monkeypatch.setattr(archive, "CLASS_LIST", tmp_path / "classes.lst")
+        monkeypatch.setattr(homes, "SOURCE", tmp_path)
         home = HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
-        archive.ensure_archive(home)
+        setup.ensure_archive(home, "classes", home.path_jar)
 
         assert [p.read_text() for p in home.path.iterdir()] == made
         assert (home.archive is not None) == bool(made)
@@ -366,9 +364,9 @@ class TestArchive:
         """
         The list in the checkout is what `class_names` would write.
         """
-        lines = archive.CLASS_LIST.read_text().splitlines()
+        lines = homes.CLASS_LIST.read_text().splitlines()
 
-        assert archive.class_names(lines) == lines
+        assert class_lists.class_names(lines) == lines
 
 
 def test_committed_checksums_are_sorted():
@@ -388,7 +386,7 @@ def test_setup_command_tells_what_is_missing(tmp_path):
     """
     environment = {"PATH": str(tmp_path), "PYTHONPATH": str(PROJECT), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "harness.hadoop_home.home"],
+        [sys.executable, "-m", "harness.hadoop_home.setup"],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -401,7 +399,7 @@ def test_verify_needs_the_path_jar(source, maven):
     """
     A home whose last step was never reached is no home.
     """
-    made = homes.ensure()
+    made = setup.ensure()
     made.path_jar.unlink()
 
     with pytest.raises(MachineError, match="no Hadoop home"):

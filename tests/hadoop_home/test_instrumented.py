@@ -10,9 +10,8 @@ import zipfile
 import pytest
 
 from harness.errors import MachineError
-from harness.hadoop_home import archive
 from harness.hadoop_home import home as homes
-from harness.hadoop_home import instrumented as woven
+from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
 
@@ -58,8 +57,7 @@ def home(tmp_path, tracer, monkeypatch):
     )
     launcher.chmod(0o755)
     (tmp_path / "tasks.lst").write_text("a/B\n")
-    monkeypatch.setattr(archive, "SOURCE", tmp_path)
-    monkeypatch.setattr(archive, "TASK_LIST", tmp_path / "tasks.lst")
+    monkeypatch.setattr(homes, "SOURCE", tmp_path)
     (tmp_path / "home").mkdir()
     return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), SUMS)
 
@@ -83,14 +81,14 @@ def class_path(jar):
     return manifest.partition("Class-Path: ")[2].split()
 
 
-class TestEnsureWoven:
+class TestEnsureInstrumented:
     def test_made_once(self, home):
         """
         Classes are woven and their archive dumped; then nothing is left to do.
         """
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
         first = calls(home)
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
         assert (first, calls(home)) == (["weave", "dump"], [])
 
@@ -98,19 +96,19 @@ class TestEnsureWoven:
         """
         The woven classes stand before all jars, each of which is named.
         """
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
-        assert class_path(home.trace_path_jar) == [homes.WOVEN, *sorted(SUMS)]
+        assert class_path(home.trace_path_jar) == [homes.INSTRUMENTED, *sorted(SUMS)]
 
     def test_another_tracer(self, home, tracer):
         """
         What another tracer has woven is not used; it is woven anew, with an archive of its own.
         """
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
         old = home.tasks_archive
         tracer.write_text("new tracer")
         between = (home.trace_path_jar, home.tasks_archive)
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
         assert between == (None, None)
         assert (home.tasks_archive != old, old.exists()) == (True, False)
@@ -119,7 +117,7 @@ class TestEnsureWoven:
         """
         Nor is what was woven of other jars.
         """
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
         other = dataclasses.replace(home, sums={**SUMS, "lib/snappy.jar": "2" * 64})
 
         assert (other.trace_path_jar, other.tasks_archive) == (None, None)
@@ -128,13 +126,13 @@ class TestEnsureWoven:
         """
         A woven jar that has changed since is made again.
         """
-        woven.ensure_woven(home)
-        made = (home.path / homes.WOVEN).read_bytes()
-        (home.path / homes.WOVEN).write_bytes(made[:-1])
+        setup.ensure_instrumented(home)
+        made = (home.path / homes.INSTRUMENTED).read_bytes()
+        (home.path / homes.INSTRUMENTED).write_bytes(made[:-1])
         found = home.trace_path_jar
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
-        assert (found, (home.path / homes.WOVEN).read_bytes()) == (None, made)
+        assert (found, (home.path / homes.INSTRUMENTED).read_bytes()) == (None, made)
 
     def test_missing_hooks(self, home, tracer):
         """
@@ -143,7 +141,7 @@ class TestEnsureWoven:
         tracer.write_text("bad")
 
         with pytest.raises(MachineError, match=r"missing: a\.B\.c with 1 arguments") as raised:
-            woven.ensure_woven(home)
+            setup.ensure_instrumented(home)
         assert (raised.value.exit_status, home.trace_path_jar) == (3, None)
 
     def test_no_tracer(self, home, tracer, capsys):
@@ -151,7 +149,7 @@ class TestEnsureWoven:
         Without the tracer a home is made all the same, and says what it cannot do.
         """
         tracer.unlink()
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
         assert "tasks cannot be traced" in capsys.readouterr().err
         assert (home.trace_path_jar, home.tasks_archive) == (None, None)
@@ -160,7 +158,7 @@ class TestEnsureWoven:
         """
         A home beside which no tracer lies is used with what was woven into it.
         """
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
         tracer.unlink()
 
         assert (home.trace_path_jar, home.tasks_archive) != (None, None)
@@ -170,6 +168,6 @@ class TestEnsureWoven:
         Outcomes depend on the woven jar, where there is one.
         """
         before = home.versions().jars
-        woven.ensure_woven(home)
+        setup.ensure_instrumented(home)
 
         assert home.versions().jars.keys() - before.keys() == {"ltrace-woven.jar"}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.archive import ensure_formatted
 from harness.hadoop_home.checksums import file_digest
 from harness.hadoop_home.home import SOURCE, HadoopHome, path_jar_bytes
 from harness.hadoop_home.java import find_java
+from harness.hadoop_home.setup import ensure_formatted
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 

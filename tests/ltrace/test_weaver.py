@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from harness.hadoop_home import home as homes
-from harness.hadoop_home import instrumented as woven
+from harness.hadoop_home import instrumented
 from harness.hadoop_home.home import HadoopHome
 from tests.ltrace.spanfile import read_spans
 
@@ -94,7 +94,7 @@ class TestWeaver:
         jar = tmp_path / "other.jar"
 
         assert weave(home.path / "lib", jar, zone="Asia/Tokyo").returncode == 0
-        assert jar.read_bytes() == (home.path / homes.WOVEN).read_bytes()
+        assert jar.read_bytes() == (home.path / homes.INSTRUMENTED).read_bytes()
 
     def test_missing_hooks_are_named(self, weave, spoiled, tmp_path):
         """
@@ -123,8 +123,9 @@ class TestWeaver:
         """
         other = HadoopHome(spoiled.parent, home.java, home.sums)
 
-        assert woven.missing_hooks(home) == []
-        assert [line.split(" ")[0].rpartition(".")[2] for line in woven.missing_hooks(other)] == [
+        assert instrumented.missing_hooks(home) == []
+        missing = instrumented.missing_hooks(other)
+        assert [line.split(" ")[0].rpartition(".")[2] for line in missing] == [
             "main", "configureTask", "configureLocalDirs", "writeLocalJobFile", "sort",
         ]  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop_home.jars import job_jar
+from harness.hadoop_home.home import job_jar
 from harness.hadoop_home.java import find_java
 from harness.monitor import gpus as module
 from harness.monitor.gpus import ENTRY, MISSING, RATES, keep_gpus, read_copies

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError, MachineError
-from harness.hadoop_home.jars import JARS
+from harness.hadoop_home.home import JARS
 from harness.providers.host import Group
 from harness.run import jobs
 from harness.run.jobs import JobRunner, TimeLimitError, job_ids, last_line

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import ClusterError, DataError, MachineError, SpecError
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.jars import JARS
+from harness.hadoop_home.home import JARS, HadoopHome
 from harness.monitor import gpus
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local.cluster import LocalCluster

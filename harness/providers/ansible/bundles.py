@@ -19,9 +19,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.hadoop_home.archive import CLASS_LIST, TASK_LIST
 from harness.hadoop_home.checksums import file_digest, sums_digest
-from harness.hadoop_home.home import JAR_TIME, HadoopHome, woven_digest
+from harness.hadoop_home.home import (
+    CLASS_LIST,
+    JAR_TIME,
+    TASK_LIST,
+    HadoopHome,
+    instrumented_digest,
+)
 from harness.hadoop_home.java import Java
 from harness.node import archive as class_data
 from harness.node.build import NAME, agent_bytes
@@ -36,7 +41,7 @@ def home_digest(home: HadoopHome) -> str:
     lists = [(name, file_digest(path)) for path, name in _class_lists()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
-    return _short_digest([sums_digest(home.sums), woven_digest(home), lists, _FORMAT])
+    return _short_digest([sums_digest(home.sums), instrumented_digest(home), lists, _FORMAT])
 
 
 def home_bundle(home: HadoopHome) -> Path:

@@ -1,8 +1,8 @@
 """
 The image of a node: built on the engine when a cluster first needs it, or when its inputs changed.
 
-    python -m harness.providers.docker.image                build it unless it is there
-    python -m harness.providers.docker.image import TAG     an image of a whole root, a tar on stdin
+    python -m harness.providers.docker                build it unless it is there
+    python -m harness.providers.docker import TAG     an image of a whole root, a tar on stdin
 
 It is built on any Debian 12 or newer, the first of: the image that ``HARNESS_DOCKER_BASE`` names;
 Debian's or our own where the engine has it; Debian's, pulled; where no registry can be reached and
@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
-from harness.hadoop_home.archive import CLASS_LIST, TASK_LIST, lambda_file, lambdas_of
 from harness.hadoop_home.checksums import file_digest
-from harness.hadoop_home.home import JAR_TIME, WOVEN, HadoopHome
+from harness.hadoop_home.home import CLASS_LIST, INSTRUMENTED, JAR_TIME, TASK_LIST, HadoopHome
+from harness.node.archive import lambdas_file, lambdas_of
 from harness.providers import state as states
 from harness.providers.docker.engine import LABEL, Engine, EngineError
 from harness.text import excerpt, printable
@@ -42,7 +42,7 @@ IMAGE = "mapreduce-harness/node"
 SOURCE = Path(__file__).resolve().parents[3] / "docker"
 DEBIAN, OWN = "debian:bookworm-slim", "mapreduce-harness/base:bookworm"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-_LAMBDAS = lambda_file("17")
+_LAMBDAS = lambdas_file(CLASS_LIST.parent, "17")
 _BUILD_LIMIT_S = 1800.0
 _LAST_LINES = 25  # of a failed build
 _SILENCE_S = 60.0  # an engine that reaches no registry reports it after some 15 s, or never
@@ -98,7 +98,7 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
         entries[f"home/{path.relative_to(home.path)}"] = None if path.is_dir() else path
     if home.trace_path_jar is not None:
         entries["trace/path-trace.jar"] = home.trace_path_jar
-        entries[f"trace/{WOVEN}"] = home.path / WOVEN
+        entries[f"trace/{INSTRUMENTED}"] = home.path / INSTRUMENTED
     for name, file in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
         text = file.read_text() if file.is_file() else ""
         lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, text.splitlines()))
@@ -314,7 +314,7 @@ def import_root(engine: Engine, tag: str, stream: Any) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Entry of ``python -m harness.providers.docker.image``."""
+    """Entry of ``python -m harness.providers.docker``."""
     try:
         engine = Engine.connect()
         if arguments[:1] == ["import"]:
@@ -325,7 +325,3 @@ def main(arguments: Sequence[str]) -> None:
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(error.exit_status) from None
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
