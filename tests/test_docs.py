@@ -11,7 +11,7 @@ import pytest
 from harness import errors
 from harness.cli import COMMANDS
 from harness.cli.list import KINDS
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("bench/*.md")])

@@ -12,17 +12,19 @@ import itertools
 import math
 import re
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from harness.errors import SpecError
-from harness.experiment.model import Experiment, Predict, WorkloadAxes
+from harness.experiment.model import UNLIMITED, Experiment, Predict, WorkloadAxes
 from harness.records.trial import (
     Cell,
     ClusterSpec,
     Hardware,
     NodeSpec,
+    SshAccess,
     Trial,
     Versions,
     WorkloadSpec,
@@ -38,6 +40,8 @@ MAX_VALUES = 1_000_000
 # (part of the cell, name in it); names of properties may occur in two parts
 _Dimension = tuple[str, str]
 _Dimensions = dict[_Dimension, tuple[Any, ...]]
+_Grids = list[tuple[WorkloadAxes, _Dimensions]]
+_Point = dict[_Dimension, Any]
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 # How values are written; others stand for themselves.
@@ -45,7 +49,6 @@ _FORMATS = {
     "input": format_bytes, "task_memory": format_bytes,
     "disk": format_rate, "network": format_bit_rate, "memory": format_bytes,
 }  # fmt: skip
-UNLIMITED = "unlimited"
 # Last words of property names that say nothing alone.
 _VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor", "size", "max"}
 
@@ -56,13 +59,22 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
 
     Raises `SpecError` where the grid is larger than anybody could measure.
     """
-    grids = [(w, _dimensions(experiment, w)) for w in experiment.workloads]
-    full = sum(math.prod(map(len, grid.values())) for _, grid in grids)
-    count = full if experiment.design.points is None else experiment.design.points
-    _refuse_too_many(count, MAX_CELLS, "cells")
-    _refuse_too_many(count * experiment.repeat, MAX_TRIALS, "trials")
-    _refuse_too_many(count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells")
-    points = _all(grids) if experiment.design.points is None else _spread(experiment, grids)
+    grids = [(workload, _dimensions(experiment, workload)) for workload in experiment.workloads]
+    count = experiment.design.points
+    if count is None:
+        count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
+    for number, most, what in (
+        (count, MAX_CELLS, "cells"),
+        (count * experiment.repeat, MAX_TRIALS, "trials"),
+        (count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells"),
+    ):
+        if number > most:
+            raise SpecError(
+                f"the grid has more than {most} {what}",
+                where="workloads, configuration, cluster, repeat",
+                fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
+            )
+    points = _all_points(grids) if experiment.design.points is None else _spread(experiment, grids)
     cells = (_cell(experiment, workload, point) for workload, point in points)
     return tuple({cell.id: cell for cell in cells}.values())
 
@@ -92,8 +104,8 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     for cell in cells:
         groups.setdefault(cell.cluster.id, {})[cell.id] = cell
 
-    def shuffled(ids: Iterable[str], round_: int) -> list[str]:
-        return sorted(ids, key=lambda each: digest([experiment.seed, round_, each]))
+    def shuffled(ids: Iterable[str], repetition: int) -> list[str]:
+        return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
     return tuple(
         Trial(
@@ -154,8 +166,16 @@ def label(cell: Cell, axes: Collection[str]) -> str:
     words = [cell.workload.name]
     if "input" in axes:
         words.append(format_bytes(cell.workload.input_bytes))
-    others = sorted(set(axes) & values.keys() - {"workload", "input"})
-    words += [f"{_short(name, axes)}={readable(name, values[name])}" for name in others]
+    for name in sorted(set(axes) & values.keys() - {"workload", "input"}):
+        parts, short = name.split("."), name
+        # The shortest end of a property's name that says which of *axes* it is.
+        for start in range(len(parts) - 1, 0, -1):
+            tail = ".".join(parts[start:])
+            alike = sum(other == tail or other.endswith(f".{tail}") for other in axes)
+            if alike == 1 and tail not in _VAGUE:
+                short = tail
+                break
+        words.append(f"{short}={readable(name, values[name])}")
     return " ".join(words)
 
 
@@ -186,26 +206,11 @@ def meaning(value: str | float) -> str | float:
     return float(text) if _NUMBER.fullmatch(text) else text.lower()
 
 
-def _short(name: str, axes: Collection[str]) -> str:
-    """Shortest end of a property's name that says which of *axes* it is."""
-    parts = name.split(".")
-    for start in range(len(parts) - 1, 0, -1):
-        tail = ".".join(parts[start:])
-        alone = sum(other == tail or other.endswith(f".{tail}") for other in axes) == 1
-        if alone and tail not in _VAGUE:
-            return tail
-    return name
-
-
 def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
-    cluster = experiment.cluster
+    cluster, node = experiment.cluster, experiment.cluster.node
     return {
         ("cluster", "workers"): cluster.workers,
-        ("node", "map_slots"): cluster.node.map_slots,
-        ("node", "reduce_slots"): cluster.node.reduce_slots,
-        ("node", "task_memory_bytes"): cluster.node.task_memory_bytes,
-        ("node", "gpus"): cluster.node.gpus,
-        **{("node", name): getattr(cluster.node, name) for name in Hardware.model_fields},
+        **{("node", name): getattr(node, name) for name in NodeSpec.model_fields},
         **{("site", name): values for name, values in cluster.site.items()},
         ("workload", "input_bytes"): workload.input_bytes,
         **{("parameters", name): values for name, values in workload.parameters.items()},
@@ -213,70 +218,56 @@ def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
     }
 
 
-def _cell(experiment: Experiment, workload: WorkloadAxes, point: Mapping[_Dimension, Any]) -> Cell:
-    def part(which: str) -> dict[str, Any]:
-        return {name: value for (where, name), value in point.items() if where == which}
-
+def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell:
+    parts: dict[str, dict[str, Any]] = defaultdict(dict)
+    for (part, name), value in point.items():
+        parts[part][name] = value
+    cluster = experiment.cluster
     return Cell(
         cluster=ClusterSpec(
-            provider=experiment.cluster.provider,
-            node=NodeSpec(**part("node")),
-            site=part("site"),
-            nodes=experiment.cluster.nodes,
-            hosts=experiment.cluster.hosts,
-            ssh=experiment.cluster.ssh,
-            **part("cluster"),
+            provider=cluster.provider,
+            node=NodeSpec(**parts["node"]),
+            site=parts["site"],
+            nodes={name: Hardware(**node.limits()) for name, node in cluster.nodes.items()},
+            hosts=cluster.hosts,
+            ssh=None if cluster.ssh is None else SshAccess(**cluster.ssh.model_dump()),
+            **parts["cluster"],
         ),
         workload=WorkloadSpec(
             name=workload.name,
             seed=workload.seed,
-            parameters=part("parameters"),
-            **part("workload"),
+            parameters=parts["parameters"],
+            **parts["workload"],
         ),
-        configuration=part("configuration"),
+        configuration=parts["configuration"],
         tracing=experiment.tracing,
     )
 
 
-def _all(
-    grids: Sequence[tuple[WorkloadAxes, _Dimensions]],
-) -> Iterator[tuple[WorkloadAxes, dict[_Dimension, Any]]]:
+def _all_points(grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
     for workload, grid in grids:
         for values in itertools.product(*grid.values()):
             yield workload, dict(zip(grid, values, strict=True))
 
 
-def _spread(
-    experiment: Experiment, grids: Sequence[tuple[WorkloadAxes, _Dimensions]]
-) -> Iterator[tuple[WorkloadAxes, dict[_Dimension, Any]]]:
+def _spread(experiment: Experiment, grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
     """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
-    sides = sorted({name for _, grid in grids for name, values in grid.items() if len(values) > 1})
-    for row in _unit_points(experiment, 1 + len(sides)):
-        workload, grid = _pick(grids, row[0])
-        chosen = dict(zip(sides, row[1:], strict=True))
-        yield workload, {name: _pick(v, chosen.get(name, 0.0)) for name, v in grid.items()}
-
-
-def _unit_points(experiment: Experiment, sides: int) -> list[list[float]]:
     from scipy.stats import qmc
 
-    points, seed = experiment.design.points or 0, experiment.seed
+    axes = sorted({axis for _, grid in grids for axis, values in grid.items() if len(values) > 1})
+    count, seed = experiment.design.points or 0, experiment.seed
     if experiment.design.kind == "latin":
-        rows = qmc.LatinHypercube(sides, rng=seed).random(points)
+        rows = qmc.LatinHypercube(1 + len(axes), rng=seed).random(count)
     else:
         # Sobol points come in powers of two; the first of them are the most even.
-        rows = qmc.Sobol(sides, rng=seed).random_base2(math.ceil(math.log2(points)))[:points]
-    return [[float(x) for x in row] for row in rows]
+        power = math.ceil(math.log2(count))
+        rows = qmc.Sobol(1 + len(axes), rng=seed).random_base2(power)[:count]
+    for row in rows.tolist():
+        workload, grid = _snap(grids, row[0])
+        chosen = dict(zip(axes, row[1:], strict=True))
+        point = {axis: _snap(values, chosen.get(axis, 0.0)) for axis, values in grid.items()}
+        yield workload, point
 
 
-def _pick(values: Sequence[Any], at: float) -> Any:
-    return values[min(int(at * len(values)), len(values) - 1)]
-
-
-def _refuse_too_many(count: int, most: int, what: str) -> None:
-    if count > most:
-        raise SpecError(
-            f"the grid has more than {most} {what}",
-            where="workloads, configuration, cluster, repeat",
-            fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
-        )
+def _snap(values: Sequence[Any], share: float) -> Any:
+    return values[min(int(share * len(values)), len(values) - 1)]

@@ -64,13 +64,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 
 def refused_overrides(spec: ClusterSpec) -> list[str]:
-    """
-    Names in *spec.site* that belong to the provider, each with what to write instead.
-
-    An existing cluster has its own addresses: there they are how a client finds it.
-    """
-    if spec.provider == "existing":
-        return []
+    """Names in *spec.site* that belong to the provider, each with what to write instead."""
     return [
         f"cluster.site.{name} is set by the provider from cluster.workers and cluster.node"
         for name in spec.site

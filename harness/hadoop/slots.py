@@ -53,13 +53,16 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     )
 
 
-def refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str]:
+def refusals(
+    cluster: ClusterSpec, configuration: Mapping[str, str], *, sets_site: bool = True
+) -> list[str]:
     """
     Why *cluster* cannot hold a job with *configuration*: each with its value and what to change.
 
-    Hadoop itself would wait for ever, or let every attempt fail.  Empty: it can.
+    Hadoop itself would wait for ever, or let every attempt fail.  Empty: it can.  *sets_site*
+    tells whether the cluster's site files are written by its provider, who then owns some names.
     """
-    found = refused_overrides(cluster)
+    found = refused_overrides(cluster) if sets_site else []
     if cluster.workers > MOST_WORKERS:
         found.append(f"cluster.workers = {cluster.workers} is more than {MOST_WORKERS}: lower it")
         return found  # nothing is laid out for so many

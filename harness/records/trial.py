@@ -18,9 +18,11 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    SerializerFunctionWrapHandler,
-    model_serializer,
 )
+
+# Hashed into every id.  It changes with the meaning of a field, or with what is hashed: trials of
+# before are then measured again, and never taken for those of now.
+ID_VERSION = 1
 
 TrialState = Literal["done", "failed", "timed_out"]
 TraceMode = Literal["spans", "units", "logs", "off"]
@@ -34,11 +36,11 @@ class Record(BaseModel):
 
 class Hardware(Record):
     """
-    What a node is limited to; `None` leaves it what the machine gives, and is not written.
+    What a node is limited to; `None` leaves it what the machine gives.
 
     *cores* is a share of the processors; the disk's (when read and when written) and the network's
     (in each direction) are bytes per second.  *memory_bytes* is for all of the node's processes and
-    for the pages of files that they use.
+    for the page cache of the files that they use.
     """
 
     cores: PositiveFloat | None = None
@@ -55,30 +57,18 @@ class Hardware(Record):
         """The limits alone, by their names."""
         return {name: getattr(self, name) for name in Hardware.model_fields}
 
-    @model_serializer(mode="wrap")
-    def _without_no_limits(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older files could not say: their ids stay as they were."""
-        return {name: value for name, value in plain(self).items() if value is not None}
-
 
 class NodeSpec(Hardware):
     """
     One worker node: tasks of each kind at once, the memory of each task's container, and GPUs.
 
-    *gpus* are counted by YARN, as ``yarn.io/gpu``; 0 declares none, and then it is not written, so
-    that what has none keeps the ids that it had before there were any.
+    *gpus* are counted by YARN, as ``yarn.io/gpu``; 0 declares none.
     """
 
     map_slots: PositiveInt = 1
     reduce_slots: PositiveInt = 1
     task_memory_bytes: PositiveInt = 512 * 2**20
     gpus: NonNegativeInt = 0
-
-    @model_serializer(mode="wrap")
-    def _without_no_gpus(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        none = {"gpus"} if not self.gpus else set()
-        none |= {name for name, value in self.limits().items() if value is None}
-        return {name: value for name, value in plain(self).items() if name not in none}
 
 
 class SshAccess(Record):
@@ -114,7 +104,7 @@ class ClusterSpec(Record):
     @property
     def id(self) -> str:
         """Hash of all fields: trials with equal ids can share one running cluster."""
-        return digest(self.model_dump(mode="json"))
+        return digest({"version": ID_VERSION, "cluster": self.model_dump(mode="json")})
 
     @property
     def limited(self) -> bool:
@@ -122,16 +112,10 @@ class ClusterSpec(Record):
         return self.node.limited or any(node.limited for node in self.nodes.values())
 
     def hardware(self, worker: str) -> Hardware:
-        """What *worker* is limited to: what is said of it alone, else of all."""
+        """What *worker* is limited to: by its own limits, else by those of all."""
         own = self.nodes.get(worker, Hardware()).limits()
-        return Hardware(
-            **{n: v if own[n] is None else own[n] for n, v in self.node.limits().items()}
-        )
-
-    @model_serializer(mode="wrap")
-    def _without_no_nodes(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        later = {"nodes", "hosts", "ssh"}
-        return {name: v for name, v in plain(self).items() if name not in later or v}
+        every = self.node.limits()
+        return Hardware(**{name: every[name] if own[name] is None else own[name] for name in every})
 
 
 class WorkloadSpec(Record):
@@ -167,7 +151,7 @@ class Cell(Record):
     @property
     def id(self) -> str:
         """Hash of all that the cell fixes."""
-        return digest(self.model_dump(mode="json"))
+        return digest({"version": ID_VERSION, "cell": self.model_dump(mode="json")})
 
 
 class Versions(Record):
@@ -191,6 +175,7 @@ def trial_id(cell: Cell, repetition: int, versions: Versions) -> str:
     """Hash of all that decides the outcome: the cell, the repetition, the versions."""
     return digest(
         {
+            "version": ID_VERSION,
             "cell": cell.model_dump(mode="json"),
             "repetition": repetition,
             "versions": versions.model_dump(mode="json"),
@@ -233,8 +218,3 @@ class TrialRecord(Record):
     job_properties: dict[str, str] = Field(default_factory=dict)
     harness_s: dict[str, float] = Field(default_factory=dict)
     disk_bytes: dict[str, dict[str, int]] = Field(default_factory=dict)
-
-    @model_serializer(mode="wrap")
-    def _without_no_disks(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found = plain(self)
-        return {n: v for n, v in found.items() if n not in ("disk_bytes", "kernel") or v}

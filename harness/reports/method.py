@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
-from harness.experiment.grid import UNLIMITED, readable
-from harness.experiment.model import Experiment
+from harness.experiment.grid import readable
+from harness.experiment.model import UNLIMITED, Experiment
 from harness.records.hardware import ENTRY as LIMITS
 from harness.records.trial import Hardware, TrialRecord
 from harness.reports.data import ReportData, disturbed, failed, in_order, job_seconds, label

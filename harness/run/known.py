@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.errors import SpecError
-from harness.experiment.codec import KnownNames
+from harness.experiment.file import KnownNames
 from harness.hadoop.names import objection
 from harness.models import MODELS
 from harness.providers import PROVIDERS
@@ -22,6 +22,8 @@ def known_names() -> KnownNames:
         scales={name: w.scales for name, w in WORKLOADS.items()},
         refusal=refusal,
         objection=objection,
+        extra_fields={name: p.extra_fields for name, p in PROVIDERS.items()},
+        required_fields={name: p.required_fields for name, p in PROVIDERS.items()},
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
     )
 

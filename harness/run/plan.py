@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from harness.errors import SpecError
 from harness.evaluate.cells import configured
-from harness.experiment.codec import places
+from harness.experiment.file import places
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ from typing import Any
 from harness import __version__
 from harness.errors import DataError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
@@ -32,7 +33,7 @@ from harness.monitor.rates import wanted
 from harness.parsing.history import read_history
 from harness.providers import PROVIDERS, remove
 from harness.records.trace import JobTrace
-from harness.records.trial import Trial, TrialRecord, Versions
+from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
 from harness.run.execute import Execution, OnError, cluster_name
 from harness.run.hardware import refused_limits
 from harness.run.known import known_names
@@ -62,7 +63,7 @@ class Session:
         known = known_names()
         experiment = read_experiment(self.text, self.source, self.overrides, known=known)
         cells = expand(experiment)
-        refuse(cells, lambda c, p: [*refusals(c, p), *refused_limits(c)], self.source, self.text)
+        refuse(cells, _refusals, self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
         return self._as_traced(experiment)
 
@@ -196,6 +197,12 @@ def _told_by_nodes(run: Run) -> dict[str, Any]:
     """What the manifest has of the nodes' versions already: this machine's are a first guess."""
     known = run.manifest()
     return {name: known[name] for name in ("versions", ENTRY) if ENTRY in known}
+
+
+def _refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str]:
+    """Why *cluster* cannot be made, or cannot hold a job with *configuration*."""
+    sets_site = PROVIDERS[cluster.provider].sets_site
+    return [*refusals(cluster, configuration, sets_site=sets_site), *refused_limits(cluster)]
 
 
 def make_trace(run: Run, record: TrialRecord) -> bool:

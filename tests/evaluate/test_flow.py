@@ -14,7 +14,7 @@ import pytest
 from harness.errors import DataError
 from harness.evaluate.flow import REPORT_FILES, Evaluation
 from harness.evaluate.job_inside import job_inside
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG
 from harness.records.spans import RecordLoop, Span, TaskSpans

@@ -1,11 +1,11 @@
 """
-Tests for `harness.experiment.arguments`: sizes by name, and values of arguments.
+Tests for `harness.experiment.file`: sizes by name, and values of arguments.
 """
 
 import pytest
 
 from harness.errors import SpecError
-from harness.experiment.codec import KnownNames, read_experiment
+from harness.experiment.file import KnownNames, read_experiment
 from harness.experiment.grid import expand, is_profiling
 
 SCALES = {
@@ -127,7 +127,7 @@ class TestSizesByName:
         """
         what, at, fix = complaint(workload="rank", size="[tiny, least, huge]")
 
-        assert what == "workloads.0.input: 'least' is as large as 'tiny' here"
+        assert what == "workloads.0.input: 'least' is given twice, first as 'tiny'"
         assert (at, fix) == ("e.yaml:6:19", "leave one")
 
     def test_the_same_size_twice_is_told(self):
@@ -136,7 +136,10 @@ class TestSizesByName:
         """
         what, at, _ = complaint(size="[tiny, 1000]")
 
-        assert (what, at) == ("workloads.0.input: '1000' is given twice", "e.yaml:6:19")
+        assert (what, at) == (
+            "workloads.0.input: '1000' is given twice, first as 'tiny'",
+            "e.yaml:6:19",
+        )
 
 
 class TestProfileOn:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.errors import SpecError
 from harness.experiment.grid import expand, is_profiling, label, meaning, order, varying
 from harness.experiment.model import ClusterAxes, Design, Experiment, Node, Predict, WorkloadAxes
-from harness.records.trial import ClusterSpec, NodeSpec, Versions, digest
+from harness.records.trial import NodeSpec, Versions
 
 MIB = 2**20
 REDUCES = "mapreduce.job.reduces"
@@ -158,7 +158,7 @@ class TestOrder:
         """
         Trials of profiling cells are marked, all others are not.
         """
-        trials = self.trials(predict=Predict(profile_on={"input": ("1 MiB",)}))
+        trials = self.trials(predict=Predict(models=("whatif",), profile_on={"input": ("1 MiB",)}))
 
         assert {t.cell.workload.input_bytes for t in trials if t.profiling} == {MIB}
         assert {t.cell.workload.input_bytes for t in trials if not t.profiling} == {
@@ -185,7 +185,7 @@ class TestIsProfiling:
         A cell is selected where each axis named has one of the values, however it is written.
         """
         cells = expand(experiment(workers=2, inputs=2, reduces=2))
-        predict = Predict(profile_on=profile_on)
+        predict = Predict(models=("whatif",), profile_on=profile_on)
 
         assert sum(is_profiling(c, predict) for c in cells) == selected
 
@@ -251,16 +251,6 @@ class TestGpus:
             "wordcount gpus=1",
         ]
 
-    def test_none_are_not_written(self):
-        """
-        A cluster without GPUs has the id that it had before there were any.
-        """
-        node = {"map_slots": 1, "reduce_slots": 1, "task_memory_bytes": 512 * MIB}
-        plain = {"provider": "local", "workers": 3, "node": node, "site": {}}
-
-        assert ClusterSpec().id == digest(plain)
-        assert ClusterSpec(node=NodeSpec(gpus=1)).id == digest(plain | {"node": node | {"gpus": 1}})
-
     @given(st.integers(0, 64), st.booleans())
     def test_are_read_back(self, gpus, found):
         """
@@ -268,11 +258,3 @@ class TestGpus:
         """
         for node in (NodeSpec(gpus=gpus), Node(gpus=(gpus,), gpus_found=found)):
             assert type(node).model_validate_json(node.model_dump_json()) == node
-
-    def test_none_leave_an_experiment_as_it_was(self):
-        """
-        An unfinished run of an experiment is found again, though its harness knew of no GPUs.
-        """
-        assert Node().model_dump(mode="json").keys() == {
-            "map_slots", "reduce_slots", "task_memory_bytes",
-        }  # fmt: skip

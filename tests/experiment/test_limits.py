@@ -1,5 +1,5 @@
 """
-Tests for limits of nodes in experiment files (`harness.experiment.limits`) and in records.
+Tests for limits of nodes in experiment files and in records.
 """
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 from harness.experiment.grid import axis_values, expand, is_profiling, label, varying
 from harness.experiment.model import Experiment
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -82,8 +82,8 @@ class TestFile:
     @pytest.mark.parametrize(
         ("asked", "said"),
         [
-            ({"node": "{cores: 0}"}, "cluster.node.cores: '0' is no number of cores from 0.05"),
-            ({"node": "{cores: true}"}, "'true' is no number of cores"),
+            ({"node": "{cores: 0}"}, "cluster.node.cores: '0' is not a number of cores from 0.05"),
+            ({"node": "{cores: true}"}, "'true' is not a number of cores"),
             (
                 {"node": "{disk: 20}"},
                 "'20' is not a rate at: f.yaml:4:36 fix: write 20 MiB/s or 100 Mbit/s",
@@ -126,15 +126,6 @@ class TestFile:
 
 
 class TestRecords:
-    def test_what_is_not_limited_is_not_written(self):
-        """
-        Records without limits are those of a time when there were none: their ids stay.
-        """
-        written = ClusterSpec().model_dump(mode="json")
-
-        assert written["node"].keys() == {"map_slots", "reduce_slots", "task_memory_bytes"}
-        assert written.keys() == {"provider", "workers", "node", "site"}
-
     @given(limits, limits)
     def test_a_workers_own_limits_come_before_those_of_all(self, every, own):
         """

@@ -31,7 +31,7 @@ from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.job_inside import job_inside
 from harness.evaluate.model_inputs import question
-from harness.experiment.codec import KnownNames, places, read_experiment
+from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand, label, order, varying
 from harness.hadoop.properties import job_config
 from harness.hadoop.slots import refusals

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from harness.cli.console import clean, table
 from harness.cli.vectors import command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 from harness.models import EVALUATORS, vectors
 from harness.parsing.container_log import read_spills
 from harness.parsing.history import read_history

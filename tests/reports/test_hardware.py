@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from harness.experiment.model import ClusterAxes, Node
+from harness.experiment.model import ClusterAxes, Node, NodeLimits
 from harness.records.hardware import Limit, LimitedCluster
 from harness.records.trial import Hardware
 from harness.reports import REPORTS
@@ -99,7 +99,7 @@ def test_the_set_up_has_what_was_asked(whole):
     Axes of all nodes, and workers that differ.
     """
     node = Node(disk_bytes_per_s=(5 * MIB, None))
-    nodes = {"worker2": Hardware(cores=0.5, network_bytes_per_s=125_000)}
+    nodes = {"worker2": NodeLimits(cores=0.5, network_bytes_per_s=125_000)}
     asked = whole.experiment.model_copy(update={"cluster": ClusterAxes(node=node, nodes=nodes)})
 
     found = dict(rows(setup_table(dataclasses.replace(whole, experiment=asked))))

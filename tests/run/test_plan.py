@@ -35,7 +35,7 @@ def experiment(**rest):
     workload = WorkloadAxes(name="terasort", input_bytes=sizes)
     return Experiment(**{
         "name": "e", "question": "q", "workloads": (workload,), "repeat": 2, "warmup": 0,
-        "predict": Predict(profile_on={"input": (str(sizes[0]),)}), **rest,
+        "predict": Predict(models=("whatif",), profile_on={"input": (str(sizes[0]),)}), **rest,
     })  # fmt: skip
 
 

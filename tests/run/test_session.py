@@ -317,7 +317,9 @@ class TestGpus:
         Beside it what the machine really has, asked when the cluster is there.
         """
         found = Devices((Gpu("H100"),) * 4, "/lib/libcuda.so.1")
-        provider = SimpleNamespace(gpus_per_node=lambda workers: 4 // workers)
+        provider = SimpleNamespace(
+            gpus_per_node=lambda workers: 4 // workers, extra_fields=(), required_fields=()
+        )
         monkeypatch.setattr(known, "PROVIDERS", {"local": provider})
         monkeypatch.setattr(gpus, "find_devices", lambda run: found)
         run, _ = session(overrides=(f"cluster.node.gpus={written}", "repeat=1")).measure()

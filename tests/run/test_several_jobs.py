@@ -9,7 +9,7 @@ import pytest
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.observations import BYTES_READ, input_read
-from harness.experiment.codec import read_experiment
+from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.samples import PROBE_LOG
 from harness.profiling.fit import JOBS_PER_TRIAL

@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.codec` and the overrides.
+Tests for `harness.experiment.file` and the overrides.
 """
 
 import json
@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.experiment.codec import KnownNames, experiment_schema, places, read_experiment
+from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand
-from harness.experiment.model import Experiment
+from harness.experiment.model import Experiment, experiment_schema
 from harness.run.known import known_names
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
@@ -213,7 +213,7 @@ class TestErrors:
         ("old", "new", "what"),
         [
             ("schema: 1", "schema: 2", "schema 2 is not one that this harness reads; it reads 1"),
-            ("schema: 1", "schema: x", "'x' is no version"),
+            ("schema: 1", "schema: x", "'x' is not a version"),
             ("schema: 1\n", "", "the experiment lacks 'schema'"),
             ("name: small", "name: ../up", "'../up' cannot name the experiment"),
             ("name: small", "name: [a]", "name is not a single value"),
@@ -224,7 +224,7 @@ class TestErrors:
             ("workers: [1, 2]", "workers: [1, true]", "'true' is not a whole number"),
             ("workers: [1, 2]", "provider: loacl", "did you mean local?"),
             ("[32 MiB, 64 MiB]", "[32 MiB, 33554432]", "'33554432' is given twice"),
-            ("[32 MiB, 64 MiB]", "0", "'0' is no size to work with"),
+            ("[32 MiB, 64 MiB]", "0", "'0' is not a size to work with"),
             ("200 MB, seed: 3", "200 MB, sede: 3", "did you mean seed?"),
             ("reduces: [1, 2]", "reduces:", "mapreduce.job.reduces: there is no value"),
             ("mapreduce.job.reduces: [", "a b: [", "'a b' is not the name of a property"),
@@ -358,7 +358,7 @@ class TestSchema:
         """
         The file that editors use says what the reader accepts; this writes it anew:
 
-        python -c "import json; from harness.experiment.codec import experiment_schema as s;
+        python -c "import json; from harness.experiment.model import experiment_schema as s;
         print(json.dumps(s(), indent=2))" > harness/experiment/experiment.schema.json
         """
         shipped = files("harness.experiment").joinpath("experiment.schema.json").read_text()

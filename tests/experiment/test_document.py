@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.yamltree`.
+Tests for `harness.experiment.file.Document`: YAML with the place of each part.
 """
 
 import time
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.experiment.yamltree import MAX_CHARACTERS, Entries, Items, Problems, Scalar, read_tree
+from harness.experiment.file import MAX_CHARACTERS, Document
+from harness.experiment.model import Scalar
 
 # What YAML is made of, so that random texts are often nearly right.
 PIECES = [
@@ -19,23 +20,22 @@ PIECES = [
 ]
 
 
-def tree(text):
+def read(text):
     """
-    The tree of *text*, in which nothing may be wrong.
+    The document in *text*, in which nothing may be wrong.
     """
-    problems = Problems("f.yaml")
-    node = read_tree(text, "f.yaml", problems)
-    problems.check()
-    return node
+    document = Document(text, "f.yaml")
+    document.raise_problems()
+    return document
 
 
-def plain(node):
+def values(node):
     """
-    The values of a tree without their places.
+    The meaning of each scalar of a document.
     """
-    if isinstance(node, Entries):
-        return {key: plain(value) for key, value in node.entries.items()}
-    return [plain(item) for item in node.items] if isinstance(node, Items) else node.value
+    if isinstance(node, dict):
+        return {key: values(value) for key, value in node.items()}
+    return [values(item) for item in node] if isinstance(node, list) else node.value
 
 
 def test_reads_values_by_the_core_schema():
@@ -44,7 +44,7 @@ def test_reads_values_by_the_core_schema():
     """
     text = "[1, 0.5, true, no, 1:30, '1', ~, 1e3, 32 MiB, -7, .inf, 12345678901234567890]"
 
-    assert plain(tree(text)) == [
+    assert values(read(text).data) == [
         1, 0.5, True, "no", "1:30", "1", None, 1000.0, "32 MiB", -7, ".inf", 12345678901234567890.0,
     ]  # fmt: skip
 
@@ -53,10 +53,11 @@ def test_knows_where_everything_stands():
     """
     Keys and values have their line and column, counted from 1.
     """
-    node = tree("a: 1\nb:\n  - {c: xyz}\n")
+    document = read("a: 1\nb:\n  - {c: xyz}\n")
 
-    assert str(node.keys["b"]) == "f.yaml:2:1"
-    assert str(node.entries["b"].items[0].entries["c"].at) == "f.yaml:3:9"
+    assert str(document.place(("b",), key=True)) == "f.yaml:2:1"
+    assert str(document.place(("b", 0, "c"))) == "f.yaml:3:9"
+    assert str(document.place(("b", 0, "d", 7))) == "f.yaml:3:5"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_knows_where_everything_stands():
         ("a: !secret x\n", "tag !secret is not used", "f.yaml:1:4"),
         ("[" * 50 + "]" * 50, "levels deep", "f.yaml:1:13"),
         ("a: [1\nb: 2\n", "this is not YAML", "f.yaml:2:2"),
-        ("a: 1\n---\nb: 2\n", "second document", "f.yaml:2:1"),
+        ("a: 1\n---\nb: 2\n", "another document", "f.yaml:2:1"),
         ("a: \x07\n", "this is not YAML", "f.yaml:1:1"),
         ("? [a]\n: 1\n", "a key is not a word", "f.yaml:1:3"),
         ("x" * (MAX_CHARACTERS + 1), "characters, more than", "f.yaml:1:1"),
@@ -80,7 +81,7 @@ def test_refuses_with_its_place(text, what, place):
     What is not plain YAML is refused, and the error says where.
     """
     with pytest.raises(SpecError, match=what) as caught:
-        tree(text)
+        read(text)
 
     assert caught.value.where == place
 
@@ -103,23 +104,24 @@ def test_hostile_text_is_refused_quickly(text):
     """
     Texts made to be expensive are refused in a moment.
     """
-    began = time.process_time()
+    started = time.process_time()
 
     with pytest.raises(SpecError):
-        tree(text)
+        read(text)
 
-    assert time.process_time() - began < 10
+    assert time.process_time() - started < 10
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES)).map("".join)))
-def test_any_text_is_a_tree_or_an_error(text):
+def test_any_text_is_a_document_or_an_error(text):
     """
-    Whatever a file holds, the answer is a tree or `SpecError`, and what is shown is printable.
+    Whatever a file holds, the answer is a document or a `SpecError` that can be printed.
     """
     try:
-        answer = tree(text)
+        answer = read(text).data
     except SpecError as error:
         answer = error
 
-    assert isinstance(answer, Scalar | Items | Entries | SpecError)
-    assert all(line.isprintable() for line in str(answer).split("\n"))
+    assert isinstance(answer, Scalar | list | dict | SpecError)
+    if isinstance(answer, SpecError):
+        assert all(line.isprintable() for line in str(answer).split("\n"))
