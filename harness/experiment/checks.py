@@ -20,7 +20,7 @@ _PROFILE_ON = ("predict", "profile_on")
 
 
 def check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames | None) -> None:
-    """Note hosts that are too few, too many or missing, and limits of workers that there are not."""
+    """Note hosts that are not those of the workers, and limits of workers that there are not."""
     path, count = ("cluster", "hosts"), len(cluster.hosts)
     if known:
         _check_fields(cluster.provider, document, known)
@@ -41,7 +41,7 @@ def check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames | 
 
 
 def _check_fields(provider: str, document: Document, known: KnownNames) -> None:
-    """Note keys of `cluster` that *provider* needs and that are missing, or that it does not take."""
+    """Note keys of `cluster` that *provider* needs and the file lacks, or that it does not take."""
     given = document.mapping("cluster")
     for key in sorted(set(known.required_fields.get(provider, ())) - given.keys()):
         example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
