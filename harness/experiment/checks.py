@@ -13,7 +13,8 @@ from harness.text import did_you_mean, excerpt
 from harness.units import MIB
 
 if TYPE_CHECKING:
-    from harness.experiment.file import Document, KnownNames
+    from harness.experiment.document import Document
+    from harness.experiment.file import KnownNames
 
 MOST_HOSTS = 200
 _PROFILE_ON = ("predict", "profile_on")

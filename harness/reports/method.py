@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from harness.experiment.grid import readable
-from harness.experiment.model import UNLIMITED, Experiment
+from harness.experiment.model import Experiment
+from harness.experiment.values import UNLIMITED
 from harness.records.hardware import ENTRY as LIMITS
 from harness.records.trial import Hardware, TrialRecord
 from harness.reports.data import ReportData, disturbed, failed, in_order, job_seconds, label

@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.file.Document`: YAML with the place of each part.
+Tests for `harness.experiment.document.Document`: YAML with the place of each part.
 """
 
 import time
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.experiment.file import MAX_CHARACTERS, Document
-from harness.experiment.model import Scalar
+from harness.experiment.document import MAX_CHARACTERS, Document
+from harness.experiment.values import Scalar
 
 # What YAML is made of, so that random texts are often nearly right.
 PIECES = [
