@@ -59,8 +59,8 @@ def check(files: tuple[str, ...]) -> None:
     def run(name: str, document: v.VectorFile) -> None:
         found = 0
         for case in document.cases:
-            got = v.compute(document.model, case.input, EVALUATORS)
-            for miss in v.compare(got, case.expected, document):
+            answer = v.compute(document.model, case.input, EVALUATORS)
+            for miss in v.compare(answer, case.expected, document):
                 found += 1
                 click.echo(_line(name, case.input.name, miss))
         mismatches.append(found > 0)
@@ -123,5 +123,5 @@ def _text(name: str) -> str:
 
 
 def _line(name: str, case: str, miss: v.Mismatch) -> str:
-    got, expected = json.dumps(miss.got), json.dumps(miss.expected)
-    return clean(f"{name}: {case}: {miss.field}: got {got}, expected {expected}")
+    answer, expected = json.dumps(miss.answer), json.dumps(miss.expected)
+    return clean(f"{name}: {case}: {miss.field}: got {answer}, expected {expected}")

@@ -20,10 +20,10 @@ one observation, at reference speed.  It is a black box: number of reduces and c
 features, so cells that differ in these alone have one answer.
 
 Departures from the paper: its experiment design is the user's here (`predict.profile_on`).  A
-feature that the jobs do not show apart from those before it (one number of slots makes the last two
-constants) is left out, and a warning says so: what was not varied is not extrapolated.  Jobs with
-one ratio of input to machines are refused, for they cannot tell fixed time from work; one split on
-one slot and two splits on two slots are such.
+feature that the jobs do not distinguish from those before it (one number of slots makes the last
+two constants) is left out, and a warning says so: what was not varied is not extrapolated.  Jobs
+with one ratio of input to machines are refused, for they cannot distinguish fixed time from work;
+one split on one slot and two splits on two slots are such.
 
     needs   `Profile.jobs` of two input sizes or more, better five to seven
     gives   job time and its four terms; no tasks, no phases of tasks
@@ -33,23 +33,21 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from harness.errors import ModelError
 from harness.models.checks import check_number
-from harness.models.nearest import demand_jobs, input_per_slot, slots_in_use
+from harness.models.nearest import input_per_slot, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, ProfiledJob
+from harness.records.profile import Profile
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")
 COEFFICIENTS = ("fixed_s", "s_per_byte", "s_per_log_machine", "s_per_machine")
 TERMS = ("fixed_s", "parallel_s", "log_machines_s", "machines_s")
 
 # Of a column of length 1: with less than this outside the columns before it, noise decides on it.
-_SAME = 0.01
+_DEPENDENT = 0.01
 _ROUNDING = 1e-12
 
 
@@ -68,23 +66,42 @@ class Ernest:
         Job time for one cell.
 
         ``MissingStatistic`` where the profile has no jobs, ``ModelError`` where they are too few
-        to tell work from fixed time, or for a size out of range.
+        to distinguish work from fixed time, or for a size out of range.
         """
         del configuration  # not a feature
-        demand_jobs(profile, self.name)
-        machines = slots_in_use(cluster.map_slots, job_input.num_splits)
-        asked = features(
-            input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits), machines
+        require_jobs(profile, self.name)
+        machines, cell_features = _features_of(
+            job_input.input_bytes, cluster.map_slots, job_input.num_splits
         )
-        design = np.array([_features_of(job) for job in profile.jobs])
-        shown = shown_features(design)
-        demand_work(shown, design)
-        times = np.array(
-            [check_number("job_s", job.job_s, where=self.name) for job in profile.jobs]
+        design = np.array(
+            [_features_of(j.input_bytes, j.map_slots, j.num_splits)[1] for j in profile.jobs]
         )
-        found = fit(design[:, shown], times)
-        coefficients = dict(zip(shown, found, strict=True))
-        terms = [coefficients.get(k, 0.0) * asked[k] for k in range(len(FEATURES))]
+        columns = independent_columns(design)
+        work = FEATURES.index("scale/machines")
+        if work not in columns:
+            low, high = design[:, work].min() / 2**20, design[:, work].max() / 2**20
+            raise ModelError(
+                "ernest needs job times at two ratios of input to slots, and the"
+                f" {len(design)} profiled jobs have {low:.4g} to {high:.4g} MiB for each slot in"
+                " use",
+                where="profile",
+                fix="profile inputs that give the slots more or less (predict.profile_on)",
+            )
+        times = np.array([check_number("job_s", j.job_s, where=self.name) for j in profile.jobs])
+        fitted = fit(design[:, columns], times)
+        residuals = design[:, columns] @ fitted - times
+        coefficients = [0.0] * len(FEATURES)
+        for column, coefficient in zip(columns, fitted.tolist(), strict=True):
+            coefficients[column] = coefficient
+        terms = [a * b for a, b in zip(coefficients, cell_features, strict=True)]
+        warnings = []
+        if left_out := [name for k, name in enumerate(FEATURES) if k not in columns]:
+            warnings.append(
+                f"{', '.join(left_out)}: left out, for the profiled jobs have too few numbers of"
+                " slots to distinguish this from the other features"
+            )
+        if at_bound := [FEATURES[column] for column in columns if coefficients[column] == 0]:
+            warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
         return Prediction(
             model=self.name,
             cell="",
@@ -92,10 +109,10 @@ class Ernest:
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={
                 "machines": machines,
-                **{n: coefficients.get(k, 0.0) for k, n in enumerate(COEFFICIENTS)},
-                "fit_residual_s": residual(design[:, shown] @ found, times),
+                **dict(zip(COEFFICIENTS, coefficients, strict=True)),
+                "fit_residual_s": float(np.sqrt(np.mean(residuals**2))),  # root mean square
             },
-            warnings=warnings(shown, found),
+            warnings=tuple(warnings),
         )
 
 
@@ -104,68 +121,41 @@ def features(bytes_per_machine: float, machines: int) -> list[float]:
     return [1.0, bytes_per_machine, math.log(machines), float(machines)]
 
 
-def shown_features(design: np.ndarray) -> list[int]:
+def _features_of(input_bytes: float, map_slots: int, num_splits: int) -> tuple[int, list[float]]:
+    """Machines of a job, which are slots here, and its features."""
+    machines = slots_in_use(map_slots, num_splits)
+    return machines, features(input_per_slot(input_bytes, map_slots, num_splits), machines)
+
+
+def independent_columns(design: np.ndarray) -> list[int]:
     """Columns of *design*, but zeros and those that nearly are sums of the ones kept before."""
     kept: list[int] = []
     basis = np.zeros((len(design), 0))
-    for k in range(design.shape[1]):
-        column = design[:, k]
-        length = float(np.linalg.norm(column))
+    for column in range(design.shape[1]):
+        values = design[:, column]
+        length = float(np.linalg.norm(values))
         if length == 0:
             continue
-        unit = column / length
+        unit = values / length
         rest = unit - basis @ (basis.T @ unit)
         rest -= basis @ (basis.T @ rest)  # once more: rounding leaves a part in the basis
-        if (left := float(np.linalg.norm(rest))) > _SAME:
-            kept.append(k)
-            basis = np.column_stack([basis, rest / left])
+        rest_length = float(np.linalg.norm(rest))
+        if rest_length > _DEPENDENT:
+            kept.append(column)
+            basis = np.column_stack([basis, rest / rest_length])
     return kept
 
 
 def fit(design: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Non-negative least squares, columns brought to length 1 first; what only rounds is 0."""
+    """
+    Coefficients of non-negative least squares, columns brought to length 1 first.
+
+    A coefficient that is only rounding is 0.
+    """
     from scipy.optimize import nnls
 
     lengths = np.linalg.norm(design, axis=0)
-    found, _ = nnls(design / lengths, times)
-    least = _ROUNDING * float(np.linalg.norm(times))
-    coefficients: np.ndarray = np.where(found > least, found, 0.0) / lengths
+    scaled, _ = nnls(design / lengths, times)
+    smallest = _ROUNDING * float(np.linalg.norm(times))
+    coefficients: np.ndarray = np.where(scaled > smallest, scaled, 0.0) / lengths
     return coefficients
-
-
-def residual(told: np.ndarray, times: np.ndarray) -> float:
-    """Root mean square of what the fit leaves of the profiled job times, in seconds."""
-    return float(np.sqrt(np.mean((told - times) ** 2)))
-
-
-def demand_work(shown: Sequence[int], design: np.ndarray) -> None:
-    """``ModelError`` where the jobs do not tell work from fixed time: one input for each slot."""
-    work = FEATURES.index("scale/machines")
-    if work not in shown:
-        low, high = design[:, work].min() / 2**20, design[:, work].max() / 2**20
-        raise ModelError(
-            "ernest needs job times at two ratios of input to slots, and the"
-            f" {len(design)} profiled jobs have {low:.4g} to {high:.4g} MiB for each slot in use",
-            where="profile",
-            fix="profile inputs that give the slots more or less (predict.profile_on)",
-        )
-
-
-def warnings(shown: Sequence[int], found: np.ndarray) -> tuple[str, ...]:
-    """Which features the jobs do not tell apart, and which came out as 0."""
-    told = []
-    unseen = [name for k, name in enumerate(FEATURES) if k not in shown]
-    if unseen:
-        told.append(
-            f"{', '.join(unseen)}: not told apart from the other features by the profiled jobs"
-            " (too few numbers of slots), left out"
-        )
-    bound = [FEATURES[k] for k, c in zip(shown, found, strict=True) if c == 0]
-    if bound:
-        told.append(f"{', '.join(bound)}: at bound, coefficient 0")
-    return tuple(told)
-
-
-def _features_of(job: ProfiledJob) -> list[float]:
-    per_slot = input_per_slot(job.input_bytes, job.map_slots, job.num_splits)
-    return features(per_slot, slots_in_use(job.map_slots, job.num_splits))

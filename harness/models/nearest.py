@@ -1,8 +1,8 @@
 """
 The nearest profiled job, scaled: what anybody would try first.
 
-A baseline without a paper.  Of the jobs that were profiled, the cell nearest to the asked one is
-taken, and its job time is multiplied by how much more input each slot has:
+A baseline without a paper.  Of the jobs that were profiled, the cell nearest to the predicted one
+is taken, and its job time is multiplied by how much more input each slot has:
 
     job_s = job_s' x (input_bytes / slots) / (input_bytes' / slots')
 
@@ -11,9 +11,9 @@ is the median over the repeats of the cell.  The whole job time is scaled, with 
 with the input.  A map's time is scaled by the bytes of a split, a reduce's by the input per reduce.
 
 The distance of two cells is Euclidean over the logarithms of the input size and of each numeric
-job property (`NUMERIC`), so a factor of two counts the same everywhere.  A zero beside a number
-that is none counts as a factor of `ZERO_FACTOR`.  Ties are decided by the slots (same distance),
-then by the switches that differ (`SWITCHES`: combiner, compression), then by the cell's name.
+job property (`NUMERIC`), so a factor of two counts the same everywhere.  A zero beside another
+number counts as a factor of `ZERO_FACTOR`.  Equal distances are decided by the distance of the
+slots, then by the switches that differ (`SWITCHES`: combiner, compression), then by the name.
 
     needs   `Profile.jobs`
     gives   job time, mean map and reduce time; no phases
@@ -32,11 +32,11 @@ from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, ProfiledJob
 
-SWITCHES = tuple(n for n, f in JobConfig.model_fields.items() if f.annotation is bool)
-NUMERIC = tuple(n for n in JobConfig.model_fields if n not in SWITCHES)
+SWITCHES = tuple(name for name, field in JobConfig.model_fields.items() if field.annotation is bool)
+NUMERIC = tuple(name for name in JobConfig.model_fields if name not in SWITCHES)
 ZERO_FACTOR = 1000.0
 
-_WHERE = "job, asked or profiled"
+_WHERE = "job, predicted or profiled"
 
 
 class Nearest:
@@ -55,31 +55,37 @@ class Nearest:
 
         ``MissingStatistic`` where the profile has no jobs, ``ModelError`` for a size out of range.
         """
-        demand_jobs(profile, self.name)
-        size = input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits)
-        key, distance = nearest_cell(profile.jobs, configuration, cluster, job_input)
-        same = [job for job in profile.jobs if job.cell == key]
-        like = same[0]
-        known = input_per_slot(like.input_bytes, like.map_slots, like.num_splits)
-        factor = size / known
-        reduces, had = configuration.num_reduces, like.configuration.num_reduces
-        per_map = (
-            job_input.input_bytes / job_input.num_splits / (like.input_bytes / like.num_splits)
+        require_jobs(profile, self.name)
+        per_slot = input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits)
+        cell, distance = nearest_cell(profile.jobs, configuration, cluster, job_input)
+        repeats = [job for job in profile.jobs if job.cell == cell]
+        like = repeats[0]
+        per_slot_factor = per_slot / input_per_slot(
+            like.input_bytes, like.map_slots, like.num_splits
         )
-        of_reduces = job_input.input_bytes / like.input_bytes * had / reduces if reduces else None
+        per_map = job_input.input_bytes / job_input.num_splits
+        per_map_factor = per_map / (like.input_bytes / like.num_splits)
+        per_reduce_factor = None
+        if configuration.num_reduces:
+            per_reduce_factor = (
+                job_input.input_bytes
+                / like.input_bytes
+                * like.configuration.num_reduces
+                / configuration.num_reduces
+            )
+        job_times = [check_number("job_s", job.job_s, where=_WHERE) for job in repeats]
         return Prediction(
             model=self.name,
             cell="",
-            job_s=statistics.median(check_number("job_s", j.job_s, where=_WHERE) for j in same)
-            * factor,
-            map_task_s=_scaled((job.map_task_s for job in same), per_map),
-            reduce_task_s=_scaled((job.reduce_task_s for job in same), of_reduces),
-            dataflow={"input_per_slot_factor": factor, "distance": distance},
-            warnings=(f"scaled from cell {key}",),
+            job_s=statistics.median(job_times) * per_slot_factor,
+            map_task_s=_scaled([job.map_task_s for job in repeats], per_map_factor),
+            reduce_task_s=_scaled([job.reduce_task_s for job in repeats], per_reduce_factor),
+            dataflow={"input_per_slot_factor": per_slot_factor, "distance": distance},
+            warnings=(f"scaled from cell {cell}",),
         )
 
 
-def demand_jobs(profile: Profile, model: str) -> None:
+def require_jobs(profile: Profile, model: str) -> None:
     """``MissingStatistic`` where the profile does not hold its jobs."""
     if not profile.jobs:
         raise MissingStatistic("jobs", model=model, workload=profile.workload)
@@ -102,34 +108,35 @@ def slots_in_use(map_slots: int, num_splits: int) -> int:
 def nearest_cell(
     jobs: Sequence[ProfiledJob], configuration: JobConfig, cluster: Cluster, job_input: JobInput
 ) -> tuple[str, float]:
-    """Name of the cell of *jobs* (one at least) that is nearest to the asked one; its distance."""
+    """Name of the cell of *jobs* (one at least) nearest to the cell with this input; distance."""
 
     def order(job: ProfiledJob) -> tuple[float, float, int, str]:
         slots = [(cluster.map_slots, job.map_slots), (cluster.reduce_slots, job.reduce_slots)]
-        switched = sum(getattr(configuration, n) != getattr(job.configuration, n) for n in SWITCHES)
-        return distance(job, configuration, job_input), _length(slots), switched, job.cell
+        switched = sum(
+            getattr(configuration, name) != getattr(job.configuration, name) for name in SWITCHES
+        )
+        return cell_distance(job, configuration, job_input), _length(slots), switched, job.cell
 
-    first = min(jobs, key=order)
-    return first.cell, distance(first, configuration, job_input)
+    nearest = min(jobs, key=order)
+    return nearest.cell, cell_distance(nearest, configuration, job_input)
 
 
-def distance(job: ProfiledJob, configuration: JobConfig, job_input: JobInput) -> float:
-    """Log distance of a profiled job from the asked one, over the input and all `NUMERIC`."""
-    pairs = [(getattr(configuration, n), getattr(job.configuration, n)) for n in NUMERIC]
+def cell_distance(job: ProfiledJob, configuration: JobConfig, job_input: JobInput) -> float:
+    """Log distance of a profiled job from a cell, over the input and all `NUMERIC`."""
+    pairs = [(getattr(configuration, name), getattr(job.configuration, name)) for name in NUMERIC]
     return _length([(job_input.input_bytes, job.input_bytes), *pairs])
 
 
 def _length(pairs: Iterable[tuple[float, float]]) -> float:
-    return math.hypot(*(_log_ratio(a, b) for a, b in pairs))
-
-
-def _log_ratio(a: float, b: float) -> float:
-    if a == b:
-        return 0.0
-    return math.log(a / b) if a > 0 and b > 0 else math.log(ZERO_FACTOR)
+    """Euclidean length over the logarithms of the ratios."""
+    logarithms = []
+    for one, other in pairs:
+        ratio = one / other if one > 0 and other > 0 else ZERO_FACTOR
+        logarithms.append(0.0 if one == other else math.log(ratio))
+    return math.hypot(*logarithms)
 
 
 def _scaled(times: Iterable[float | None], factor: float | None) -> float | None:
-    """Median of the known *times*, scaled; `None` where none is known or the factor is not."""
-    known = [t for t in times if t is not None]
+    """Median of the known *times*, scaled; `None` without known times or factor."""
+    known = [time_s for time_s in times if time_s is not None]
     return statistics.median(known) * factor if known and factor is not None else None

@@ -67,7 +67,7 @@ class Mismatch:
     """A field whose value is outside the tolerance, or absent."""
 
     field: str
-    got: Any
+    answer: Any
     expected: Any
 
 
@@ -126,43 +126,43 @@ def compute(model: str, case: CaseInput, evaluators: Iterable[Evaluator]) -> dic
     )
 
 
-def compare(got: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
+def compare(answer: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
     """All mismatches of an answer, which may hold more fields than are expected."""
     if not isinstance(expected, Mapping):
         return [Mismatch("expected", "an answer", expected)]
     if "error" in expected:
-        refused = isinstance(got, Mapping) and "error" in got
+        refused = isinstance(answer, Mapping) and "error" in answer
         return [] if refused else [Mismatch("error", "an answer", expected["error"])]
-    if isinstance(got, Mapping) and "error" in got:
-        return [Mismatch("error", got["message"], "an answer")]
-    return list(_differences("", got, expected, vectors))
+    if isinstance(answer, Mapping) and "error" in answer:
+        return [Mismatch("error", answer["message"], "an answer")]
+    return list(_differences("", answer, expected, vectors))
 
 
-def _differences(path: str, got: Any, expected: Any, vectors: VectorFile) -> Iterator[Mismatch]:
-    if isinstance(expected, Mapping) and isinstance(got, Mapping):
+def _differences(path: str, answer: Any, expected: Any, vectors: VectorFile) -> Iterator[Mismatch]:
+    if isinstance(expected, Mapping) and isinstance(answer, Mapping):
         for key, value in expected.items():
             inner = f"{path}.{key}" if path else str(key)
-            if key in got:
-                yield from _differences(inner, got[key], value, vectors)
+            if key in answer:
+                yield from _differences(inner, answer[key], value, vectors)
             else:
                 yield Mismatch(inner, "nothing", value)
-    elif _is_list(expected) and _is_list(got) and len(expected) == len(got):
-        for index, (got_item, expected_item) in enumerate(zip(got, expected, strict=True)):
-            yield from _differences(f"{path}[{index}]", got_item, expected_item, vectors)
-    elif not _is_same(got, expected, vectors):
-        yield Mismatch(path, got, expected)
+    elif _is_list(expected) and _is_list(answer) and len(expected) == len(answer):
+        for index, (each, expected_each) in enumerate(zip(answer, expected, strict=True)):
+            yield from _differences(f"{path}[{index}]", each, expected_each, vectors)
+    elif not _is_same(answer, expected, vectors):
+        yield Mismatch(path, answer, expected)
 
 
-def _is_same(got: Any, expected: Any, vectors: VectorFile) -> bool:
+def _is_same(answer: Any, expected: Any, vectors: VectorFile) -> bool:
     """Section 1: integers, booleans, strings and null are equal, other numbers close."""
-    if isinstance(expected, bool) or isinstance(got, bool):
-        return got is expected
-    if not isinstance(expected, float) or not isinstance(got, int | float):
-        return bool(got == expected)
+    if isinstance(expected, bool) or isinstance(answer, bool):
+        return answer is expected
+    if not isinstance(expected, float) or not isinstance(answer, int | float):
+        return bool(answer == expected)
     if not math.isfinite(expected):
-        return got == expected
+        return answer == expected
     tolerance = max(vectors.absolute_tolerance, vectors.relative_tolerance * abs(expected))
-    return abs(got - expected) <= tolerance
+    return abs(answer - expected) <= tolerance
 
 
 def _is_list(value: Any) -> bool:

@@ -86,7 +86,7 @@ def job_of(cost, splits):
 
 
 @st.composite
-def questions(draw):
+def cells(draw):
     """
     What a cell of an experiment might ask.
     """
@@ -122,19 +122,19 @@ def _random_state():
 
 
 @settings(max_examples=25)
-@given(cost=costs, question=questions())
-def test_times_are_finite_and_not_negative(name, cost, question):
+@given(cost=costs, cell=cells())
+def test_times_are_finite_and_not_negative(name, cost, cell):
     """
     An answer is a time; what is no time is not an answer.
     """
-    answer = MODELS[name].predict(profile_of(cost), *question)
+    answer = MODELS[name].predict(profile_of(cost), *cell)
 
     assert answer.job_s > 0
     assert all(math.isfinite(s) and s >= 0 for s in seconds(answer) if s is not None)
 
 
 @settings(max_examples=15)
-@given(first=questions(), second=questions())
+@given(first=cells(), second=cells())
 def test_order_of_calls_does_not_matter(name, first, second):
     """
     A model keeps nothing from one call to the next.
@@ -147,26 +147,26 @@ def test_order_of_calls_does_not_matter(name, first, second):
 
 
 @settings(max_examples=10)
-@given(question=questions())
-def test_nothing_is_changed(name, question):
+@given(cell=cells())
+def test_nothing_is_changed(name, cell):
     """
     Neither what it was given nor the random numbers of others.
     """
     profile = profile_of()
     before = profile.model_dump_json(), _random_state()
 
-    MODELS[name].predict(profile, *question)
+    MODELS[name].predict(profile, *cell)
 
     assert (profile.model_dump_json(), _random_state()) == before
 
 
 @settings(max_examples=25)
-@given(question=questions())
-def test_more_input_takes_no_less_time(name, question):
+@given(cell=cells())
+def test_more_input_takes_no_less_time(name, cell):
     """
     Twice the splits of the same size.
     """
-    config, cluster, size = question
+    config, cluster, size = cell
     twice = JobInput(
         input_bytes=2 * size.input_bytes, num_files=2 * size.num_files,
         num_splits=2 * size.num_splits, split_bytes=size.split_bytes,
@@ -180,39 +180,39 @@ def test_more_input_takes_no_less_time(name, question):
 
 
 @settings(max_examples=15)
-@given(question=questions(), cost=costs, factor=st.floats(1.0, 10.0))
-def test_a_slower_machine_takes_no_less_time(name, question, cost, factor):
+@given(cell=cells(), cost=costs, factor=st.floats(1.0, 10.0))
+def test_a_slower_machine_takes_no_less_time(name, cell, cost, factor):
     """
     All costs of all phases grow.
     """
-    fast, slow = (MODELS[name].predict(profile_of(c), *question) for c in (cost, cost * factor))
+    fast, slow = (MODELS[name].predict(profile_of(c), *cell) for c in (cost, cost * factor))
 
     assert slow.job_s >= fast.job_s * (1 - 1e-9)
 
 
 @settings(max_examples=10)
-@given(question=questions())
-def test_is_a_record(name, question):
+@given(cell=cells())
+def test_is_a_record(name, cell):
     """
     A prediction that was written down and read again is the same.
     """
-    answer = MODELS[name].predict(profile_of(), *question)
+    answer = MODELS[name].predict(profile_of(), *cell)
 
     assert (answer.model, answer.cell) == (name, "")
     assert Prediction.model_validate_json(answer.model_dump_json()) == answer
 
 
 @settings(max_examples=5)
-@given(question=questions())
-def test_names_every_statistic_that_it_requires(name, question):
+@given(cell=cells())
+def test_names_every_statistic_that_it_requires(name, cell):
     """
     Without one of `required` there is no answer but its name; all else may be missing.
     """
     required = MODELS[name].required
     for missing in sorted(required):
         with pytest.raises(MissingStatistic) as refused:
-            MODELS[name].predict(profile_of(without={missing}), *question)
+            MODELS[name].predict(profile_of(without={missing}), *cell)
         assert refused.value.names == (missing,)
 
     others = {*FLOW, *TEST_JOB, *RATES, *SPILLS, *COSTS, *COPY, "jobs"} - required
-    assert MODELS[name].predict(profile_of(without=others), *question).job_s > 0
+    assert MODELS[name].predict(profile_of(without=others), *cell).job_s > 0

@@ -323,11 +323,11 @@ def _vectors() -> Target:
     def go_on(document: Any) -> None:
         for case in document.cases:
             try:
-                got = v.compute(document.model, case.input, cli_vectors.EVALUATORS)
+                answer = v.compute(document.model, case.input, cli_vectors.EVALUATORS)
             except v.NoImplementationError:
                 continue
-            json.dumps(got)
-            misses = v.compare(got, case.expected, document)
+            json.dumps(answer)
+            misses = v.compare(answer, case.expected, document)
             spoken(
                 *(
                     cli_vectors._line("v.json", case.input.name, m).replace("\t", " ")

@@ -35,7 +35,7 @@ def profile(*jobs, **more):
     return Profile(workload="wordcount", jobs=jobs, **more)
 
 
-def question(*, mib=128, splits=8, slots=2, **config):
+def cell_inputs(*, mib=128, splits=8, slots=2, **config):
     """
     What a cell asks.
     """

@@ -1,5 +1,5 @@
 """
-Tests for Ernest: its four features, and what profiled jobs do not tell apart.
+Tests for Ernest: its four features, and what profiled jobs do not distinguish.
 """
 
 import math
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
-from harness.models.ernest import COEFFICIENTS, FEATURES, Ernest, features, fit, shown_features
-from tests.models.profiled import MIB, job, profile, question
+from harness.models.ernest import COEFFICIENTS, FEATURES, Ernest, features, fit, independent_columns
+from tests.models.profiled import MIB, cell_inputs, job, profile
 from tests.strategies import SEEDS
 
 ERNEST = Ernest()
@@ -49,11 +49,11 @@ def measured(theta, cells=GRID, noise=None):
     )
 
 
-def predict(known, **asked):
+def predict(known, **fields):
     """
     Answer from a profile.
     """
-    return ERNEST.predict(known, *question(**{"splits": 64, **asked}))
+    return ERNEST.predict(known, *cell_inputs(**{"splits": 64, **fields}))
 
 
 class TestFit:
@@ -63,11 +63,11 @@ class TestFit:
         """
         A grid of inputs and slots tells all four terms, and so any other cell.
         """
-        got = predict(measured(theta), mib=mib, slots=slots)
+        prediction = predict(measured(theta), mib=mib, slots=slots)
 
         scale = seconds(theta, 256, 1) + seconds(theta, mib, slots)
-        assert got.job_s == pytest.approx(seconds(theta, mib, slots), abs=1e-9 * scale)
-        assert math.fsum(got.phases.values()) == got.job_s
+        assert prediction.job_s == pytest.approx(seconds(theta, mib, slots), abs=1e-9 * scale)
+        assert math.fsum(prediction.phases.values()) == prediction.job_s
 
     def test_names_its_coefficients(self):
         """
@@ -88,12 +88,12 @@ class TestFit:
         design = rng.uniform(0, 1, size=(12, 4)) * 10.0 ** rng.integers(-6, 6, size=4)
         times = rng.uniform(0, 100, size=12)
 
-        found = fit(design, times)
-        slope = design.T @ (design @ found - times) / np.linalg.norm(design, axis=0)
+        fitted = fit(design, times)
+        slope = design.T @ (design @ fitted - times) / np.linalg.norm(design, axis=0)
 
-        assert (found >= 0).all()
+        assert (fitted >= 0).all()
         assert (slope >= -1e-8 * np.linalg.norm(times)).all()
-        assert np.abs(slope[found > 0]).max(initial=0) < 1e-8 * np.linalg.norm(times)
+        assert np.abs(slope[fitted > 0]).max(initial=0) < 1e-8 * np.linalg.norm(times)
 
     @settings(max_examples=20)
     @given(coefficients, st.floats(0.01, 100))
@@ -122,21 +122,23 @@ class TestFit:
         """
         rng = np.random.default_rng(7)
 
-        got = predict(measured(TRUE, GRID * 10, lambda: rng.normal(0, 0.05)), mib=512, slots=4)
+        prediction = predict(
+            measured(TRUE, GRID * 10, lambda: rng.normal(0, 0.05)), mib=512, slots=4
+        )
 
-        assert got.job_s == pytest.approx(seconds(TRUE, 512, 4), rel=0.05)
+        assert prediction.job_s == pytest.approx(seconds(TRUE, 512, 4), rel=0.05)
 
 
-class TestNotToldApart:
+class TestLeftOut:
     def test_one_number_of_slots(self):
         """
-        Both terms of machines are constants then: they are left out, and it is said.
+        Both terms of machines are constants then: they are left out, with a warning.
         """
-        got = predict(measured(TRUE, [(m, 2) for m in (32, 64, 128)]), mib=512, slots=2)
+        prediction = predict(measured(TRUE, [(m, 2) for m in (32, 64, 128)]), mib=512, slots=2)
 
-        assert got.job_s == pytest.approx(seconds(TRUE, 512, 2))
-        assert "log(machines), machines: not told apart" in got.warnings[0]
-        assert (got.phases["log_machines_s"], got.phases["machines_s"]) == (0, 0)
+        assert prediction.job_s == pytest.approx(seconds(TRUE, 512, 2))
+        assert "log(machines), machines: left out" in prediction.warnings[0]
+        assert (prediction.phases["log_machines_s"], prediction.phases["machines_s"]) == (0, 0)
 
     def test_two_numbers_of_slots(self):
         """
@@ -168,7 +170,7 @@ class TestNotToldApart:
         """
         design = np.array([features(b, 1) for b in (1.0, 2.0, 3.0)])
 
-        assert [FEATURES[k] for k in shown_features(design)] == ["1", "scale/machines"]
+        assert [FEATURES[k] for k in independent_columns(design)] == ["1", "scale/machines"]
 
     @settings(max_examples=20)
     @given(SEEDS)
@@ -180,7 +182,7 @@ class TestNotToldApart:
         free = rng.uniform(0, 1, size=(9, 3))
         design = np.column_stack([free[:, 0], 3 * free[:, 0], free[:, 1], free @ [1, 2, 0], free])
 
-        assert shown_features(design) == [0, 2, 6]
+        assert independent_columns(design) == [0, 2, 6]
 
 
 class TestRefuses:

@@ -10,25 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
-from harness.models.nearest import NUMERIC, SWITCHES, ZERO_FACTOR, Nearest, distance
-from tests.models.profiled import job, profile, question
+from harness.models.nearest import NUMERIC, SWITCHES, ZERO_FACTOR, Nearest, cell_distance
+from tests.models.profiled import cell_inputs, job, profile
 
 NEAREST = Nearest()
 sizes = st.integers(1, 2000)
 
 
-def predict(*jobs, **asked):
+def predict(*jobs, **fields):
     """
     Answer from these jobs.
     """
-    return NEAREST.predict(profile(*jobs), *question(**asked))
+    return NEAREST.predict(profile(*jobs), *cell_inputs(**fields))
 
 
-def chosen(*jobs, **asked):
+def chosen(*jobs, **fields):
     """
     Cell that was scaled.
     """
-    return predict(*jobs, **asked).warnings[0].removeprefix("scaled from cell ")
+    return predict(*jobs, **fields).warnings[0].removeprefix("scaled from cell ")
 
 
 class TestScaling:
@@ -42,9 +42,9 @@ class TestScaling:
         """
         A job of one split is as long on eight slots.
         """
-        got = predict(job(60.0, mib=16, splits=1, slots=8), mib=64, splits=4, slots=2)
+        prediction = predict(job(60.0, mib=16, splits=1, slots=8), mib=64, splits=4, slots=2)
 
-        assert got.job_s == pytest.approx(120)
+        assert prediction.job_s == pytest.approx(120)
 
     def test_repeats_count_by_their_median(self):
         """
@@ -60,14 +60,14 @@ class TestScaling:
         """
         known = job(mib=64, splits=2, map_task_s=10.0, reduce_task_s=8.0, config={"num_reduces": 4})
 
-        got = predict(known, mib=192, splits=12, num_reduces=2)
+        prediction = predict(known, mib=192, splits=12, num_reduces=2)
 
-        assert got.map_task_s == pytest.approx(10 * 16 / 32)
-        assert got.reduce_task_s == pytest.approx(8 * 96 / 16)
+        assert prediction.map_task_s == pytest.approx(10 * 16 / 32)
+        assert prediction.reduce_task_s == pytest.approx(8 * 96 / 16)
 
     def test_tasks_that_nothing_tells_are_not_said(self):
         """
-        A map-only job has no reduces, asked or profiled.
+        A map-only job has no reduces, predicted or profiled.
         """
         without = job(map_task_s=10.0, config={"num_reduces": 0})
         having = job(reduce_task_s=8.0)
@@ -123,12 +123,12 @@ class TestChoice:
         """
         No reduces beside some count as a factor of a thousand.
         """
-        asked, _, size = question(mib=64, num_reduces=3)
+        config, _, size = cell_inputs(mib=64, num_reduces=3)
 
-        far = distance(job(config={"num_reduces": 0}), asked, size)
+        far = cell_distance(job(config={"num_reduces": 0}), config, size)
 
         assert far == pytest.approx(math.log(ZERO_FACTOR))
-        assert distance(job(config={"num_reduces": 3}), asked, size) == 0
+        assert cell_distance(job(config={"num_reduces": 3}), config, size) == 0
 
     @given(st.permutations(range(6)), sizes)
     def test_order_of_the_jobs_does_not_matter(self, order, mib):
@@ -143,7 +143,7 @@ class TestChoice:
         """
         Numbers are distances, switches decide ties; nothing else is there.
         """
-        config, *_ = question()
+        config, *_ = cell_inputs()
 
         assert set(NUMERIC) | set(SWITCHES) == set(config.model_dump())
         assert all(isinstance(getattr(config, n), bool) for n in SWITCHES)
@@ -161,21 +161,21 @@ class TestRefuses:
         assert refused.value.names == ("jobs",)
 
     @pytest.mark.parametrize(
-        ("asked", "name"),
+        ("fields", "name"),
         [({"mib": 0}, "input_bytes"), ({"mib": -1}, "input_bytes")],
     )
-    def test_no_input(self, asked, name):
+    def test_no_input(self, fields, name):
         """
         Nothing to scale.
         """
         with pytest.raises(ModelError, match=name):
-            predict(job(), **asked)
+            predict(job(), **fields)
 
     def test_no_splits(self):
         """
         Zero tasks have no size.
         """
-        config, cluster, size = question()
+        config, cluster, size = cell_inputs()
         with pytest.raises(ModelError, match="num_splits = 0"):
             NEAREST.predict(
                 profile(job()), config, cluster, size.model_copy(update={"num_splits": 0})

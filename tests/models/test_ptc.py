@@ -17,8 +17,14 @@ from hypothesis import strategies as st
 from harness.errors import ModelError
 from harness.models import EVALUATORS
 from harness.models.ptc import predict_ptc, ptc
-from harness.models.ptc.equations import METHODS, TIMES, Waves, answer, leftover_by_waves
-from harness.models.ptc.per_wave import PerWave
+from harness.models.ptc.equations import (
+    METHODS,
+    TIMES,
+    PerWave,
+    Waves,
+    evaluate_waves,
+    leftover_by_waves,
+)
 from harness.models.vectors import CaseInput, compute
 
 VECTORS = Path(__file__).parent.parent / "validation" / "vectors" / "mrtuner_ptc_examples.json"
@@ -52,11 +58,11 @@ def job(method="wave", **changes):
     return predict_ptc({**JOB, **changes}, method)
 
 
-def times(got):
+def times(answer):
     """
     The answer's times alone.
     """
-    return {name: got[name] for name in TIMES}
+    return {name: answer[name] for name in TIMES}
 
 
 @st.composite
@@ -85,10 +91,10 @@ def spelled_out(each):
     The same waves with a value for each of them, so that nothing is taken from their being equal.
     """
     names = ("maps", "context_switch", "schedule_map", "copy", "local_io")
-    found = {
+    per_wave = {
         n: PerWave(each.m, tuple(map(getattr(each, n).of, range(1, each.m + 1)))) for n in names
     }
-    return replace(each, **found)
+    return replace(each, **per_wave)
 
 
 def copied_outside(m, r):
@@ -107,11 +113,11 @@ class TestFigure4:
         """
         The paper's totals come out wave by wave; its closed form misses (c) by 5 s.
         """
-        got = ptc(**case["input"], method="wave")
+        answer = ptc(**case["input"], method="wave")
         closed = ptc(**case["input"], method="closed")
         off = 5.0 if "_c_" in case["name"] else 0.0
 
-        assert got["total_s"] == pytest.approx(case["printed_total_s"])
+        assert answer["total_s"] == pytest.approx(case["printed_total_s"])
         assert closed["total_s"] == pytest.approx(case["printed_total_s"] + off)
 
 
@@ -121,23 +127,25 @@ class TestLaws:
         """
         Equal waves are summed, unequal ones walked through; both give the same job.
         """
-        obvious = answer(spelled_out(each), "wave")
+        obvious = evaluate_waves(spelled_out(each), "wave")
         scale = obvious["total_s"] + 1e5
 
-        assert times(answer(each, "wave")) == pytest.approx(times(obvious), abs=1e-12 * scale)
+        assert times(evaluate_waves(each, "wave")) == pytest.approx(
+            times(obvious), abs=1e-12 * scale
+        )
 
     @given(waves())
     def test_total_is_the_sum_of_its_parts(self, each):
         """
         Equations (1), (2) and (4), whatever the waves.
         """
-        got = answer(each, "wave")
+        answer = evaluate_waves(each, "wave")
 
-        made = got["map_s"] + got["schedule_map_s"] + got["context_switch_s"]
-        moved = got["leftover_s"] + got["rest_transfer_s"] + got["local_io_s"]
-        assert got["producer_s"] == pytest.approx(made)
-        assert got["transporter_s"] == pytest.approx(moved)
-        assert got["total_s"] == pytest.approx(made + moved + got["consumer_s"])
+        made = answer["map_s"] + answer["schedule_map_s"] + answer["context_switch_s"]
+        moved = answer["leftover_s"] + answer["rest_transfer_s"] + answer["local_io_s"]
+        assert answer["producer_s"] == pytest.approx(made)
+        assert answer["transporter_s"] == pytest.approx(moved)
+        assert answer["total_s"] == pytest.approx(made + moved + answer["consumer_s"])
 
     @methods
     @given(each=waves(), factor=st.floats(0.01, 100))
@@ -151,7 +159,7 @@ class TestLaws:
         )
         other = {
             n: PerWave(
-                each.m, v.seconds * factor if v.equal else tuple(s * factor for s in v.seconds)
+                each.m, v.seconds * factor if v.is_equal else tuple(s * factor for s in v.seconds)
             )
             for n in names
             for v in [getattr(each, n)]
@@ -160,11 +168,14 @@ class TestLaws:
             n: getattr(each, n) * factor for n in ("reduce_s", "schedule_reduce_s", "saving_s")
         }
 
-        got, scaled = answer(each, method), answer(replace(each, **other), method)
+        answer, scaled = (
+            evaluate_waves(each, method),
+            evaluate_waves(replace(each, **other), method),
+        )
 
-        scale = 1e-9 * (got["total_s"] + 1) * factor
+        scale = 1e-9 * (answer["total_s"] + 1) * factor
         assert times(scaled) == pytest.approx(
-            {n: t * factor for n, t in times(got).items()}, rel=1e-9, abs=scale
+            {n: t * factor for n, t in times(answer).items()}, rel=1e-9, abs=scale
         )
 
     @given(st.integers(1, 9), st.integers(1, 9))
@@ -172,10 +183,10 @@ class TestLaws:
         """
         The factor (m r - m + 1)/(m r) of equation (2), which was printed otherwise (R04).
         """
-        got = figure(map_waves=m, reduce_waves=r, network_copy_wave_s=1.0)
+        answer = figure(map_waves=m, reduce_waves=r, network_copy_wave_s=1.0)
 
         assert copied_outside(m, r) == Fraction(m * r - m + 1, m * r)
-        assert got["rest_transfer_s"] == pytest.approx(m * float(copied_outside(m, r)))
+        assert answer["rest_transfer_s"] == pytest.approx(m * float(copied_outside(m, r)))
 
     @methods
     @given(share=st.floats(0, 1), later=st.floats(0, 1), copy=st.floats(0, 100))
@@ -198,11 +209,11 @@ class TestSlowStart:
         """
         Slow start 1 is one wave as far as copying goes: all of D_s/v is added to the maps.
         """
-        got = figure(slowstart=1.0, method=method)
+        answer = figure(slowstart=1.0, method=method)
 
-        assert (got["overlap_window_s"], got["context_switch_s"]) == (0, 0)
-        assert got["leftover_s"] + got["rest_transfer_s"] == pytest.approx(45)
-        assert got["total_s"] == pytest.approx(60 + 45 + 30 + 35)
+        assert (answer["overlap_window_s"], answer["context_switch_s"]) == (0, 0)
+        assert answer["leftover_s"] + answer["rest_transfer_s"] == pytest.approx(45)
+        assert answer["total_s"] == pytest.approx(60 + 45 + 30 + 35)
 
     @methods
     @pytest.mark.parametrize("slowstart", [None, 0.0, 0.05, 1 / 3, 1 / 3 + 1e-12])
@@ -216,10 +227,10 @@ class TestSlowStart:
         """
         Behind wave 2 of 3, two outputs wait; the last wave of maps, 35 s long, hides 35 s of them.
         """
-        got = figure(slowstart=0.5, network_copy_wave_s=30.0)
+        answer = figure(slowstart=0.5, network_copy_wave_s=30.0)
 
-        assert got["overlap_window_s"] == pytest.approx(20 + 5 + 10)
-        assert got["leftover_s"] == pytest.approx(60 - 35)
+        assert answer["overlap_window_s"] == pytest.approx(20 + 5 + 10)
+        assert answer["leftover_s"] == pytest.approx(60 - 35)
 
 
 class TestUnequalWaves:
@@ -235,14 +246,14 @@ class TestUnequalWaves:
         """
         In wave 2 of 1 s and 2 s of I/O 3 of 40 s are copied, in wave 3 of 20 + 2 s 22 of the rest.
         """
-        got = figure(
+        answer = figure(
             map_wave_s=[30, 1, 20], context_switch_wave_s=[0, 0],
             network_copy_wave_s=[40, 5, 15], local_io_wave_s=[2, 2, 2],
         )  # fmt: skip
 
-        assert got["leftover_s"] == pytest.approx(40 - 3 + 5 - 22)
-        assert got["nonoverlap_first_wave_s"] == pytest.approx(20 + 15)
-        assert got["overlap_capacity_s"] == pytest.approx(45)
+        assert answer["leftover_s"] == pytest.approx(40 - 3 + 5 - 22)
+        assert answer["nonoverlap_first_wave_s"] == pytest.approx(20 + 15)
+        assert answer["overlap_capacity_s"] == pytest.approx(45)
 
     def test_time_left_in_an_early_wave_is_lost(self):
         """
@@ -250,10 +261,10 @@ class TestUnequalWaves:
         """
         early = {"context_switch_wave_s": 0.0, "local_io_wave_s": 0.0}
 
-        got = figure(map_wave_s=[1, 99, 1], network_copy_wave_s=[10, 10, 10], **early)
+        answer = figure(map_wave_s=[1, 99, 1], network_copy_wave_s=[10, 10, 10], **early)
 
-        assert got["leftover_s"] == pytest.approx(9)
-        assert got["overlap_window_s"] > got["overlap_capacity_s"]
+        assert answer["leftover_s"] == pytest.approx(9)
+        assert answer["overlap_window_s"] > answer["overlap_capacity_s"]
 
     @pytest.mark.parametrize("name", [*LISTS, "context_switch_wave_s"])
     def test_need_a_value_for_each_wave(self, name):
@@ -277,30 +288,40 @@ class TestEdges:
         """
         There is no window: all is copied when the maps are done.
         """
-        got = figure(map_waves=1, method=method)
+        answer = figure(map_waves=1, method=method)
 
-        assert (got["overlap_window_s"], got["overlap_capacity_s"], got["leftover_s"]) == (0, 0, 0)
-        assert got["rest_transfer_s"] == 15
+        assert (answer["overlap_window_s"], answer["overlap_capacity_s"], answer["leftover_s"]) == (
+            0,
+            0,
+            0,
+        )
+        assert answer["rest_transfer_s"] == 15
 
     @methods
     def test_map_only(self, method):
         """
         Without reduces there is the map stage, and nothing that would be copied is asked for.
         """
-        got = ptc(3, 0, map_wave_s=20.0, context_switch_wave_s=5.0, schedule_map_wave_s=1.0,
+        answer = ptc(3, 0, map_wave_s=20.0, context_switch_wave_s=5.0, schedule_map_wave_s=1.0,
                   method=method)  # fmt: skip
 
-        assert got["total_s"] == got["producer_s"] == 63
-        assert (got["transporter_s"], got["consumer_s"], got["context_switch_s"]) == (0, 0, 0)
+        assert answer["total_s"] == answer["producer_s"] == 63
+        assert (answer["transporter_s"], answer["consumer_s"], answer["context_switch_s"]) == (
+            0,
+            0,
+            0,
+        )
 
     def test_buffer_that_saves_more_than_there_is(self):
         """
         The consumer does not become negative, and a warning names both sides.
         """
-        got = figure(reduce_buffer_saving_wave_s=40.0, schedule_reduce_wave_s=2.0)
+        answer = figure(reduce_buffer_saving_wave_s=40.0, schedule_reduce_wave_s=2.0)
 
-        assert got["consumer_s"] == 2.0
-        assert ["reduce_s and the buffer are inconsistent" in w for w in got["warnings"]] == [True]
+        assert answer["consumer_s"] == 2.0
+        assert ["reduce_s and the buffer are inconsistent" in w for w in answer["warnings"]] == [
+            True
+        ]
         assert figure()["warnings"] == []
 
     def test_nothing_to_copy(self):
@@ -311,19 +332,19 @@ class TestEdges:
             ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"), 0
         )
 
-        got = job(shuffle_bytes_total=0, **rates)
+        answer = job(shuffle_bytes_total=0, **rates)
 
-        assert got["transporter_s"] == 0
-        assert got["consumer_s"] == 2 * 33
+        assert answer["transporter_s"] == 0
+        assert answer["consumer_s"] == 2 * 33
 
     @methods
     def test_no_maps(self, method):
         """
         Everything is 0.
         """
-        got = job(method, num_maps=0)
+        answer = job(method, num_maps=0)
 
-        assert {v for k, v in got.items() if k != "warnings"} == {0}
+        assert {v for k, v in answer.items() if k != "warnings"} == {0}
 
     def test_buffer_larger_than_the_data(self):
         """
@@ -337,10 +358,10 @@ class TestEdges:
         """
         Equal waves are not walked through.
         """
-        got = job(num_maps=10**15)
+        answer = job(num_maps=10**15)
 
-        assert got["map_waves"] == 15_625_000_000_000
-        assert math.isfinite(got["total_s"])
+        assert answer["map_waves"] == 15_625_000_000_000
+        assert math.isfinite(answer["total_s"])
 
     @methods
     @given(few=st.integers(1, 500), reduces=st.integers(0, 90), data=st.floats(0, 1e12))
@@ -402,9 +423,9 @@ class TestRefuses:
         """
         There are two.
         """
-        got = compute("mrtuner-ptc", CaseInput("a", given, method="open"), EVALUATORS)
+        answer = compute("mrtuner-ptc", CaseInput("a", given, method="open"), EVALUATORS)
 
-        assert got["message"] == "method = 'open' is not wave or closed"
+        assert answer["message"] == "method = 'open' is not wave or closed"
 
     @pytest.mark.parametrize("given", [JOB, FIGURE], ids=["quantities", "waves"])
     def test_any_field_that_is_forgotten(self, given):

@@ -14,7 +14,7 @@ from harness.models import MODELS
 from harness.models.ptc.estimation import copy_rate, reduce_buffer_bytes
 from harness.models.ptc.model import PHASES
 from harness.models.whatif import COSTS, evaluate
-from tests.models.profiled import MIB, job, profile, question, stat
+from tests.models.profiled import MIB, cell_inputs, job, profile, stat
 
 NAMES = ("ptc-wave", "ptc-closed")
 names = pytest.mark.parametrize("name", NAMES)
@@ -25,32 +25,32 @@ def known(*jobs, without=(), costs=None, statistics=None, overheads=None):
     """
     A profile of records of 100 bytes; every cost 1e-8, but what is said otherwise.
     """
-    told = STATISTICS | (statistics or {})
+    values = STATISTICS | (statistics or {})
     prices = dict.fromkeys(COSTS, 1e-8) | (costs or {})
     return profile(
         *jobs,
-        statistics={n: stat(v) for n, v in told.items() if n not in without},
+        statistics={n: stat(v) for n, v in values.items() if n not in without},
         costs={n: stat(v) for n, v in prices.items() if n not in without},
         overheads={n: stat(v) for n, v in (overheads or {}).items()},
     )
 
 
-def predict(name="ptc-wave", *, given=None, **asked):
+def predict(name="ptc-wave", *, given=None, **config):
     """
     Prediction for a job of 20 maps of 16 MiB on 4 slots, 6 reduces.
     """
-    wanted = {"mib": 320, "splits": 20, "slots": 4, "num_reduces": 6, **asked}
-    return MODELS[name].predict(given or known(), *question(**wanted))
+    wanted = {"mib": 320, "splits": 20, "slots": 4, "num_reduces": 6, **config}
+    return MODELS[name].predict(given or known(), *cell_inputs(**wanted))
 
 
 def tasks(**config):
     """
     What-If's tasks of that job.
     """
-    asked, _, size = question(mib=320, splits=20, slots=4, num_reduces=6, **config)
+    setting, _, size = cell_inputs(mib=320, splits=20, slots=4, num_reduces=6, **config)
     return evaluate(
         {"input_record_bytes": 100.0}, dict.fromkeys(COSTS, 1e-8),
-        asked.model_dump() | {"num_maps": 20, "split_bytes": size.split_bytes},
+        setting.model_dump() | {"num_maps": 20, "split_bytes": size.split_bytes},
         {"num_nodes": 1, "map_slots_per_node": 4, "reduce_slots_per_node": 4}, "mr2",
     )  # fmt: skip
 
@@ -61,11 +61,13 @@ class TestPrediction:
         """
         Their sum is the job without what is around it.
         """
-        got = predict(name, given=known(overheads={"task_overhead_s": 0.7, "job_overhead_s": 9.0}))
+        prediction = predict(
+            name, given=known(overheads={"task_overhead_s": 0.7, "job_overhead_s": 9.0})
+        )
 
-        assert tuple(got.phases) == PHASES
-        assert got.job_s == pytest.approx(math.fsum(got.phases.values()) + 9.0)
-        assert got.phases["schedule_map_s"] == pytest.approx(5 * 0.7)
+        assert tuple(prediction.phases) == PHASES
+        assert prediction.job_s == pytest.approx(math.fsum(prediction.phases.values()) + 9.0)
+        assert prediction.phases["schedule_map_s"] == pytest.approx(5 * 0.7)
 
     def test_each_method_shows_the_other(self):
         """
@@ -82,27 +84,29 @@ class TestPrediction:
         """
         Maps, what is copied, and reduces behind their shuffle.
         """
-        got, flow = predict(), tasks()
+        prediction, flow = predict(), tasks()
 
-        assert got.map_task_s == flow["map_task_s"]
-        assert got.dataflow["shuffle_bytes_total"] == pytest.approx(20 * flow["map_final_bytes"])
-        assert got.phases["consumer_s"] == pytest.approx(
+        assert prediction.map_task_s == flow["map_task_s"]
+        assert prediction.dataflow["shuffle_bytes_total"] == pytest.approx(
+            20 * flow["map_final_bytes"]
+        )
+        assert prediction.phases["consumer_s"] == pytest.approx(
             2 * (sum(flow[f"reduce_{p}_s"] for p in ("merge", "function", "write")) + 2e-8)
         )
-        assert (got.map_waves, got.reduce_waves) == (5, 2)
+        assert (prediction.map_waves, prediction.reduce_waves) == (5, 2)
 
     def test_shows_what_a_history_shows(self):
         """
         What-If's phases, with a mean wave's copying as the shuffle.
         """
-        got = predict()
+        prediction = predict()
 
-        moved = sum(got.phases[p] for p in ("leftover_s", "rest_transfer_s", "local_io_s"))
-        assert got.measurable["shuffle_s"] == pytest.approx(moved / 2 + 1e-8)
-        reduce = sum(got.measurable[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
-        assert got.reduce_task_s == pytest.approx(reduce)
-        maps = got.measurable["map_main_s"] + got.measurable["map_tail_s"]
-        assert maps == pytest.approx(got.map_task_s)
+        moved = sum(prediction.phases[p] for p in ("leftover_s", "rest_transfer_s", "local_io_s"))
+        assert prediction.measurable["shuffle_s"] == pytest.approx(moved / 2 + 1e-8)
+        reduce = sum(prediction.measurable[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
+        assert prediction.reduce_task_s == pytest.approx(reduce)
+        maps = prediction.measurable["map_main_s"] + prediction.measurable["map_tail_s"]
+        assert maps == pytest.approx(prediction.map_task_s)
 
     @names
     @settings(max_examples=25)
@@ -116,33 +120,35 @@ class TestPrediction:
         """
         Every task is there, none is longer than the job, no more at once than slots.
         """
-        got = predict(
+        prediction = predict(
             name, given=known(statistics={"network_bps": rate}), splits=splits, slots=slots,
             num_reduces=reduces, reduce_slowstart=slowstart,
         )  # fmt: skip
-        spans = got.timeline
+        spans = prediction.timeline
 
         assert [s.kind for s in spans] == ["map"] * splits + ["reduce"] * reduces
-        assert max(s.end_s for s in spans) == pytest.approx(got.job_s)
+        assert max(s.end_s for s in spans) == pytest.approx(prediction.job_s)
         assert all(0 <= s.start_s <= s.end_s * (1 + 1e-12) for s in spans)
         for kind in ("map", "reduce"):
-            mine = [s for s in spans if s.kind == kind]
-            begun = [sum(o.start_s <= s.start_s < o.end_s for o in mine) for s in mine]
-            assert max(begun, default=0) <= slots
+            tasks_of_kind = [s for s in spans if s.kind == kind]
+            running = [
+                sum(o.start_s <= s.start_s < o.end_s for o in tasks_of_kind) for s in tasks_of_kind
+            ]
+            assert max(running, default=0) <= slots
 
     @names
     def test_map_only(self, name):
         """
         Without reduces nothing is copied, and nothing that copying needs is asked for.
         """
-        got = predict(
+        prediction = predict(
             name, num_reduces=0,
             given=known(without=("copy_s_per_byte", "network_bps", "local_write_s_per_byte")),
         )  # fmt: skip
 
-        assert got.job_s == pytest.approx(5 * got.map_task_s)
-        assert (got.reduce_task_s, got.reduce_waves) == (None, 0)
-        assert got.measurable.keys() == {"map_main_s", "map_tail_s"}
+        assert prediction.job_s == pytest.approx(5 * prediction.map_task_s)
+        assert (prediction.reduce_task_s, prediction.reduce_waves) == (None, 0)
+        assert prediction.measurable.keys() == {"map_main_s", "map_tail_s"}
 
 
 class TestQuantities:
@@ -150,7 +156,7 @@ class TestQuantities:
         """
         4 reduces x 5 copiers of 1e8 B/s, or 2 nodes of 5e7 B/s.
         """
-        config, cluster, _ = question(slots=4)
+        config, cluster, _ = cell_inputs(slots=4)
 
         slow = known(statistics={"copy_s_per_byte": 4e-7})
         assert copy_rate(known(), config, cluster) == pytest.approx(2 * 5e7)
@@ -164,8 +170,8 @@ class TestQuantities:
         both, packed = known(statistics=rates), known(statistics=rates, without=["copy_s_per_byte"])
 
         def rate(of, **config):
-            asked, cluster, _ = question(slots=4, **config)
-            return copy_rate(of, asked, cluster) / 20
+            setting, cluster, _ = cell_inputs(slots=4, **config)
+            return copy_rate(of, setting, cluster) / 20
 
         assert rate(both) == pytest.approx(1e6)
         assert rate(both, map_output_compressed=True) == pytest.approx(1e5)
@@ -196,10 +202,10 @@ class TestQuantities:
             job(cell="far", mib=16, map_slowdown_s=9.0),
         ]
 
-        got = predict(given=known(*jobs))
+        prediction = predict(given=known(*jobs))
 
-        assert got.phases["context_switch_s"] == pytest.approx(4 * 2.5)
-        assert "context_switch_s as in cell next" in got.warnings
+        assert prediction.phases["context_switch_s"] == pytest.approx(4 * 2.5)
+        assert "context_switch_s as in cell next" in prediction.warnings
 
     def test_slow_down_holds_no_local_io_twice(self):
         """
@@ -225,12 +231,12 @@ class TestQuantities:
         4 slots x 0.5 x 0.7 of a heap of 100 MiB; tasks themselves are those without it.
         """
         config = {"reduce_buffer_percent": 0.5, "reduce_heap_bytes": 100 * MIB}
-        asked, *_ = question(**config)
+        setting, *_ = cell_inputs(**config)
         kept = 4 * 0.5 * 0.7 * 100 * MIB
 
         with_it, without = predict(**config), predict(reduce_heap_bytes=100 * MIB)
 
-        assert reduce_buffer_bytes(asked, 4) == pytest.approx(kept)
+        assert reduce_buffer_bytes(setting, 4) == pytest.approx(kept)
         saved = min(kept, with_it.dataflow["shuffle_bytes_total"] / 2) * 2e-8 / 4
         assert without.job_s - with_it.job_s == pytest.approx(2 * saved)
         assert with_it.reduce_task_s == without.reduce_task_s
@@ -239,12 +245,12 @@ class TestQuantities:
         """
         A fitted cost of 0 is a rate without limit, and no number in the record is infinite.
         """
-        got = predict(
+        prediction = predict(
             given=known(costs={"local_read_s_per_byte": 0.0, "local_write_s_per_byte": 0})
         )
 
-        assert got.phases["local_io_s"] == 0
-        assert all(math.isfinite(v) for v in got.dataflow.values())
+        assert prediction.phases["local_io_s"] == 0
+        assert all(math.isfinite(v) for v in prediction.dataflow.values())
 
     def test_assumed_costs_are_said(self):
         """
@@ -264,9 +270,9 @@ class TestQuantities:
         """
         lacking = ("local_read_s_per_byte", "network_s_per_byte")
 
-        told = predict(given=known(without=lacking)).warnings
+        values = predict(given=known(without=lacking)).warnings
 
-        assert [w.split(":")[0] for w in told if "taken as 0" in w] == [
+        assert [w.split(":")[0] for w in values if "taken as 0" in w] == [
             "no local_read_s_per_byte", "no task_overhead_s", "no job_overhead_s",
         ]  # fmt: skip
 
@@ -310,7 +316,7 @@ class TestRefuses:
         """
         They would never run.
         """
-        config, cluster, size = question()
+        config, cluster, size = cell_inputs()
         with pytest.raises(ModelError, match="reduce_slots"):
             MODELS["ptc-wave"].predict(
                 known(), config, cluster.model_copy(update={"reduce_slots": 0}), size

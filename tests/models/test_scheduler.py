@@ -57,12 +57,12 @@ def slow_schedule(  # noqa: PLR0917 - handed over by name
     if num_reduces == 0:
         return [], maps_end + job_overhead_s
     need = math.ceil(slowstart * m - 1e-9)
-    gate = 0.0 if need <= 0 else finish[need - 1]
+    may_start = 0.0 if need <= 0 else finish[need - 1]
     slots = [0.0] * reduce_slots if pool == "separate" else free
     rows = []
     for _ in range(num_reduces):
         slot = slots.index(min(slots))
-        start = max(slots[slot], gate)
+        start = max(slots[slot], may_start)
         c = start + task_overhead_s
         for f in finish:
             c = max(c, f) + shuffle_s / m

@@ -108,31 +108,31 @@ class TestCompute:
 
 class TestCompare:
     @pytest.mark.parametrize(
-        ("got", "expected"),
+        ("answer", "expected"),
         [
             (1.0 + 5e-10, 1.0), (3, 3), (3.0, 3), (True, True), (None, None), ("a", "a"),
             ([1, [2.0]], [1, [2.0]]), (float("inf"), float("inf")), (1e12 + 1, 1e12),
         ],
     )  # fmt: skip
-    def test_equal_enough(self, got, expected):
+    def test_equal_enough(self, answer, expected):
         """
         Floats within the tolerance, everything else equal.
         """
-        assert compare({"x": got, "more": 1}, {"x": expected}, EXACT) == []
+        assert compare({"x": answer, "more": 1}, {"x": expected}, EXACT) == []
 
     @pytest.mark.parametrize(
-        ("got", "expected"),
+        ("answer", "expected"),
         [
             (1.0 + 5e-9, 1.0), (4, 3), (3 + 1e-12, 3), (1, True), (True, 1), (True, 1.0),
             (None, 0), (0.0, None), ("a", "b"), ([1], [1, 2]), (float("nan"), float("nan")),
             (float("inf"), 1.0), (1.0, float("inf")), ("1.0", 1.0), (1, "1"), ([1], 1),
         ],
     )  # fmt: skip
-    def test_different(self, got, expected):
+    def test_different(self, answer, expected):
         """
         A number out of tolerance, a count that is close, a value of another kind.
         """
-        missed = compare({"x": got}, {"x": expected}, EXACT)
+        missed = compare({"x": answer}, {"x": expected}, EXACT)
 
         assert [m.field for m in missed] == ["x"]
 

@@ -71,9 +71,9 @@ class TestModels:
         expected = evaluate(
             {"input_record_bytes": 100.0}, dict.fromkeys(COSTS, 1e-8), config, size, rules
         )
-        got = predict(name)
+        prediction = predict(name)
 
-        everything = {**got.phases, **got.dataflow, "job_s": got.job_s}
+        everything = {**prediction.phases, **prediction.dataflow, "job_s": prediction.job_s}
         kept = expected.keys() & everything.keys()
         assert {k: everything[k] for k in kept} == {k: expected[k] for k in kept}
         assert expected.keys() - everything.keys() == {

@@ -30,9 +30,9 @@ def test_model_answers_as_expected(document, case):
     """
     Every expected quantity is there, within the file's tolerance.
     """
-    got = compute(document.model, case.input, EVALUATORS)
+    answer = compute(document.model, case.input, EVALUATORS)
 
-    assert compare(got, case.expected, document) == []
+    assert compare(answer, case.expected, document) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)

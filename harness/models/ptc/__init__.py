@@ -8,11 +8,10 @@ The producer is the map stage, the transporter copies (network, and the local re
 what is copied), the consumer is the reduce stage.  Only the first wave of reduces copies while maps
 run.  Specification, errata (R01 to R17) and worked examples in ``docs/models/mrtuner-ptc.md``.
 
-    `equations`     (1) to (4)   producer, transporter, consumer, job
-    `per_wave`      -            what differs from wave to wave, or does not
+    `equations`     (1) to (4)   producer, transporter, consumer, job; waves equal or not
     `physical`      section 4    the times of a wave from tasks, bytes and rates
     `estimation`    section 4    those from a profile, with What-If's tasks and bytes
-    `model`         -            the model behind the harness's contract
+    `model`         -            the model behind the harness's contract, answers to vectors
 
 Two methods: ``wave`` follows the window of the first reduce wave from wave to wave, ``closed`` is
 the paper's closed form, which spreads the copying threads' load over waves that have none (R05).

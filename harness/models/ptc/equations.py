@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_number, range_error
-from harness.models.ptc.per_wave import PerWave, read_per_wave
 
 METHODS = ("wave", "closed")
 WHERE = "ptc waves"
@@ -25,6 +25,38 @@ TIMES = (
     "overlap_capacity_s", "leftover_s", "nonoverlap_first_wave_s", "rest_transfer_s", "local_io_s",
     "transporter_s", "consumer_s", "total_s",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PerWave:
+    """
+    Seconds of *waves* waves of maps, which count from 1: one number for all, or a tuple.
+
+    *total* is the sum over all waves.
+    """
+
+    waves: int
+    seconds: float | tuple[float, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all waves have the same time."""
+        return isinstance(self.seconds, float)
+
+    @property
+    def total(self) -> float:
+        """Sum over all waves."""
+        return self.between(0, self.waves)
+
+    def between(self, after: int, last: int) -> float:
+        """Sum over the waves behind wave *after* up to wave *last*."""
+        if isinstance(self.seconds, float):
+            return (last - after) * self.seconds
+        return math.fsum(self.seconds[after:last])
+
+    def of(self, wave: int) -> float:
+        """Time of one wave."""
+        return self.seconds if isinstance(self.seconds, float) else self.seconds[wave - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +76,10 @@ class Waves:
     saving_s: float
 
     @property
-    def equal(self) -> bool:
+    def are_equal(self) -> bool:
         """Whether all waves of maps are equal."""
         each = (self.maps, self.context_switch, self.schedule_map, self.copy, self.local_io)
-        return all(per_wave.equal for per_wave in each)
+        return all(per_wave.is_equal for per_wave in each)
 
 
 def ptc(
@@ -75,63 +107,99 @@ def ptc(
     ``ValueError``) names a field that is missing or outside its range.
     """
     check_method(method)
-    m, r = check_count("map_waves", map_waves, where=WHERE, low=1), read_reduce_waves(reduce_waves)
-    needed = {
+    number = check_count("map_waves", map_waves, where=WHERE, low=1)
+    reduces = check_count("reduce_waves", reduce_waves, where=WHERE)
+    of_reduces = {
         "network_copy_wave_s": network_copy_wave_s,
         "local_io_wave_s": local_io_wave_s,
         "reduce_s": reduce_s,
     }
-    for name, value in needed.items():
-        if value is None and r:
-            raise ModelError(f"{name} is missing", where=WHERE)
-    copy, local_io, reduce_s = (0.0 if value is None else value for value in needed.values())
+    for name, value in of_reduces.items():
+        if value is None:
+            if reduces:
+                raise ModelError(f"{name} is missing", where=WHERE)
+            of_reduces[name] = 0.0
+    saving_s = check_number("reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s, where=WHERE)
     waves = Waves(
-        m=m,
-        r=r,
-        f=first_wave(m, slowstart),
-        maps=read_per_wave("map_wave_s", map_wave_s, m, where=WHERE),
-        context_switch=read_per_wave(
-            "context_switch_wave_s", context_switch_wave_s, m, where=WHERE, from_second=True
+        m=number,
+        r=reduces,
+        f=first_copied_wave(number, slowstart),
+        maps=_read_per_wave("map_wave_s", map_wave_s, number),
+        context_switch=_read_per_wave(
+            "context_switch_wave_s", context_switch_wave_s, number, from_second=True
         ),
-        schedule_map=read_per_wave("schedule_map_wave_s", schedule_map_wave_s, m, where=WHERE),
-        copy=read_per_wave("network_copy_wave_s", copy, m, where=WHERE),
-        local_io=read_per_wave("local_io_wave_s", local_io, m, where=WHERE),
-        reduce_s=check_number("reduce_s", reduce_s, where=WHERE),
+        schedule_map=_read_per_wave("schedule_map_wave_s", schedule_map_wave_s, number),
+        copy=_read_per_wave("network_copy_wave_s", of_reduces["network_copy_wave_s"], number),
+        local_io=_read_per_wave("local_io_wave_s", of_reduces["local_io_wave_s"], number),
+        reduce_s=check_number("reduce_s", of_reduces["reduce_s"], where=WHERE),
         schedule_reduce_s=check_number(
             "schedule_reduce_wave_s", schedule_reduce_wave_s, where=WHERE
         ),
-        saving_s=check_number(
-            "reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s, where=WHERE
-        ),
+        saving_s=saving_s,
     )
-    return answer(waves, method)
+    return evaluate_waves(waves, method)
 
 
-def answer(waves: Waves, method: str) -> dict[str, Any]:
-    """Every quantity of the model for *waves* that have been checked, by name."""
-    if method == "closed" and not waves.equal:
+def _read_per_wave(name: str, value: Any, waves: int, *, from_second: bool = False) -> PerWave:
+    """
+    *value* as the times of *waves* waves, 0 or more each.
+
+    *from_second*: the first wave has none, and a list starts with the second.  ``ModelError`` for a
+    list of another length.
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return PerWave(waves, check_number(name, value, where=WHERE))
+    seconds = tuple(check_number(name, each, where=WHERE) for each in value)
+    needed = waves - from_second
+    if len(seconds) != needed:
+        what = f"{name} has {len(seconds)} values, and {waves} waves of maps need {needed}"
+        raise ModelError(what, where=WHERE)
+    return PerWave(waves, (0.0, *seconds) if from_second else seconds)
+
+
+def check_method(method: Any) -> None:
+    """``ModelError`` for an unknown method."""
+    if method not in METHODS:
+        raise range_error("method", method, "wave or closed", WHERE)
+
+
+def first_copied_wave(map_waves: int, slowstart: Any) -> int:
+    """Wave behind whose end the first reduces start, f of section 7; 1 without a *slowstart*."""
+    if slowstart is None:
+        return 1
+    share = check_number("slowstart", slowstart, where=WHERE, high=1)
+    return min(map_waves, max(1, math.ceil(share * map_waves - 1e-9)))
+
+
+def evaluate_waves(waves: Waves, method: str) -> dict[str, Any]:
+    """
+    Every quantity of the model for *waves* that have been checked, by name.
+
+    Equation (4): T_PTC = T_producer + T_transporter + T_consumer.  Without reduces nobody copies,
+    and nobody slows the maps down: section 3.4 (ours).
+    """
+    if method == "closed" and not waves.are_equal:
         raise ModelError("times of single waves need the method wave", where=f"{WHERE}, closed")
-    times = _map_only(waves) if waves.r == 0 else _with_reduces(waves, method)
-    if not math.isfinite(times["total_s"]):
+    if waves.r == 0:
+        map_s, schedule_s = waves.maps.total, waves.schedule_map.total
+        total = map_s + schedule_s
+        times = {"map_s": map_s, "schedule_map_s": schedule_s, "producer_s": total}
+    else:
+        times = producer(waves)
+        times |= transporter(waves, times["producer_s"], method)
+        times["consumer_s"] = consumer(waves)
+        total = times["producer_s"] + times["transporter_s"] + times["consumer_s"]
+    if not math.isfinite(total):
         raise ModelError("the times are too large for a finite job time", where=WHERE)
-    counts = {"map_waves": waves.m, "reduce_waves": waves.r}
-    return counts | dict.fromkeys(TIMES, 0.0) | times | {"warnings": _warnings(waves)}
-
-
-def _with_reduces(waves: Waves, method: str) -> dict[str, float]:
-    """Equation (4), T_PTC = T_producer + T_transporter + T_consumer, with all that it rests on."""
-    made = producer(waves)
-    moved = transporter(waves, made["producer_s"], method)
-    used = consumer(waves)
-    total = made["producer_s"] + moved["transporter_s"] + used
-    return made | moved | {"consumer_s": used, "total_s": total}
-
-
-def _map_only(waves: Waves) -> dict[str, float]:
-    """Section 3.4 (ours): without reduces nobody copies, and nobody slows the maps down."""
-    map_s, schedule_s = waves.maps.total, waves.schedule_map.total
-    made = map_s + schedule_s
-    return {"map_s": map_s, "schedule_map_s": schedule_s, "producer_s": made, "total_s": made}
+    warnings = []
+    saved = waves.r * waves.saving_s
+    if waves.reduce_s < saved:
+        warnings.append(
+            f"reduce_s = {waves.reduce_s:g} is less than the {saved:g} s that the buffer saves:"
+            " reduce_s and the buffer are inconsistent"
+        )
+    answer = {"map_waves": waves.m, "reduce_waves": waves.r} | dict.fromkeys(TIMES, 0.0)
+    return answer | times | {"total_s": total, "warnings": warnings}
 
 
 def producer(waves: Waves) -> dict[str, float]:
@@ -154,23 +222,18 @@ def transporter(waves: Waves, producer_s: float, method: str) -> dict[str, float
 
     T_transporter = leftover + (m r - m + 1)/(m r) D_s/v + t_lrw(D_s).
     """
-    m, r = waves.m, waves.r
-    capacity = waves.copy.between(0, m - 1) / r
-    if method == "closed":
-        window = closed_window(waves, producer_s)
-        leftover = max(capacity - window, 0.0)
-    else:
-        window = wave_window(waves)
-        leftover = max(capacity - window, 0.0) if waves.equal else leftover_by_waves(waves)
-    last = waves.copy.of(m)
+    capacity = waves.copy.between(0, waves.m - 1) / waves.r
+    window = closed_window(waves, producer_s) if method == "closed" else wave_window(waves)
+    leftover = max(capacity - window, 0.0) if waves.are_equal else leftover_by_waves(waves)
+    last = waves.copy.of(waves.m)
     # (m r - m + 1)/(m r) D_s/v: the last map wave for all reduces, the others for waves 2 to r.
-    rest = last + capacity * (r - 1)
+    rest = last + capacity * (waves.r - 1)
     local_io_s = waves.local_io.total
     return {
         "overlap_window_s": window,
         "overlap_capacity_s": capacity,
         "leftover_s": leftover,
-        "nonoverlap_first_wave_s": leftover + last / r,
+        "nonoverlap_first_wave_s": leftover + last / waves.r,
         "rest_transfer_s": rest,
         "local_io_s": local_io_s,
         "transporter_s": leftover + rest + local_io_s,
@@ -185,10 +248,9 @@ def closed_window(waves: Waves, producer_s: float) -> float:
 
 def wave_window(waves: Waves) -> float:
     """Time to copy in, wave by wave: the length of all waves behind wave f (section 3.2)."""
-    m, f = waves.m, waves.f
     running = (waves.maps, waves.context_switch, waves.schedule_map)
-    local_io = waves.local_io.between(f - 1, m - 1) / waves.r
-    return sum(times.between(f, m) for times in running) + local_io
+    local_io = waves.local_io.between(waves.f - 1, waves.m - 1) / waves.r
+    return sum(times.between(waves.f, waves.m) for times in running) + local_io
 
 
 def leftover_by_waves(waves: Waves) -> float:
@@ -200,10 +262,10 @@ def leftover_by_waves(waves: Waves) -> float:
     max(`overlap_capacity_s` - `overlap_window_s`, 0) is left in the end.
     """
     left = waves.copy.between(0, waves.f - 1) / waves.r
-    for i in range(waves.f + 1, waves.m + 1):
-        running = waves.maps.of(i) + waves.context_switch.of(i) + waves.schedule_map.of(i)
-        window = running + waves.local_io.of(i - 1) / waves.r
-        left = max(left + waves.copy.of(i - 1) / waves.r - window, 0.0)
+    for wave in range(waves.f + 1, waves.m + 1):
+        running = waves.maps.of(wave) + waves.context_switch.of(wave) + waves.schedule_map.of(wave)
+        window = running + waves.local_io.of(wave - 1) / waves.r
+        left = max(left + waves.copy.of(wave - 1) / waves.r - window, 0.0)
     return left
 
 
@@ -211,30 +273,3 @@ def consumer(waves: Waves) -> float:
     """Equation (3): T_consumer = t_reduce + t_schedule(r) - t_lrw(B_r) r."""
     reducing = max(waves.reduce_s - waves.r * waves.saving_s, 0.0)
     return reducing + waves.r * waves.schedule_reduce_s
-
-
-def first_wave(m: int, slowstart: Any) -> int:
-    """Wave behind whose end the first reduces start, f of section 7; 1 without a *slowstart*."""
-    if slowstart is None:
-        return 1
-    share = check_number("slowstart", slowstart, where=WHERE, high=1)
-    return min(m, max(1, math.ceil(share * m - 1e-9)))
-
-
-def read_reduce_waves(value: Any) -> int:
-    """*value* as a number of reduce waves."""
-    return check_count("reduce_waves", value, where=WHERE)
-
-
-def check_method(method: Any) -> None:
-    """``ModelError`` for a method that is none."""
-    if method not in METHODS:
-        raise range_error("method", method, "wave or closed", WHERE)
-
-
-def _warnings(waves: Waves) -> list[str]:
-    saved = waves.r * waves.saving_s
-    if waves.reduce_s >= saved:
-        return []
-    what = f"reduce_s = {waves.reduce_s:g} is less than the {saved:g} s that the buffer saves"
-    return [f"{what}: reduce_s and the buffer are inconsistent"]

@@ -22,31 +22,28 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from harness.models.checks import check_number
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.physical import Quantities, local_io
-from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.inputs import Statistics
+from harness.models.whatif import evaluate
+from harness.models.whatif.model import AFTER_SHUFFLE, one_node, statistics_and_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, ProfiledJob
 
 OVERHEADS = ("task_overhead_s", "job_overhead_s")
-_OF_LOCAL_IO = ("local_read_s_per_byte", "local_write_s_per_byte")
-_COPYING = (
-    "copy_bps_total", "local_read_bps_total", "local_write_bps_total", "reduce_task_s",
-    "shuffle_bytes_total",
-)  # fmt: skip
-_AFTER_SHUFFLE = (
-    "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
-)  # fmt: skip
+# The rate of all disks together, and the cost of one stream.
+_LOCAL_RATES = {
+    "local_read_bps_total": "local_read_s_per_byte",
+    "local_write_bps_total": "local_write_s_per_byte",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One question: what a model is given."""
+class ModelInputs:
+    """All that a model is given for a cell."""
 
     profile: Profile
     configuration: JobConfig
@@ -54,56 +51,61 @@ class Asked:
     job_input: JobInput
 
 
-def whatif_tasks(asked: Asked) -> tuple[dict[str, Any], list[str]]:
+def whatif_tasks(inputs: ModelInputs) -> tuple[dict[str, Any], list[str]]:
     """What-If's tasks of the job, rules mr2, with no reduce input kept in memory; its warnings."""
-    config = asked.configuration.model_dump() | {
-        "num_maps": asked.job_input.num_splits,
-        "split_bytes": asked.job_input.split_bytes,
+    config = inputs.configuration.model_dump() | {
+        "num_maps": inputs.job_input.num_splits,
+        "split_bytes": inputs.job_input.split_bytes,
         "reduce_buffer_percent": 0.0,
     }
-    size = {
-        "num_nodes": 1,
-        "map_slots_per_node": asked.cluster.map_slots,
-        "reduce_slots_per_node": asked.cluster.reduce_slots,
-    }
-    mine = {f.name for f in fields(Statistics)}
-    flow = {n: s.value for n, s in asked.profile.statistics.items() if n in mine}
-    costs = {n: s.value for n, s in asked.profile.costs.items()}
-    answer = evaluate(flow, costs, config, size, "mr2")
+    nodes = one_node(inputs.cluster.map_slots, inputs.cluster.reduce_slots)
+    tasks = evaluate(*statistics_and_costs(inputs.profile), config, nodes, "mr2")
     # What-If's shuffle is not used, so neither is its network.
-    notes = [n for n in answer["warnings"] if "network_s_per_byte" not in n]
-    return answer, notes
+    return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
 
 
-def quantities(asked: Asked, tasks: Mapping[str, Any]) -> tuple[Quantities, list[str]]:
-    """Quantities of section 4, and warnings of what they rest on."""
-    config, cluster = asked.configuration, asked.cluster
-    gap = overhead(asked.profile, "task_overhead_s")
-    around: dict[str, Any] = {
-        "num_maps": asked.job_input.num_splits,
+def estimate_quantities(
+    inputs: ModelInputs, tasks: Mapping[str, Any]
+) -> tuple[Quantities, list[str]]:
+    """Quantities of section 4 from What-If's *tasks*, and warnings of what they rest on."""
+    profile, config, cluster = inputs.profile, inputs.configuration, inputs.cluster
+    gap_s = overhead(profile, "task_overhead_s")
+    of_maps: dict[str, Any] = {
+        "num_maps": inputs.job_input.num_splits,
         "num_reduces": config.num_reduces,
         "map_slots": cluster.map_slots,
         "reduce_slots": cluster.reduce_slots,
         "map_task_s": tasks["map_task_s"],
-        "schedule_map_wave_s": gap,
+        "schedule_map_wave_s": gap_s,
         "slowstart": config.reduce_slowstart,
     }
-    notes = [f"no {n}: taken as 0" for n in OVERHEADS if n not in asked.profile.overheads]
+    warnings = [f"no {name}: taken as 0" for name in OVERHEADS if name not in profile.overheads]
+    rates: dict[str, Any] = {
+        rate: _rate(_value(profile, cost) if cost in profile.costs else 0.0, cluster.reduce_slots)
+        for rate, cost in _LOCAL_RATES.items()
+    }
     if not config.num_reduces:
-        return Quantities(**(dict.fromkeys(_COPYING, 0.0) | around)), notes
-    rates = _local_rates(asked.profile, cluster.reduce_slots)
+        nothing: dict[str, Any] = dict.fromkeys(
+            (*rates, "copy_bps_total", "reduce_task_s", "shuffle_bytes_total"), 0.0
+        )
+        return Quantities(**nothing, **of_maps), warnings
+    warnings += [
+        f"{cost} is assumed: the profile knows only the sum of its group"
+        for cost in _LOCAL_RATES.values()
+        if cost in profile.costs and profile.costs[cost].assumed
+    ]
+    switching_s, switching_warnings = _context_switch(inputs, rates)
     job = Quantities(
-        **around,
+        **of_maps,
         **rates,
-        reduce_task_s=sum(tasks.get(name, 0.0) for name in _AFTER_SHUFFLE),
-        shuffle_bytes_total=tasks["map_final_bytes"] * asked.job_input.num_splits,
-        copy_bps_total=copy_rate(asked.profile, config, cluster),
-        schedule_reduce_wave_s=gap,
+        reduce_task_s=sum(tasks.get(name, 0.0) for name in AFTER_SHUFFLE),
+        shuffle_bytes_total=tasks["map_final_bytes"] * inputs.job_input.num_splits,
+        copy_bps_total=copy_rate(profile, config, cluster),
+        schedule_reduce_wave_s=gap_s,
         reduce_buffer_bytes_per_wave=reduce_buffer_bytes(config, cluster.reduce_slots),
+        context_switch_wave_s=switching_s,
     )
-    switching, told = _context_switch(asked, rates)
-    notes += _local_notes(asked.profile)
-    return replace(job, context_switch_wave_s=switching), [*notes, *told]
+    return job, warnings + switching_warnings
 
 
 def overhead(profile: Profile, name: str) -> float:
@@ -111,27 +113,21 @@ def overhead(profile: Profile, name: str) -> float:
     return _value(profile, name) if name in profile.overheads else 0.0
 
 
-def _value(profile: Profile, name: str) -> float:
-    """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    found = {**profile.statistics, **profile.costs, **profile.overheads}[name]
-    return check_number(name, found.value, where=f"profile of {profile.workload!r}")
-
-
 def copy_rate(profile: Profile, config: JobConfig, cluster: Cluster) -> float:
     """
     Network rate v of section 4, in bytes per second of a whole reduce wave.
 
-    min(reduce slots x parallel copies x rate of one copy, nodes x rate of a node's network); copies
-    of the same codec tell, where there are any.
+    min(reduce slots x parallel copies x rate of one copy, nodes x rate of a node's network); the
+    rate of copies of the same codec, where there are any.
     """
-    names = ("copy_s_per_byte", "copy_s_per_byte_compressed")
-    order = names[::-1] if config.map_output_compressed else names
-    known = next(n for n in order if n in profile.statistics)
-    copiers = cluster.reduce_slots * config.parallel_copies
-    of_copiers = _rate(_value(profile, known), copiers)
-    of_node = profile.statistics["network_bps"].value
+    names = ["copy_s_per_byte", "copy_s_per_byte_compressed"]
+    if config.map_output_compressed:
+        names.reverse()
+    measured = next(name for name in names if name in profile.statistics)
+    of_copiers = _rate(_value(profile, measured), cluster.reduce_slots * config.parallel_copies)
+    node_bps = profile.statistics["network_bps"].value
     where = f"profile of {profile.workload!r}"
-    of_network = cluster.num_nodes * check_number("network_bps", of_node, where=where, above=True)
+    of_network = cluster.num_nodes * check_number("network_bps", node_bps, where=where, above=True)
     return min(of_copiers, of_network)
 
 
@@ -141,45 +137,32 @@ def reduce_buffer_bytes(config: JobConfig, reduce_slots: int) -> float:
     return reduce_slots * config.reduce_buffer_percent * buffer
 
 
-def _local_rates(profile: Profile, streams: int) -> dict[str, Any]:
-    """Rates of all disks together, from the costs of one of *streams* tasks that share them."""
-    costs = [_value(profile, n) if n in profile.costs else 0.0 for n in _OF_LOCAL_IO]
-    names = ("local_read_bps_total", "local_write_bps_total")
-    return {name: _rate(cost, streams) for name, cost in zip(names, costs, strict=True)}
-
-
-def _rate(cost: float, streams: int) -> float:
-    """Bytes per second of *streams* at *cost* seconds per byte; infinite where it costs nothing."""
-    return streams / cost if cost > 0 else math.inf
-
-
-def _local_notes(profile: Profile) -> list[str]:
-    return [
-        f"{n} is assumed: the profile knows only the sum of its group"
-        for n in _OF_LOCAL_IO
-        if n in profile.costs and profile.costs[n].assumed
-    ]
-
-
-def _context_switch(asked: Asked, rates: Mapping[str, Any]) -> tuple[float, list[str]]:
+def _context_switch(inputs: ModelInputs, rates: Mapping[str, Any]) -> tuple[float, list[str]]:
     """
     Slow-down of a wave of maps by copying, from the nearest profiled job that shows one.
 
-    No law is known that would bring it to another setting, so it is kept as measured, and said so.
+    Less the local I/O of its first reduce wave, which equation (2) counts.  No law is known that
+    would bring it to another setting, so it is kept as measured, and a warning says so.
     """
-    if asked.configuration.reduce_slowstart >= 1 or asked.job_input.num_splits == 0:
+    if inputs.configuration.reduce_slowstart >= 1 or inputs.job_input.num_splits == 0:
         return 0.0, []
-    told = [job for job in asked.profile.jobs if job.map_slowdown_s is not None]
-    if not told:
+    slowed = [job for job in inputs.profile.jobs if job.map_slowdown_s is not None]
+    if not slowed:
         return 0.0, ["no profiled job has maps beside copying reduces: context_switch_s is 0"]
-    cell, _ = nearest_cell(told, asked.configuration, asked.cluster, asked.job_input)
-    same = [_switching(job, rates, asked.cluster.reduce_slots) for job in told if job.cell == cell]
-    return max(0.0, math.fsum(same) / len(same)), [f"context_switch_s as in cell {cell}"]
+    cell, _ = nearest_cell(slowed, inputs.configuration, inputs.cluster, inputs.job_input)
+    switching_s = [
+        check_number("map_slowdown_s", job.map_slowdown_s, where="profile", low=-math.inf)
+        - _local_io_of_first_wave(job, rates, inputs.cluster.reduce_slots)
+        for job in slowed
+        if job.cell == cell
+    ]
+    mean_s = math.fsum(switching_s) / len(switching_s)
+    return max(0.0, mean_s), [f"context_switch_s as in cell {cell}"]
 
 
-def _switching(job: ProfiledJob, rates: Mapping[str, Any], streams: int) -> float:
-    """Maps' slow-down in *job*, less the local I/O of its first reduce wave that (2) counts."""
-    share = job.reduce_slots / streams
+def _local_io_of_first_wave(job: ProfiledJob, rates: Mapping[str, Any], reduce_slots: int) -> float:
+    """Seconds of local I/O per map wave of a profiled job, for its first reduce wave."""
+    share = job.reduce_slots / reduce_slots  # of the streams that *rates* count
     profiled = Quantities(
         num_maps=job.num_splits,
         num_reduces=job.configuration.num_reduces,
@@ -189,9 +172,18 @@ def _switching(job: ProfiledJob, rates: Mapping[str, Any], streams: int) -> floa
         reduce_task_s=0.0,
         shuffle_bytes_total=job.shuffle_bytes_total,
         copy_bps_total=0.0,
-        local_read_bps_total=rates["local_read_bps_total"] * share,
-        local_write_bps_total=rates["local_write_bps_total"] * share,
+        **{name: rate * share for name, rate in rates.items()},
     )
     waves = max(1, profiled.map_waves) * max(1, profiled.reduce_waves)
-    slower = check_number("map_slowdown_s", job.map_slowdown_s, where="profile", low=-math.inf)
-    return slower - local_io(profiled, profiled.shuffle_bytes_total) / waves
+    return local_io(profiled, profiled.shuffle_bytes_total) / waves
+
+
+def _rate(cost: float, streams: int) -> float:
+    """Bytes per second of *streams* at *cost* seconds per byte; infinite where it costs nothing."""
+    return streams / cost if cost > 0 else math.inf
+
+
+def _value(profile: Profile, name: str) -> float:
+    """A number of the profile; ``ModelError`` where it is negative or not finite."""
+    known = {**profile.statistics, **profile.costs, **profile.overheads}
+    return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")

@@ -1,27 +1,33 @@
 """
-PTC behind the contract of `harness.models.base`.
+PTC behind the contract of `harness.models.base`, and its answers to test vectors.
 
 The job time is `total_s` + `job_overhead_s`; the model has waves of its own, so the unified
-scheduler has no part in it.  Where the quantities come from says `harness.models.ptc.estimation`.
+scheduler has no part in it.  `harness.models.ptc.estimation` says where the quantities come from.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.errors import MissingStatistic
-from harness.models.ptc.equations import METHODS, first_wave
-from harness.models.ptc.estimation import Asked, overhead, quantities, whatif_tasks
-from harness.models.ptc.physical import Quantities, evaluate
-from harness.models.ptc.vectors import EVALUATORS
+from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
+from harness.models.ptc.estimation import (
+    ModelInputs,
+    estimate_quantities,
+    overhead,
+    whatif_tasks,
+)
+from harness.models.ptc.physical import Quantities, evaluate_quantities, predict_ptc
+from harness.models.scheduler import task_spans
+from harness.models.vectors import CaseInput, Evaluator
 from harness.models.whatif import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
-# Costs that dominate a job with reduces: never taken as 0 in silence.
+# Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"copy_s_per_byte", "local_write_s_per_byte", "network_bps"})
 
 # Parts of the job that follow each other: they add up to `total_s`.
@@ -29,8 +35,30 @@ PHASES = (
     "map_s", "schedule_map_s", "context_switch_s", "leftover_s", "rest_transfer_s", "local_io_s",
     "consumer_s",
 )  # fmt: skip
-_ELSEWHERE = frozenset({*PHASES, "map_waves", "reduce_waves", "warnings"})
-_OF_REDUCE_TASK = ("shuffle_s", "sort_s", "reduce_rest_s")
+_NOT_DATAFLOW = frozenset({*PHASES, "map_waves", "reduce_waves", "warnings"})
+
+
+def _answer_waves(case: CaseInput) -> dict[str, Any]:
+    return ptc(**_rename_slowstart(case), method=case.method or "wave")
+
+
+def _answer_quantities(case: CaseInput) -> dict[str, Any]:
+    return predict_ptc(_rename_slowstart(case), case.method or "wave")
+
+
+def _rename_slowstart(case: CaseInput) -> dict[str, Any]:
+    """Fields under the names of the functions: a configuration's slow start has another name."""
+    names = {"reduce_slowstart": "slowstart"}
+    return {names.get(name, name): value for name, value in case.fields.items()}
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    # The last two answer cases that lack the number of tasks or of waves: both are refused by name.
+    Evaluator("mrtuner-ptc", frozenset({"num_maps"}), _answer_quantities),
+    Evaluator("mrtuner-ptc", frozenset({"map_waves"}), _answer_waves),
+    Evaluator("mrtuner-ptc", frozenset({"map_task_s"}), _answer_quantities),
+    Evaluator("mrtuner-ptc", frozenset({"map_wave_s"}), _answer_waves),
+)
 
 
 class PTC:
@@ -53,95 +81,80 @@ class PTC:
         ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
         the costs of copying); ``ModelError`` a field outside its range.
         """
-        asked = Asked(
-            profile=profile, configuration=configuration, cluster=cluster, job_input=job_input
-        )
-        self._demand(asked)
-        tasks, notes = whatif_tasks(asked)
-        job, more = quantities(asked, tasks)
-        answers = {method: evaluate(job, method) for method in METHODS}
-        return self._prediction(asked, tasks, answers, job, [*notes, *more])
-
-    def _demand(self, asked: Asked) -> None:
-        reduces = asked.configuration.num_reduces != 0
-        needed = self.required if reduces else self.required - _OF_REDUCES
-        known = {*asked.profile.statistics, *asked.profile.costs}
-        # Bytes on the wire are bytes: either codec's copies tell.
+        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
+        known = {*profile.statistics, *profile.costs}
         if "copy_s_per_byte_compressed" in known:
+            # Bytes on the wire are bytes: the copies of either codec show their rate.
             known.add("copy_s_per_byte")
         if lacking := needed - known:
-            raise MissingStatistic(
-                *sorted(lacking), model=self.name, workload=asked.profile.workload
-            )
-
-    def _prediction(
-        self,
-        asked: Asked,
-        tasks: Mapping[str, Any],
-        answers: Mapping[str, Mapping[str, Any]],
-        job: Quantities,
-        notes: Sequence[str],
-    ) -> Prediction:
-        mine = answers[self.method]
-        around = overhead(asked.profile, "job_overhead_s")
-        shown = _measurable(tasks, mine)
-        known = {k: v for k, v in vars(job).items() if v is not None and k != "map_task_s"}
-        flow = {k: v for k, v in known.items() if math.isfinite(v)}
+            raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
+        inputs = ModelInputs(
+            profile=profile, configuration=configuration, cluster=cluster, job_input=job_input
+        )
+        tasks, warnings = whatif_tasks(inputs)
+        job, job_warnings = estimate_quantities(inputs, tasks)
+        answers = {method: evaluate_quantities(job, method) for method in METHODS}
+        answer = answers[self.method]
+        job_overhead_s = overhead(profile, "job_overhead_s")
+        # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
+        history, reduce_task_s = measurable(tasks), None
+        if answer["reduce_waves"]:
+            copying = answer["transporter_s"] / answer["reduce_waves"]
+            history["shuffle_s"] = tasks.get("setup_cpu_s", 0.0) + copying
+            reduce_task_s = sum(history[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
+        dataflow = {
+            name: value
+            for name, value in vars(job).items()
+            if value is not None and name != "map_task_s" and math.isfinite(value)
+        }
         return Prediction(
             model=self.name,
             cell="",
-            job_s=mine["total_s"] + around,
+            job_s=answer["total_s"] + job_overhead_s,
             map_task_s=tasks["map_task_s"],
-            reduce_task_s=sum(shown[p] for p in _OF_REDUCE_TASK) if mine["reduce_waves"] else None,
-            map_waves=mine["map_waves"],
-            reduce_waves=mine["reduce_waves"],
-            phases={name: mine[name] for name in PHASES},
-            measurable=shown,
-            dataflow=flow | {k: v for k, v in mine.items() if k not in _ELSEWHERE},
+            reduce_task_s=reduce_task_s,
+            map_waves=answer["map_waves"],
+            reduce_waves=answer["reduce_waves"],
+            phases={name: answer[name] for name in PHASES},
+            measurable=history,
+            dataflow=dataflow | {n: v for n, v in answer.items() if n not in _NOT_DATAFLOW},
             estimates={
-                f"{method}_s": a["total_s"] + around
-                for method, a in answers.items()
+                f"{method}_s": other["total_s"] + job_overhead_s
+                for method, other in answers.items()
                 if method != self.method
             },
-            timeline=_timeline(job, mine),
-            warnings=(*mine["warnings"], *notes),
+            timeline=_timeline(job, answer),
+            warnings=(*answer["warnings"], *warnings, *job_warnings),
         )
 
 
-def _measurable(tasks: Mapping[str, Any], mine: Mapping[str, Any]) -> dict[str, float]:
-    """Phases as a history shows them: What-If's, but a mean reduce wave's copying as shuffle."""
-    shown = measurable(tasks)
-    if mine["reduce_waves"]:
-        copying = mine["transporter_s"] / mine["reduce_waves"]
-        shown["shuffle_s"] = tasks.get("setup_cpu_s", 0.0) + copying
-    return shown
-
-
-def _timeline(job: Quantities, mine: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
+def _timeline(job: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
     """
     Tasks wave by wave.
 
-    The maps' waves share the producer's time evenly.  The first wave of reduces begins when it may
+    The maps' waves share the producer's time evenly.  The first wave of reduces starts when it may
     and ends with what it has left to do behind the maps; the others follow it.
     """
-    m, r, maps_end = mine["map_waves"], mine["reduce_waves"], mine["producer_s"]
-    ends = [maps_end * wave / m for wave in range(1, m + 1)]
-    maps = _spans("map", job.num_maps, job.map_slots, [0.0, *ends[:-1]], ends)
-    if not r:
+    map_waves, reduce_waves = answer["map_waves"], answer["reduce_waves"]
+    maps_end = answer["producer_s"]
+    ends = [maps_end * wave / map_waves for wave in range(1, map_waves + 1)]
+    maps = task_spans("map", _wave_spans(job.num_maps, job.map_slots, 0.0, ends))
+    if not reduce_waves:
         return maps
-    each = (mine["local_io_s"] + mine["consumer_s"]) / r
-    first = maps_end + mine["nonoverlap_first_wave_s"] + each
-    length = (maps_end + mine["transporter_s"] + mine["consumer_s"] - first) / max(1, r - 1)
-    done = [first + length * wave for wave in range(r)]
-    begin = ends[first_wave(m, job.slowstart) - 1]
-    return (*maps, *_spans("reduce", job.num_reduces, job.reduce_slots, [begin, *done[:-1]], done))
+    wave_s = (answer["local_io_s"] + answer["consumer_s"]) / reduce_waves
+    first_end = maps_end + answer["nonoverlap_first_wave_s"] + wave_s
+    last_end = maps_end + answer["transporter_s"] + answer["consumer_s"]
+    length = (last_end - first_end) / max(1, reduce_waves - 1)
+    first_start = ends[first_copied_wave(map_waves, job.slowstart) - 1]
+    ends = [first_end + length * wave for wave in range(reduce_waves)]
+    spans = _wave_spans(job.num_reduces, job.reduce_slots, first_start, ends)
+    return (*maps, *task_spans("reduce", spans))
 
 
-def _spans(
-    kind: Any, tasks: int, slots: int, starts: Sequence[float], ends: Sequence[float]
-) -> tuple[TaskSpan, ...]:
-    """Waves of *slots* tasks, the last with what is left of *tasks*."""
-    return tuple(
-        TaskSpan(task=f"{kind} {i}", kind=kind, start_s=starts[i // slots], end_s=ends[i // slots])
-        for i in range(tasks)
-    )
+def _wave_spans(
+    tasks: int, slots: int, start: float, ends: list[float]
+) -> Iterator[tuple[float, float]]:
+    """Start and end of *tasks* in waves of *slots*; a wave starts when the one before it ends."""
+    starts = [start, *ends]
+    for task in range(tasks):
+        yield starts[task // slots], ends[task // slots]

@@ -6,6 +6,8 @@ All rates are those of the whole cluster while one wave of reduces copies, in by
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
@@ -17,15 +19,18 @@ from harness.models.ptc.equations import TIMES, check_method, ptc
 WHERE = "ptc quantities"
 SMALLEST = 2.3e-308  # a rate below it makes times that no float holds
 
-RATES = ("copy_bps_total", "local_read_bps_total", "local_write_bps_total")
-
 
 def _count(low: int = 0) -> Any:
     return field(metadata={"check": check_count, "limits": {"low": low}})
 
 
-def _number(default: Any = MISSING) -> Any:
-    return field(default=default, metadata={"check": check_number, "limits": {}})
+def _number(default: Any = MISSING, **limits: Any) -> Any:
+    return field(default=default, metadata={"check": check_number, "limits": limits})
+
+
+def _rate() -> Any:
+    """Field of a rate: 0 and less are refused where there is something to move."""
+    return _number(low=-math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +48,14 @@ class Quantities:
     map_task_s: float = _number()
     reduce_task_s: float = _number()
     shuffle_bytes_total: float = _number()
-    copy_bps_total: float = _number()
-    local_read_bps_total: float = _number()
-    local_write_bps_total: float = _number()
+    copy_bps_total: float = _rate()
+    local_read_bps_total: float = _rate()
+    local_write_bps_total: float = _rate()
     context_switch_wave_s: float = _number(0.0)
     schedule_map_wave_s: float = _number(0.0)
     schedule_reduce_wave_s: float = _number(0.0)
     reduce_buffer_bytes_per_wave: float = _number(0.0)
-    slowstart: float | None = None
+    slowstart: float | None = _number(None, high=1)
 
     @property
     def map_waves(self) -> int:
@@ -69,39 +74,63 @@ def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str
 
     ``ModelError`` (a ``ValueError``) names a field that is missing, unknown or outside its range.
     """
-    return evaluate(read_quantities(quantities), method)
+    return evaluate_quantities(read_quantities(quantities), method)
 
 
-def evaluate(job: Quantities, method: str) -> dict[str, Any]:
+def read_quantities(given: Mapping[str, Any]) -> Quantities:
+    """
+    Check *given* quantities: their ranges, and that reduces have slots.
+
+    Rates need to be above 0 only where there is something to move.
+    """
+    if unknown := given.keys() - {each.name for each in fields(Quantities)}:
+        raise ModelError(f"{min(unknown)} is not a quantity of this model", where=WHERE)
+    values: dict[str, Any] = {}
+    for each in fields(Quantities):
+        value = given.get(each.name, each.default)
+        if value is MISSING:
+            raise ModelError(f"{each.name} is missing", where=WHERE)
+        check, limits = each.metadata["check"], each.metadata["limits"]
+        is_absent = value is None and each.default is None
+        values[each.name] = None if is_absent else check(each.name, value, where=WHERE, **limits)
+    job = Quantities(**values)
+    if job.num_reduces and job.reduce_slots < 1:
+        raise range_error("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
+    if job.shuffle_bytes_total > 0:
+        for name in ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"):
+            check_number(name, values[name], where=WHERE, low=SMALLEST)
+    return job
+
+
+def evaluate_quantities(job: Quantities, method: str) -> dict[str, Any]:
     """`predict_ptc` for quantities that have been checked."""
     check_method(method)
-    if job.num_maps == 0:
-        nothing = {"map_waves": 0, "reduce_waves": 0, "warnings": []}
-        return nothing | dict.fromkeys((*_WAVE_TIMES, *TIMES), 0.0)
-    m, r = job.map_waves, job.reduce_waves
-    waves = dict.fromkeys(_WAVE_TIMES, 0.0)
-    if r:
-        waves = {
-            "network_copy_wave_s": network_copy(job) / m,
-            "local_io_wave_s": local_io(job, job.shuffle_bytes_total) / m,
+    map_waves, reduce_waves = job.map_waves, job.reduce_waves
+    wave_times = dict.fromkeys(
+        ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s"), 0.0
+    )
+    if map_waves == 0:
+        no_waves = {"map_waves": 0, "reduce_waves": 0, "warnings": []}
+        return no_waves | wave_times | dict.fromkeys(TIMES, 0.0)
+    if reduce_waves:
+        wave_times = {
+            "network_copy_wave_s": network_copy(job) / map_waves,
+            "local_io_wave_s": local_io(job, job.shuffle_bytes_total) / map_waves,
             "reduce_buffer_saving_wave_s": buffer_saving(job),
         }
     times = ptc(
-        m,
-        r,
+        map_waves,
+        reduce_waves,
         map_wave_s=job.map_task_s,
-        reduce_s=r * job.reduce_task_s,
+        reduce_s=reduce_waves * job.reduce_task_s,
         context_switch_wave_s=job.context_switch_wave_s,
         schedule_map_wave_s=job.schedule_map_wave_s,
         schedule_reduce_wave_s=job.schedule_reduce_wave_s,
         slowstart=job.slowstart,
         method=method,
-        **waves,
+        **wave_times,
     )
-    return waves | times
-
-
-_WAVE_TIMES = ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s")
+    return wave_times | times
 
 
 def network_copy(job: Quantities) -> float:
@@ -123,33 +152,3 @@ def buffer_saving(job: Quantities) -> float:
 def _seconds(size: float, rate: float) -> float:
     """Nothing to move takes no time, whatever the rate."""
     return size / rate if size > 0 else 0.0
-
-
-def read_quantities(given: Mapping[str, Any]) -> Quantities:
-    """
-    Check *given* quantities: their ranges, and that reduces have slots.
-
-    Rates need to be above 0 only where there is something to move.
-    """
-    values: dict[str, Any] = {}
-    if strange := given.keys() - {f.name for f in fields(Quantities)}:
-        raise ModelError(f"{min(strange)} is no quantity of this model", where=WHERE)
-    for f in fields(Quantities):
-        if f.name in given:
-            values[f.name] = _checked(f.name, given[f.name], f.metadata)
-        elif f.default is MISSING:
-            raise ModelError(f"{f.name} is missing", where=WHERE)
-    job = Quantities(**values)
-    if job.num_reduces and job.reduce_slots < 1:
-        raise range_error("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
-    for name in RATES if job.shuffle_bytes_total > 0 else ():
-        check_number(name, getattr(job, name), where=WHERE, low=SMALLEST)
-    return job
-
-
-def _checked(name: str, value: Any, how: Mapping[str, Any]) -> Any:
-    if name == "slowstart":
-        return None if value is None else check_number(name, value, where=WHERE, high=1)
-    if name in RATES:
-        return check_number(name, value, where=WHERE, low=-float("inf"))
-    return how["check"](name, value, where=WHERE, **how["limits"])
