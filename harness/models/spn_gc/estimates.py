@@ -32,7 +32,7 @@ from harness.models.checks import check_count, check_number, range_error
 from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES
-from harness.sim.phasetype import Moments, Quantiles, maximum
+from harness.sim.phasetype import Quantiles, maximum
 
 REPLICATIONS = 2000  # of the paper
 METHODS = ("maxima", "tasks")
@@ -66,26 +66,51 @@ def simulate_net(
 
     *phases* hold a mean per phase, or one per map (of phases 3 to 7; 2 to 6 in `shared_shuffle`)
     or per reduce (8 and 9).  All randomness comes from *seed*.  *method* is `maxima` where that can
-    be, unless told.  ``ModelError`` for a number, mean, slot count, variant or method that is none,
-    and for `maxima` where tasks differ or wait for slots.
+    be, unless given.  ``ModelError`` for a number, mean, slot count, variant or method that is not
+    valid, and for `maxima` where tasks differ or wait for slots.
     """
-    job = _Job(phases, num_maps, num_reduces, variant)
-    number = check_count("replications", replications, where=WHERE, low=1)
-    slots = (
-        _slots("map_slots", map_slots, job.maps),
-        _slots("reduce_slots", reduce_slots, job.reduces),
+    net_job = _Job(phases, num_maps, num_reduces, variant)
+    runs = check_count("replications", replications, where=WHERE, low=1)
+    map_slots, reduce_slots = (
+        tasks
+        if slots is None or not tasks
+        else min(tasks, check_count(name, slots, where=WHERE, low=1))
+        for name, slots, tasks in (
+            ("map_slots", map_slots, net_job.maps),
+            ("reduce_slots", reduce_slots, net_job.reduces),
+        )
     )
-    alike = job.equal_tasks and slots == (job.maps, job.reduces)
-    chosen = method or ("maxima" if alike else "tasks")
-    if chosen not in METHODS or (chosen == "maxima" and not alike):
-        wanted = "maxima or tasks" if alike else "tasks, as tasks differ or wait for slots"
-        raise range_error("method", chosen, wanted, WHERE)
-    rng = np.random.default_rng(check_count("seed", seed, where=WHERE))
-    shared = job.shared @ rng.standard_exponential((len(job.shared), number))
-    draw = _draw_maximum if chosen == "maxima" else _draw_tasks
-    maps = draw(job.map_means, job.maps, slots[0], number, rng)
-    reduces = draw(job.reduce_means, job.reduces, slots[1], number, rng)
-    return _summary(shared, maps, reduces)
+    has_slots_for_all = (map_slots, reduce_slots) == (net_job.maps, net_job.reduces)
+    is_closed_form = net_job.has_equal_tasks and has_slots_for_all
+    method = method or ("maxima" if is_closed_form else "tasks")
+    if method not in METHODS or (method == "maxima" and not is_closed_form):
+        wanted = "maxima or tasks" if is_closed_form else "tasks, as tasks differ or wait for slots"
+        raise range_error("method", method, wanted, WHERE)
+
+    generator = np.random.default_rng(check_count("seed", seed, where=WHERE))
+    shared = net_job.shared @ generator.standard_exponential((len(net_job.shared), runs))
+    stages = []
+    for means, tasks, slots in (
+        (net_job.map_means, net_job.maps, map_slots),
+        (net_job.reduce_means, net_job.reduces, reduce_slots),
+    ):
+        if method == "maxima":  # the quantile at u, with -log u exponential
+            quantiles = _quantiles(tuple(means[0].tolist()))
+            stages.append(quantiles.of_maximum(generator.standard_exponential(runs), tasks))
+        else:
+            stages.append(stage_ends(means, tasks, slots, runs, generator))
+    times = shared + stages[0] + stages[1]
+    low, median, high = np.quantile(times, [0.05, 0.5, 0.95])
+    return {
+        "simulated_s": float(times.mean()),
+        "standard_error_s": float(times.std(ddof=1) / math.sqrt(runs)) if runs > 1 else 0.0,
+        "quantile_05_s": float(low),
+        "quantile_50_s": float(median),
+        "quantile_95_s": float(high),
+        "shared_stage_s": float(shared.mean()),
+        "map_stage_s": float(stages[0].mean()),
+        "reduce_stage_s": float(stages[1].mean()),
+    }
 
 
 def expected_net_time(
@@ -97,27 +122,29 @@ def expected_net_time(
     Of tasks that differ, F^n is the product of their distributions.  ``ModelError`` as from
     `simulate_net`.
     """
-    job = _Job(phases, num_maps, num_reduces, variant)
-    maps = _maximum(_groups(job.map_means, job.maps))
-    reduces = _maximum(_groups(job.reduce_means, job.reduces))
-    variances = [*(job.shared**2), maps.std**2, reduces.std**2]
+    net_job = _Job(phases, num_maps, num_reduces, variant)
+    map_stage = _maximum(_groups(net_job.map_means, net_job.maps))
+    reduce_stage = _maximum(_groups(net_job.reduce_means, net_job.reduces))
+    variances = [*(net_job.shared**2), map_stage.std**2, reduce_stage.std**2]
     return {
-        "map_stage_expected_s": maps.mean,
-        "reduce_stage_expected_s": reduces.mean,
-        "expected_s": float(job.shared.sum()) + maps.mean + reduces.mean,
+        "map_stage_expected_s": map_stage.mean,
+        "reduce_stage_expected_s": reduce_stage.mean,
+        "expected_s": float(net_job.shared.sum()) + map_stage.mean + reduce_stage.mean,
         "std_s": math.sqrt(sum(variances)),
     }
 
 
 def time_cost_ratio(model_seconds: float, job_seconds: float) -> float:
     """Time that the model takes, in percent of the job's, section 4.3."""
-    model = check_number("model_seconds", model_seconds, where=WHERE)
-    return 100 * model / check_number("job_seconds", job_seconds, where=WHERE, above=True)
+    model_time = check_number("model_seconds", model_seconds, where=WHERE)
+    return 100 * model_time / check_number("job_seconds", job_seconds, where=WHERE, above=True)
 
 
 def expectations(phases: Phases, num_maps: int, num_reduces: int) -> dict[str, float]:
     """Exact expectations of both variants, by the names of section 1."""
-    read, shuffle = (expected_net_time(phases, num_maps, num_reduces, v) for v in VARIANTS)
+    read, shuffle = (
+        expected_net_time(phases, num_maps, num_reduces, variant_name) for variant_name in VARIANTS
+    )
     other = ("map_stage_expected_s", "expected_s", "std_s")
     return read | {f"shared_shuffle_{name}": shuffle[name] for name in other}
 
@@ -132,151 +159,85 @@ class _Job:
         self.reduces = check_count("num_reduces", num_reduces, where=WHERE)
         if not self.reduces:  # no shuffle, and nothing that follows
             phases = {**phases, **dict.fromkeys(PHASES[6:], 0.0)}
-        self.shared = np.array([_mean(phases, name) for name in SHARED[variant]])
+        self.shared = _means(phases, SHARED[variant], 0)[0]
         self.map_means = _means(phases, MAP[variant], self.maps)
         self.reduce_means = _means(phases, REDUCE, self.reduces)
 
     @property
-    def equal_tasks(self) -> bool:
+    def has_equal_tasks(self) -> bool:
         """Whether one row of means stands for all tasks of a kind."""
         return len(self.map_means) == 1 and len(self.reduce_means) == 1
 
 
-def _mean(phases: Phases, name: str) -> float:
-    if name not in phases:
-        raise ModelError(f"{name} is missing", where=WHERE)
-    return check_number(name, phases[name], where=WHERE)
-
-
-def _means(phases: Phases, names: Sequence[str], tasks: int) -> Floats:
-    """Means of the *names*: one row where all are single numbers, else a row per task."""
+def _means(phases: Phases, phase_names: Sequence[str], tasks: int) -> Floats:
+    """Means of the *phase_names*: one row where all are single numbers, else a row per task."""
     columns = []
-    for name in names:
-        given = phases.get(name)
-        if isinstance(given, list | tuple):
-            if len(given) != tasks:
-                raise range_error(name, list(given), f"a list of {tasks} means", WHERE)
-            columns.append([check_number(name, value, where=WHERE) for value in given])
-        else:
-            columns.append([_mean(phases, name)])
+    for name in phase_names:
+        if name not in phases:
+            raise ModelError(f"{name} is missing", where=WHERE)
+        values = phases[name]
+        if isinstance(values, list | tuple) and tasks and len(values) != tasks:
+            raise range_error(name, list(values), f"a list of {tasks} means", WHERE)
+        per_task = values if isinstance(values, list | tuple) and tasks else [values]
+        columns.append([check_number(name, value, where=WHERE) for value in per_task])
     rows = max(map(len, columns))
     return np.array([column * (rows // len(column)) for column in columns]).T
 
 
 def _groups(means: Floats, tasks: int) -> tuple[tuple[tuple[float, ...], int], ...]:
-    """Tasks of equal means, and their number."""
+    """Tasks of equal means, and how many there are of each."""
     if len(means) == 1:
         return ((tuple(means[0].tolist()), tasks),)
-    counted = Counter(map(tuple, means.tolist()))
-    return tuple(counted.items())
+    return tuple(Counter(map(tuple, means.tolist())).items())
 
 
-def _slots(name: str, value: int | None, tasks: int) -> int:
-    """Slots that matter: as many as tasks at most."""
-    return (
-        tasks
-        if value is None or not tasks
-        else min(tasks, check_count(name, value, where=WHERE, low=1))
-    )
+# Both nets need the same table and the same moments for the same reduces.
+_quantiles = lru_cache(maxsize=8)(Quantiles)
+_maximum = lru_cache(maxsize=8)(maximum)
 
 
-def _draw_maximum(
-    means: Floats, tasks: int, slots: int, number: int, rng: np.random.Generator
+def stage_ends(
+    means: Floats, tasks: int, slots: int, runs: int, generator: np.random.Generator
 ) -> Floats:
-    """The last of all tasks' ends: the quantile at u, with -log u exponential."""
-    del slots  # as many as tasks
-    return _quantiles(tuple(means[0].tolist())).of_maximum(rng.standard_exponential(number), tasks)
+    """
+    When the last task of a stage ends in each run [s], from every delay of every task.
 
-
-@lru_cache(maxsize=8)
-def _quantiles(means: tuple[float, ...]) -> Quantiles:
-    """Table of the inverse; both nets ask for that of the same reduces."""
-    return Quantiles(means)
-
-
-@lru_cache(maxsize=8)
-def _maximum(groups: tuple[tuple[tuple[float, ...], int], ...]) -> Moments:
-    """Moments of a stage; both nets ask for those of the same reduces."""
-    return maximum(groups)
-
-
-def _draw_tasks(
-    means: Floats, tasks: int, slots: int, number: int, rng: np.random.Generator
-) -> Floats:
-    """The same, from every delay of every task."""
-    if tasks * number * means.shape[1] > MOST_DRAWS:
-        what = f"{tasks} tasks in {number} replications"
+    Tasks go, in order, to the slot that is free first.
+    """
+    if tasks * runs * means.shape[1] > MOST_DRAWS:
+        what = f"{tasks} tasks in {runs} replications"
         raise ModelError(f"{what} are too many to draw one by one", where=WHERE)
-    if not tasks:
-        return np.zeros(number)
-    if slots < tasks:
-        return _makespan(means, tasks, slots, number, rng)
-    last = np.empty(number)
-    step = max(1, _BLOCK // tasks)
-    for begin in range(0, number, step):
-        part = last[begin : begin + step]
-        part[:] = _durations(means, (len(part), tasks), rng).max(axis=1)
-    return last
-
-
-def _durations(means: Floats, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-    """Sums of the delays of tasks; *shape* is (replications, tasks)."""
-    total, delay = np.zeros(shape), np.empty(shape)
-    for mean in means.T:
-        if mean.any():
-            rng.standard_exponential(out=delay)
-            delay *= mean
-            total += delay
-    return total
-
-
-def _makespan(
-    means: Floats, tasks: int, slots: int, number: int, rng: np.random.Generator
-) -> Floats:
-    """End of the last of *tasks* that go, in order, to the slot that is free first."""
-    ends = np.empty(number)
-    step = max(1, _BLOCK // tasks)
-    last = _ends_in_step if step >= _FEW_RUNS and slots <= _MANY_SLOTS else _ends_one_by_one
-    for begin in range(0, number, step):
-        part = ends[begin : begin + step]
-        part[:] = last(_durations(means, (len(part), tasks), rng), slots)
+    ends = np.zeros(runs)
+    block_runs = max(1, _BLOCK // tasks) if tasks else runs
+    for start in range(0, runs if tasks else 0, block_runs):
+        block = ends[start : start + block_runs]
+        durations, delays = np.zeros((len(block), tasks)), np.empty((len(block), tasks))
+        for phase_mean in means.T:
+            if phase_mean.any():
+                generator.standard_exponential(out=delays)
+                delays *= phase_mean
+                durations += delays
+        block[:] = makespans(durations, slots)
     return ends
 
 
-def _ends_in_step(durations: Floats, slots: int) -> Floats:
-    """One task of all runs (rows) at a time: for many runs on few slots."""
-    columns = durations.T.copy()
-    free = columns[:slots].copy()  # the first wave: task i on slot i
-    runs = np.arange(len(durations))
-    for duration in columns[slots:]:
-        free[free.argmin(axis=0), runs] += duration
-    ends: Floats = free.max(axis=0)
-    return ends
-
-
-def _ends_one_by_one(durations: Floats, slots: int) -> Floats:
-    """The same with a heap of the times at which slots are free."""
+def makespans(durations: Floats, slots: int) -> Floats:
+    """When the last task of each run (row) ends; tasks go, in order, to the slot that is free."""
+    if slots >= durations.shape[1]:
+        ends: Floats = durations.max(axis=1)
+        return ends
+    if len(durations) >= _FEW_RUNS and slots <= _MANY_SLOTS:  # one task of all runs at a time
+        by_task, rows = durations.T.copy(), np.arange(len(durations))
+        free_at = by_task[:slots].copy()  # the first wave: task i on slot i
+        for duration in by_task[slots:]:
+            free_at[free_at.argmin(axis=0), rows] += duration
+        ends = free_at.max(axis=0)
+        return ends
     ends = np.empty(len(durations))
-    for run, row in enumerate(durations.tolist()):
-        free = row[:slots]
-        heapq.heapify(free)
-        for duration in row[slots:]:
-            heapq.heapreplace(free, free[0] + duration)
-        ends[run] = max(free)
+    for index, run_durations in enumerate(durations.tolist()):
+        heap = run_durations[:slots]  # times at which slots are free
+        heapq.heapify(heap)
+        for duration in run_durations[slots:]:
+            heapq.heapreplace(heap, heap[0] + duration)
+        ends[index] = max(heap)
     return ends
-
-
-def _summary(shared: Floats, maps: Floats, reduces: Floats) -> dict[str, float]:
-    times = shared + maps + reduces
-    number = len(times)
-    low, middle, high = np.quantile(times, [0.05, 0.5, 0.95])
-    return {
-        "simulated_s": float(times.mean()),
-        "standard_error_s": float(times.std(ddof=1) / math.sqrt(number)) if number > 1 else 0.0,
-        "quantile_05_s": float(low),
-        "quantile_50_s": float(middle),
-        "quantile_95_s": float(high),
-        "shared_stage_s": float(shared.mean()),
-        "map_stage_s": float(maps.mean()),
-        "reduce_stage_s": float(reduces.mean()),
-    }

@@ -99,40 +99,44 @@ FIELDS = {f.name: f for f in fields(Parameters)}
 REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
 
 
-def read_parameters(given: Mapping[str, Any], rules: str) -> Parameters:
-    """*given* as parameters; ``ModelError`` names a field that is missing or out of its range."""
+def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
+    """Check *parameters*; ``ModelError`` names a field that is missing or out of its range."""
     if rules not in RULES:
         raise range_error("rules", rules, "paper or mr2", WHERE)
-    values = {}
-    for name, f in FIELDS.items():
-        if name in given:
-            check = f.metadata["check"]
-            values[name] = check(name, given[name], where=WHERE, **f.metadata["limits"])
-        elif f.default is MISSING:
+    checked_values = {}
+    for name, parameter in FIELDS.items():
+        if name in parameters:
+            check = parameter.metadata["check"]
+            checked_values[name] = check(
+                name, parameters[name], where=WHERE, **parameter.metadata["limits"]
+            )
+        elif parameter.default is MISSING:
             raise ModelError(f"{name} is missing", where=WHERE)
-    share = values.get("sort_record_percent", 0.05)
-    if rules == "paper" and not 0 < share < 1:
-        raise range_error("sort_record_percent", share, "between 0 and 1", f"{WHERE}, paper rules")
-    return Parameters(**values)
+    record_percent = checked_values.get("sort_record_percent", 0.05)
+    if rules == "paper" and not 0 < record_percent < 1:
+        raise range_error(
+            "sort_record_percent", record_percent, "between 0 and 1", f"{WHERE}, paper rules"
+        )
+    return Parameters(**checked_values)
 
 
-def warnings_of(given: Mapping[str, Any]) -> list[str]:
+def warnings_of(parameters: Mapping[str, Any]) -> list[str]:
     """What a reader of the answer should know of its inputs."""
-    strange = set(given) - FIELDS.keys() - UNUSED
-    return [f"{name} is not used by the model" for name in sorted(strange)]
+    unknown_names = set(parameters) - FIELDS.keys() - UNUSED
+    return [f"{name} is not used by the model" for name in sorted(unknown_names)]
 
 
-def ceil_ratio(a: float, b: float) -> int:
+def ceil_ratio(numerator: float, denominator: float) -> int:
     """
     ceil(a/b), where a ratio within 1e-9 of an integer is that integer.
 
     >>> ceil_ratio(3, 2), ceil_ratio(0.3, 0.1), ceil_ratio(2**70, 3)
     (2, 3, 393530540239137101142)
     """
-    if float(a).is_integer() and float(b).is_integer():
-        return -(-int(a) // int(b))
-    ratio = a / b
+    if float(numerator).is_integer() and float(denominator).is_integer():
+        return -(-int(numerator) // int(denominator))
+    ratio = numerator / denominator
     if not math.isfinite(ratio):
-        raise ModelError(f"{a:g}/{b:g} is beyond all counts", where=WHERE)
-    nearest = round(ratio)
-    return nearest if abs(ratio - nearest) <= 1e-9 * ratio else math.ceil(ratio)
+        raise ModelError(f"{numerator:g}/{denominator:g} is beyond all counts", where=WHERE)
+    nearest_count = round(ratio)
+    return nearest_count if abs(ratio - nearest_count) <= 1e-9 * ratio else math.ceil(ratio)

@@ -11,14 +11,14 @@ follows, and the counts of (1) and (2) do not apply.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, range_error
 from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.phases import PHASES
-from harness.sim.petri import Arc, Net, Transition
+from harness.sim.petri import Net, Transition
 
 VARIANTS = ("shared_read", "shared_shuffle")
 MOST_ARCS = 300_000  # of a net that is listed or played
@@ -59,9 +59,11 @@ def num_transitions(num_maps: int, num_reduces: int) -> int:
 
 def num_arcs(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
     """Input arcs, output arcs."""
-    m, r = num_maps, num_reduces
-    return num_transitions(m, r), 5 * m + m * r + 2 * r + 1 if variant == "shared_read" else (
-        6 * m + 3 * r
+    return (
+        num_transitions(num_maps, num_reduces),
+        5 * num_maps + num_maps * num_reduces + 2 * num_reduces + 1
+        if variant == "shared_read"
+        else (6 * num_maps + 3 * num_reduces),
     )
 
 
@@ -72,25 +74,30 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
     Above `MOST_ARCS` arcs the counts alone.  ``ModelError`` for a number of tasks that is none,
     no maps, or an unknown variant.
     """
-    m, r = _tasks(num_maps, num_reduces, variant)
-    if r and sum(num_arcs(m, r, variant)) > MOST_ARCS:
-        inputs, outputs = num_arcs(m, r, variant)
-        counts = num_places(m, r), num_transitions(m, r), inputs, outputs
+    num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
+    if num_reduces and sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
+        inputs, outputs = num_arcs(num_maps, num_reduces, variant)
+        counts = (
+            num_places(num_maps, num_reduces),
+            num_transitions(num_maps, num_reduces),
+            inputs,
+            outputs,
+        )
         return dict(
             zip(("places", "transitions", "input_arcs", "output_arcs"), counts, strict=True)
         )
-    net = timed_net(dict.fromkeys(PHASES, 1.0), m, r, variant)
+    net = timed_net(dict.fromkeys(PHASES, 1.0), num_maps, num_reduces, variant)
     return {
         "places": len(net.places),
         "transitions": len(net.transitions),
         "input_arcs": len(net.input_arcs),
         "output_arcs": len(net.output_arcs),
         "place_names": list(net.places),
-        "transition_names": [t.name for t in net.transitions],
+        "transition_names": [transition.name for transition in net.transitions],
         "input_arc_list": [list(arc) for arc in net.input_arcs],
         "output_arc_list": [list(arc) for arc in net.output_arcs],
         "initial_marking": dict(net.initial),
-        "final_marking": final_marking(m, r, variant),
+        "final_marking": final_marking(num_maps, num_reduces, variant),
     }
 
 
@@ -100,80 +107,74 @@ def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "s
 
     ``ModelError`` as from `build_net`, and above `MOST_ARCS` arcs.
     """
-    m, r = _tasks(num_maps, num_reduces, variant)
-    if sum(num_arcs(m, r, variant)) > MOST_ARCS:
-        raise ModelError(f"a net of {m} maps and {r} reduces is too large to list", where=WHERE)
-    read = variant == "shared_read"
-    line = _MAP[variant] if r or not read else _MAP[variant][:-1]
-    places = ["start", *(["loaded"] if read else [])]
-    places += [f"{name}_{j}" for j in range(1, m + 1) for name in line[::2]]
-    places += [] if read else ["map_outputs"]
-    places += [f"{name}_{i}" for i in range(1, r + 1) for name in ("fetched", "merged", "reduced")]
-    names = [
-        *(("load", "read") if read else ("load",)),
-        *(f"{name}_{j}" for j in range(1, m + 1) for name in line[1::2]),
-        *(("shuffle",) if r and not read else ()),
-        *(f"{name}_{i}" for i in range(1, r + 1) for name in ("merge", "reduce")),
+    num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
+    if sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
+        what = f"a net of {num_maps} maps and {num_reduces} reduces"
+        raise ModelError(f"{what} is too large to list", where=WHERE)
+    shared_read = variant == "shared_read"
+    maps, reduces = range(1, num_maps + 1), range(1, num_reduces + 1)
+    map_nodes = _MAP[variant] if num_reduces or not shared_read else _MAP[variant][:-1]
+    map_places, map_transitions, last = map_nodes[::2], map_nodes[1::2], map_nodes[-1]
+    places = ["start", *(["loaded"] if shared_read else [])]
+    places += [f"{name}_{number}" for number in maps for name in map_places]
+    places += [] if shared_read else ["map_outputs"]
+    places += [
+        f"{name}_{number}" for number in reduces for name in ("fetched", "merged", "reduced")
     ]
+    # Arcs stand in the order of the transitions, and in that of the specification.
+    inputs, outputs = [("start", "load", 1)], []
+    if shared_read:
+        inputs.append(("loaded", "read", 1))
+        outputs.append(("load", "loaded", 1))
+    for number in maps:
+        for place, transition in zip(map_places, map_transitions, strict=False):
+            inputs.append((f"{place}_{number}", f"{transition}_{number}", 1))
+        outputs.append(("read" if shared_read else "load", f"{map_nodes[0]}_{number}", 1))
+        for transition, place in zip(map_transitions, map_places[1:], strict=False):
+            outputs.append((f"{transition}_{number}", f"{place}_{number}", 1))
+        if shared_read:
+            outputs += [
+                (f"{last}_{number}", f"fetched_{reduce_number}", 1) for reduce_number in reduces
+            ]
+        else:
+            outputs.append((f"{last}_{number}", "map_outputs", 1))
+    if num_reduces and not shared_read:
+        inputs.append(("map_outputs", "shuffle", num_maps))
+    for number in reduces:
+        # The join: a reduce starts when all maps have delivered.
+        inputs.append((f"fetched_{number}", f"merge_{number}", num_maps if shared_read else 1))
+        inputs.append((f"merged_{number}", f"reduce_{number}", 1))
+        if not shared_read:
+            outputs.append(("shuffle", f"fetched_{number}", 1))
+        outputs.append((f"merge_{number}", f"merged_{number}", 1))
+        outputs.append((f"reduce_{number}", f"reduced_{number}", 1))
+    transitions = dict.fromkeys(transition for _, transition, _ in inputs)
     return Net(
         tuple(places),
-        tuple(Transition(name, mean_of(phases, name)) for name in names),
-        tuple(_input_arcs(line, m, r, read=read)),
-        tuple(_output_arcs(line, m, r, read=read)),
+        tuple(Transition(name, mean_of(phases, name)) for name in transitions),
+        tuple(inputs),
+        tuple(outputs),
         {"start": 1},
     )
 
 
 def mean_of(phases: Phases, transition: str) -> float:
     """Mean of a *transition*: of its phase, where that has one per task the task's own."""
-    name, _, number = transition.rpartition("_")
-    kind, index = (name, int(number) - 1) if number.isdigit() else (transition, 0)
-    mean = phases[PHASE_OF[kind]]
-    return float(mean if isinstance(mean, int | float) else mean[index])
+    name, _, task_number = transition.rpartition("_")
+    transition_kind, task_index = (
+        (name, int(task_number) - 1) if task_number.isdigit() else (transition, 0)
+    )
+    phase_mean = phases[PHASE_OF[transition_kind]]
+    return float(phase_mean if isinstance(phase_mean, int | float) else phase_mean[task_index])
 
 
 def final_marking(num_maps: int, num_reduces: int, variant: str) -> dict[str, int]:
     """Tokens at the end, where nothing is enabled any more."""
     if num_reduces:
-        return {f"reduced_{i}": 1 for i in range(1, num_reduces + 1)}
+        return {f"reduced_{reduce_number}": 1 for reduce_number in range(1, num_reduces + 1)}
     if variant == "shared_read":
-        return {f"spilled_{j}": 1 for j in range(1, num_maps + 1)}
+        return {f"spilled_{map_number}": 1 for map_number in range(1, num_maps + 1)}
     return {"map_outputs": num_maps}
-
-
-def _input_arcs(line: Sequence[str], m: int, r: int, *, read: bool) -> Iterator[Arc]:
-    """Arcs from places, in the order of the transitions."""
-    yield "start", "load", 1
-    if read:
-        yield "loaded", "read", 1
-    for j in range(1, m + 1):
-        for place, transition in zip(line[::2], line[1::2], strict=False):
-            yield f"{place}_{j}", f"{transition}_{j}", 1
-    if r and not read:
-        yield "map_outputs", "shuffle", m
-    for i in range(1, r + 1):
-        # The join: a reduce begins when all maps have delivered.
-        yield f"fetched_{i}", f"merge_{i}", m if read else 1
-        yield f"merged_{i}", f"reduce_{i}", 1
-
-
-def _output_arcs(line: Sequence[str], m: int, r: int, *, read: bool) -> Iterator[Arc]:
-    """Arcs to places, in the order that the specification gives."""
-    if read:
-        yield "load", "loaded", 1
-    for j in range(1, m + 1):
-        yield "read" if read else "load", f"{line[0]}_{j}", 1  # the fork
-        for transition, place in zip(line[1::2], line[2::2], strict=False):
-            yield f"{transition}_{j}", f"{place}_{j}", 1
-        if not read:
-            yield f"{line[-1]}_{j}", "map_outputs", 1
-        for i in range(1, r + 1) if read else ():
-            yield f"{line[-1]}_{j}", f"fetched_{i}", 1
-    for i in range(1, r + 1):
-        if not read:
-            yield "shuffle", f"fetched_{i}", 1
-        yield f"merge_{i}", f"merged_{i}", 1
-        yield f"reduce_{i}", f"reduced_{i}", 1
 
 
 def _tasks(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:

@@ -145,8 +145,8 @@ class TestPrediction:
         Each default that nobody measured.
         """
         assert predict().warnings == (
-            "no cpu_ratio: taken as 1", "no gpu_ratio: taken as 1",
-            "no reduce_uses_gpu: taken as 0",
+            "no cpu_ratio: assumed to be 1", "no gpu_ratio: assumed to be 1",
+            "no reduce_uses_gpu: assumed to be 0",
         )  # fmt: skip
 
     def test_says_that_a_processor_stood_in(self):
