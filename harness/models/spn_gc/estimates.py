@@ -223,17 +223,17 @@ def stage_ends(
 
 def makespans(durations: Floats, slots: int) -> Floats:
     """When the last task of each run (row) ends; tasks go, in order, to the slot that is free."""
+    ends = np.zeros(len(durations))
     if slots >= durations.shape[1]:
-        ends: Floats = durations.max(axis=1)
+        ends[:] = durations.max(axis=1)
         return ends
     if len(durations) >= _FEW_RUNS and slots <= _MANY_SLOTS:  # one task of all runs at a time
         by_task, rows = durations.T.copy(), np.arange(len(durations))
         free_at = by_task[:slots].copy()  # the first wave: task i on slot i
         for duration in by_task[slots:]:
             free_at[free_at.argmin(axis=0), rows] += duration
-        ends = free_at.max(axis=0)
+        ends[:] = free_at.max(axis=0)
         return ends
-    ends = np.empty(len(durations))
     for index, run_durations in enumerate(durations.tolist()):
         heap = run_durations[:slots]  # times at which slots are free
         heapq.heapify(heap)
