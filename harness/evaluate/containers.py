@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harness.parsing.container_log import read_task_log
 from harness.parsing.shuffle_log import read_shuffle_log
+from harness.parsing.task_log import read_task_log
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.records.logs import TaskLog
 from harness.records.task_times import MapTimes, ReduceTimes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.evaluate.containers import ContainerLogs
 from harness.evaluate.model_inputs import planned_jobs, question
-from harness.parsing.container_log import spills_of
+from harness.parsing.task_log import spills_of
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.prediction import JobConfig, JobInput

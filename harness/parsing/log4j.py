@@ -5,7 +5,7 @@ The layout is that of ``container-log4j.properties``, `%d{ISO8601} %p [%t] %c: %
 
     2026-01-15 10:00:00,423 INFO [SpillThread] org.apache.hadoop.mapred.MapTask: Finished spill 0
 
-A parser says which classes and messages are its own.  Other lines are skipped; a line that begins
+A parser lists the classes and messages that it reads.  Other lines are skipped; a line that starts
 like one of its own and does not read like it is an error, for skipping it would lose a measurement
 unseen.
 """
@@ -28,12 +28,12 @@ _LAYOUT = re.compile(
     re.ASCII | re.DOTALL,
 )
 
-# By class, by name of the event: how the message begins, and the whole of it.
+# By class, by name of the event: how the message starts, and the whole of it.
 Messages = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class Event(NamedTuple):
-    """A line that was asked for: when, on which thread, what, and the parts that vary."""
+    """A line that was looked for: when, on which thread, what, and the parts that vary."""
 
     at_s: float
     thread: str
@@ -42,17 +42,9 @@ class Event(NamedTuple):
     number: int
     line: bytes
 
-    def whole_number(self, part: int) -> int:
-        """The *part* as a count of records or bytes."""
-        return int(self.parts[part])
-
-
-class Rule(NamedTuple):
-    """A message: the event's name, how the message begins, and the whole of it."""
-
-    name: str
-    begin: re.Pattern[str]
-    whole: re.Pattern[str]
+    def numbers(self) -> list[int]:
+        """Give the parts as counts of records or bytes."""
+        return [int(part) for part in self.parts]
 
 
 class Reader:
@@ -60,17 +52,19 @@ class Reader:
 
     def __init__(self, messages: Messages) -> None:
         """Prepare to look for *messages*."""
+        flags = re.ASCII | re.DOTALL
         self._rules = {
             logger: [
-                Rule(name, _pattern(begin), _pattern(rule)) for name, (begin, rule) in of.items()
+                (name, re.compile(start, flags), re.compile(whole, flags))
+                for name, (start, whole) in rules.items()
             ]
-            for logger, of in messages.items()
+            for logger, rules in messages.items()
         }
-        signs = (
-            f"{re.escape(logger)}: (?:{'|'.join(begin for begin, _ in of.values())})"
-            for logger, of in messages.items()
+        starts = (
+            f"{re.escape(logger)}: (?:{'|'.join(start for start, _ in rules.values())})"
+            for logger, rules in messages.items()
         )
-        self._ours = re.compile("|".join(signs).encode())
+        self._any_start = re.compile("|".join(starts).encode())
 
     def events(self, lines: Iterable[bytes], source: str, zone: tzinfo) -> Iterator[Event]:
         """
@@ -80,42 +74,31 @@ class Reader:
         and the line that does not read.
         """
         for number, line in whole_lines(lines):
-            if self._ours.search(line):
-                event = self._event(number, line, source, zone)
-                if event is not None:
-                    yield event
-
-    def _event(self, number: int, line: bytes, source: str, zone: tzinfo) -> Event | None:
-        match = _LAYOUT.fullmatch(line.decode("utf-8", "replace").rstrip("\r\n\t "))
-        if match is None:
-            raise _foreign(number, line, source)
-        # Other classes may quote what they like.
-        for rule in self._rules.get(match["logger"], ()):
-            if rule.begin.match(match["message"]):
-                told = rule.whole.fullmatch(match["message"])
-                if told is None or any(_too_large(part) for part in told.groups()):
-                    raise _foreign(number, line, source)
-                at_s = _seconds(match["stamp"], zone, number, source)
-                return Event(at_s, match["thread"], rule.name, told.groups(), number, line)
-        return None
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII | re.DOTALL)
-
-
-def _too_large(part: str) -> bool:
-    return part.isdecimal() and int(part) > LARGEST
+            if not self._any_start.search(line):
+                continue
+            layout = _LAYOUT.fullmatch(line.decode("utf-8", "replace").rstrip("\r\n\t "))
+            if layout is None:
+                raise _unreadable_line_error(number, line, source)
+            # Other classes may quote what they like.
+            for name, start, whole in self._rules.get(layout["logger"], ()):
+                if not start.match(layout["message"]):
+                    continue
+                message = whole.fullmatch(layout["message"])
+                parts = message.groups() if message else ()
+                if message is None or any(p.isdecimal() and int(p) > LARGEST for p in parts):
+                    raise _unreadable_line_error(number, line, source)
+                stamp = layout["stamp"].replace(",", ".")
+                try:
+                    at_s = datetime.fromisoformat(stamp).replace(tzinfo=zone).timestamp()
+                except (ValueError, OverflowError) as error:  # 30 February has the right shape
+                    raise ParseError(
+                        f"no such time: {layout['stamp']}", source=source, line=number
+                    ) from error
+                yield Event(at_s, layout["thread"], name, parts, number, line)
+                break
 
 
-def _seconds(stamp: str, zone: tzinfo, number: int, source: str) -> float:
-    try:
-        return datetime.fromisoformat(stamp.replace(",", ".")).replace(tzinfo=zone).timestamp()
-    except (ValueError, OverflowError) as error:  # The shape of a date, and no date: 30 February.
-        raise ParseError(f"no such time: {stamp}", source=source, line=number) from error
-
-
-def _foreign(number: int, line: bytes, source: str) -> ParseError:
+def _unreadable_line_error(number: int, line: bytes, source: str) -> ParseError:
     return ParseError(
         f"not a line of a task's log: '{excerpt(line)}'",
         source=source,
@@ -124,8 +107,8 @@ def _foreign(number: int, line: bytes, source: str) -> ParseError:
     )
 
 
-def lost(event: Event, what: str, source: str) -> ParseError:
-    """Say that *event* does not follow from the lines before it."""
+def order_error(event: Event, what: str, source: str) -> ParseError:
+    """*event* does not follow from the lines before it."""
     return ParseError(
         f"{what} out of order: '{excerpt(event.line)}'",
         source=source,

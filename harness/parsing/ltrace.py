@@ -1,14 +1,18 @@
 """
-What the tracer recorded in one task (``ltrace.spans``).
+What the tracer recorded in one task: its spans (``ltrace.spans``), its units (``ltrace.units``).
 
-Little endian:
+Spans, little endian:
 
     header   4096 bytes     clocks, sums of the record loop, the attempt's id
     chunks   32768 bytes    of one thread each: its name, and slots of 48 bytes
 
 A slot is a span, or text or numbers that belong to the span before.  A span has its slot from its
-begin, so the spans of a JVM that was killed are there as far as they came.  The file is sparse and
+start, so the spans of a JVM that was killed are there as far as they came.  The file is sparse and
 may be cut anywhere behind its header.
+
+Units, the durations of every few records of a task: a head of 16 bytes (``LTUNITS1``, records per
+unit, nothing), then of each unit one word of 16 bits in steps of 32 ns, or two where that is not
+enough: the first has its top bit set and the high bits.
 """
 
 from __future__ import annotations
@@ -17,11 +21,14 @@ import re
 
 from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.errors import ParseError
 from harness.records.spans import SPAN_NAMES, RecordLoop, Span, TaskSpans
 from harness.text import excerpt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HEAD, CHUNK, SLOT = 4096, 32768, 48
 _MAGIC = b"LTRACE01"
@@ -33,200 +40,230 @@ _SPAN = Struct("<iiqqqqq")
 _LONGS = Struct("<ii5q")
 _TEXT, _NUMBERS = -1, -2
 
-# The recorder's file holds fewer chunks; a longer file is none of ours.
+# The recorder's file holds fewer chunks.
 _MOST_CHUNKS = 1024
 _ATTEMPT = re.compile(rb"attempt_\d{1,20}_\d{1,10}_[mr]_\d{1,10}_\d{1,10}")
 _STATES: tuple[Literal["open", "closed", "given up"], ...] = ("open", "closed", "given up")
 # Seconds since the epoch of any trial, and no year that a calendar does not know; no task runs for
 # a year.
 _LATEST_S = 2**33
-_LONGEST = 2**55
+_LONGEST_NS = 2**55
+_VISIBLE = dict.fromkeys((*range(32), *range(127, 160)), "?")
+
+_UNITS_HEAD = Struct("<8sii")
+_UNITS_MAGIC = b"LTUNITS1"
+_LONG_UNIT, _STEP_S = 0x8000, 32e-9
+# A map of 128 MiB has a million records of 100 bytes; this is five hundred times as much.
+_MOST_UNITS_BYTES = 1 << 28
 
 
-class _Raw(NamedTuple):
+class _Slot(NamedTuple):
     kind: int
-    start: int
-    end: int
-    cpu_start: int
-    cpu_end: int
+    start_ns: int
+    end_ns: int
+    cpu_start_ns: int
+    cpu_end_ns: int
     amount: int
+
+
+class _Recorded(NamedTuple):
+    """A span with its thread, and with the text and the numbers that follow it."""
+
+    thread: int
+    thread_name: str
+    slot: _Slot
+    text: str
+    details: tuple[int, ...]
 
 
 def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     """
     Read what one task recorded.
 
-    A file that is not the tracer's, or contradicts itself, is `ParseError` with *source*.
+    A file that is not the tracer's, or is not consistent, is `ParseError` with *source*.
     """
-    data = _gathered(chunks, source)
-    if len(data) < HEAD or not data.startswith(_MAGIC):
-        raise _foreign(f"not a recording: '{excerpt(data[:8])}'", source)
-    _, _, unit, wall, anchor, process, opening, lost, state, used, size = _HEADER.unpack_from(data)
-    attempt = data[64 : 64 + max(0, min(size, 120))]
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > HEAD + _MOST_CHUNKS * CHUNK:
+            raise _recording_error("larger than any recording", source)
+    recording = bytes(data)
+    if len(recording) < HEAD or not recording.startswith(_MAGIC):
+        raise _recording_error(f"not a recording: '{excerpt(recording[:8])}'", source)
+    (_, _, unit_records, wall_us, anchor_ns, process_ms, opening_ns, lost, state, used_chunks,
+     id_size) = _HEADER.unpack_from(recording)  # fmt: skip
+    attempt = recording[64 : 64 + max(0, min(id_size, 120))]
     if not _ATTEMPT.fullmatch(attempt):
-        raise _foreign(f"no attempt's id: '{excerpt(attempt)}'", source)
-    if not (0 <= state < len(_STATES) and lost >= 0 and unit >= 0 and opening >= 0):
-        raise _foreign("its header holds what no recorder writes", source)
-    clock = _Clock(wall / 1e6, anchor, source)
-    spans = _spans(data, used, clock, source)
+        raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
+    if not 0 <= state < len(_STATES) or min(lost, unit_records, opening_ns) < 0:
+        raise _recording_error("its header holds what no recorder writes", source)
+    clock = _Clock(wall_us / 1e6, anchor_ns, source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
         state=_STATES[state],
-        opened_s=clock.at(anchor),
-        process_start_s=clock.told(process / 1e3) if process else None,
-        opening_s=opening / 1e9,
+        opened_s=clock.at(anchor_ns),
+        process_start_s=clock.checked(process_ms / 1e3) if process_ms else None,
+        opening_s=opening_ns / 1e9,
         lost=lost,
-        unit_records=unit,
-        loop=_loop(data, source),
-        spans=spans,
+        unit_records=unit_records,
+        loop=_record_loop(recording, source),
+        spans=tuple(_spans(recording, used_chunks, clock, source)),
     )
 
 
-def _gathered(chunks: Iterable[bytes], source: str) -> bytes:
-    parts, size = [], 0
-    for part in chunks:
-        parts.append(part)
-        size += len(part)
-        if size > HEAD + _MOST_CHUNKS * CHUNK:
-            raise _foreign("larger than any recording", source)
-    return b"".join(parts)
-
-
-def _foreign(what: str, source: str) -> ParseError:
+def _recording_error(what: str, source: str) -> ParseError:
     return ParseError(what, source=source, fix="give the ltrace.spans of one task")
 
 
 class _Clock:
     """Brings the JVM's nanoseconds to seconds since the epoch."""
 
-    def __init__(self, wall_s: float, anchor: int, source: str) -> None:
-        self._wall_s, self._anchor, self._source = wall_s, anchor, source
+    def __init__(self, wall_s: float, anchor_ns: int, source: str) -> None:
+        self._wall_s, self._anchor_ns, self._source = wall_s, anchor_ns, source
 
-    def at(self, nanos: int) -> float:
-        if abs(nanos - self._anchor) > _LONGEST:
-            raise _foreign("a time that no clock shows", self._source)
-        return self.told(self._wall_s + (nanos - self._anchor) / 1e9)
+    def at(self, nanoseconds: int) -> float:
+        """Give the moment in seconds since the epoch."""
+        if abs(nanoseconds - self._anchor_ns) > _LONGEST_NS:
+            raise _recording_error("a time that no clock shows", self._source)
+        return self.checked(self._wall_s + (nanoseconds - self._anchor_ns) / 1e9)
 
-    def told(self, seconds: float) -> float:
+    def checked(self, seconds: float) -> float:
+        """Give *seconds*, if they are a moment of a trial."""
         if not 0 <= seconds <= _LATEST_S:
-            raise _foreign("a time that no clock shows", self._source)
+            raise _recording_error("a time that no clock shows", self._source)
         return seconds
 
 
-def _spans(data: bytes, used: int, clock: _Clock, source: str) -> tuple[Span, ...]:
-    """Spans in the order of their begin, with their parents."""
-    found: list[tuple[int, str, _Raw, str, tuple[int, ...]]] = []
-    for number, begin in enumerate(range(HEAD, len(data) - SLOT + 1, CHUNK)):
-        if number >= used:
-            break
-        thread, size, name = _OWNER.unpack_from(data, begin)
-        shown_name = _text(name[: max(0, min(size, len(name)))])
-        chunk = data[begin + SLOT : begin + CHUNK]
-        found += [(thread, shown_name, *entry) for entry in _slots(chunk, source)]
-    found.sort(key=lambda entry: entry[2].start)
-    last = max((max(raw.start, raw.end) for _, _, raw, _, _ in found), default=0)
-    return tuple(_nested(found, last, clock, source))
+def _spans(data: bytes, used_chunks: int, clock: _Clock, source: str) -> Iterator[Span]:
+    """Spans in the order of their start, with their parents: of each thread, those around them."""
+    recorded: list[_Recorded] = []
+    starts = range(HEAD, len(data) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]
+    for chunk_start in starts:
+        recorded += _slots(data[chunk_start : chunk_start + CHUNK], source)
+    recorded.sort(key=lambda span: span.slot.start_ns)
+    last_ns = max((max(span.slot.start_ns, span.slot.end_ns) for span in recorded), default=0)
+    around: dict[int, list[tuple[int, int]]] = {}
+    for place, (thread, thread_name, slot, text, details) in enumerate(recorded):
+        start_s, end_ns = clock.at(slot.start_ns), slot.end_ns or last_ns
+        clock.at(end_ns)
+        stack = around.setdefault(thread, [])
+        while stack and stack[-1][1] <= slot.start_ns:
+            stack.pop()
+        parent = stack[-1][0] if stack else -1
+        stack.append((place, end_ns))
+        cpu_ns = slot.cpu_end_ns - slot.cpu_start_ns if slot.cpu_end_ns and slot.end_ns else None
+        if cpu_ns is not None and not 0 <= cpu_ns <= _LONGEST_NS:
+            name = SPAN_NAMES[slot.kind]
+            raise _recording_error(f"a span ({name}) with CPU time below zero", source)
+        yield Span(
+            name=text if slot.kind == 100 and text else SPAN_NAMES[slot.kind],
+            thread=thread_name,
+            start_s=start_s,
+            wall_s=(end_ns - slot.start_ns) / 1e9,
+            cpu_s=None if cpu_ns is None else cpu_ns / 1e9,
+            parent=parent,
+            open=not slot.end_ns,
+            amount=slot.amount,
+            text=text,
+            details=details,
+        )
 
 
-def _slots(chunk: bytes, source: str) -> Iterator[tuple[_Raw, str, tuple[int, ...]]]:
-    """Spans of a chunk with the text and the numbers that follow them."""
-    held: tuple[_Raw, str, tuple[int, ...]] | None = None
-    whole = len(chunk) // SLOT * SLOT
-    for at in range(0, whole, SLOT):
+def _slots(chunk: bytes, source: str) -> Iterator[_Recorded]:
+    """Spans of the *chunk* of one thread, whose name stands in front of them."""
+    thread, name_size, name = _OWNER.unpack_from(chunk)
+    thread_name = _text(name[: max(0, min(name_size, len(name)))])
+    span: _Recorded | None = None
+    for at in range(SLOT, len(chunk) // SLOT * SLOT, SLOT):
         kind = int.from_bytes(chunk[at : at + 4], "little", signed=True)
-        if kind == _TEXT and held:
-            text = chunk[at + 8 : at + SLOT].rstrip(b"\0")
-            held = (held[0], held[1] + _text(text), held[2])
-        elif kind == _NUMBERS and held:
-            held = (held[0], held[1], held[2] or _LONGS.unpack_from(chunk, at)[2:])
+        if kind == _TEXT and span:
+            span = span._replace(text=span.text + _text(chunk[at + 8 : at + SLOT].rstrip(b"\0")))
+        elif kind == _NUMBERS and span:
+            span = span._replace(details=span.details or _LONGS.unpack_from(chunk, at)[2:])
         elif kind > 0:
-            if held:
-                yield held
-            held = _raw(chunk, at, source), "", ()
-    if held:
-        yield held
-
-
-def _raw(chunk: bytes, at: int, source: str) -> _Raw:
-    kind, _, start, end, cpu_start, cpu_end, amount = _SPAN.unpack_from(chunk, at)
-    if kind not in SPAN_NAMES:
-        raise _foreign(f"a span of the unknown kind {kind}", source)
-    if end and end < start:
-        raise _foreign(f"a span ({SPAN_NAMES[kind]}) that ends before it begins", source)
-    return _Raw(kind, start, end, cpu_start, cpu_end, amount)
+            if span:
+                yield span
+            kind, _, start_ns, end_ns, cpu_start_ns, cpu_end_ns, amount = _SPAN.unpack_from(
+                chunk, at
+            )
+            if kind not in SPAN_NAMES:
+                raise _recording_error(f"a span of the unknown kind {kind}", source)
+            if end_ns and end_ns < start_ns:
+                what = f"a span ({SPAN_NAMES[kind]}) that ends before it starts"
+                raise _recording_error(what, source)
+            slot = _Slot(kind, start_ns, end_ns, cpu_start_ns, cpu_end_ns, amount)
+            span = _Recorded(thread, thread_name, slot, "", ())
+    if span:
+        yield span
 
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").translate(_VISIBLE)
 
 
-_VISIBLE = dict.fromkeys((*range(32), *range(127, 160)), "?")
-
-
-def _nested(
-    found: list[tuple[int, str, _Raw, str, tuple[int, ...]]], last: int, clock: _Clock, source: str
-) -> Iterator[Span]:
-    """Spans whose parents are known: of each thread, those that are not over."""
-    around: dict[int, list[tuple[int, int]]] = {}
-    for place, (thread, name, raw, text, details) in enumerate(found):
-        start_s, end = clock.at(raw.start), raw.end or last
-        clock.at(end)
-        stack = around.setdefault(thread, [])
-        while stack and stack[-1][1] <= raw.start:
-            stack.pop()
-        parent = stack[-1][0] if stack else -1
-        stack.append((place, end))
-        yield Span(
-            name=text if raw.kind == 100 and text else SPAN_NAMES[raw.kind],
-            thread=name,
-            start_s=start_s,
-            wall_s=(end - raw.start) / 1e9,
-            cpu_s=_cpu_s(raw, source),
-            parent=parent,
-            open=not raw.end,
-            amount=raw.amount,
-            text=text,
-            details=details,
-        )
-
-
-def _cpu_s(raw: _Raw, source: str) -> float | None:
-    if not raw.cpu_end or not raw.end:
-        return None
-    if not 0 <= raw.cpu_end - raw.cpu_start <= _LONGEST:
-        raise _foreign(f"a span ({SPAN_NAMES[raw.kind]}) with CPU time below zero", source)
-    return (raw.cpu_end - raw.cpu_start) / 1e9
-
-
-def _loop(data: bytes, source: str) -> RecordLoop:
+def _record_loop(data: bytes, source: str) -> RecordLoop:
     sums = _SUMS.unpack_from(data, 256)
     histogram = _HISTOGRAM.unpack_from(data, 1024)
-    if min(sums) < 0 or min(histogram) < 0 or max(sums) > 2**53 or max(histogram) > 2**53:
-        raise _foreign("sums of the record loop that no task reaches", source)
-    records, read, alone, spilling, overlapped, outputs, sampled, samples, exact = sums[:9]
-    reduce_function, blocked_ns, blocked = sums[15], sums[11], sums[12]
+    if min(*sums, *histogram) < 0 or max(*sums, *histogram) > 2**53:
+        raise _recording_error("sums of the record loop that no task reaches", source)
+    (records, read_ns, alone_ns, spilling_ns, overlapped, outputs, sampled_ns, samples,
+     exact_ns) = sums[:9]  # fmt: skip
+    blocked_ns, blocked, reduce_function_ns, spilling_read_ns, read_samples = (
+        sums[11], sums[12], sums[15], sums[16], sums[17],
+    )  # fmt: skip
     # A sample may split a total, and never exceed it.
-    most = alone + spilling + reduce_function
-    output = min(sampled * outputs / samples, most) if samples else exact
+    most_ns = alone_ns + spilling_ns + reduce_function_ns
+    output_ns = min(sampled_ns * outputs / samples, most_ns) if samples else exact_ns
+    last_bucket = max((n for n, count in enumerate(histogram, start=1) if count), default=0)
     return RecordLoop(
         records=records,
-        read_s=read / 1e9,
-        function_s=(alone + reduce_function) / 1e9,
-        spilling_s=spilling / 1e9,
-        spilling_read_s=sums[16] / 1e9,
+        read_s=read_ns / 1e9,
+        function_s=(alone_ns + reduce_function_ns) / 1e9,
+        spilling_s=spilling_ns / 1e9,
+        spilling_read_s=spilling_read_ns / 1e9,
         overlapped=overlapped,
         outputs=outputs,
-        output_s=output / 1e9,
+        output_s=output_ns / 1e9,
         output_samples=samples,
         blocked_s=blocked_ns / 1e9,
         blocked=blocked,
-        histogram=_trimmed(histogram),
+        histogram=histogram[:last_bucket],
         # Reads that were timed; older recordings do not count them, and had timed them all.
-        read_samples=sums[17] if sums[17] < records else 0,
+        read_samples=read_samples if read_samples < records else 0,
     )
 
 
-def _trimmed(histogram: tuple[int, ...]) -> tuple[int, ...]:
-    """Without the empty buckets at the end."""
-    last = max((n for n, count in enumerate(histogram, start=1) if count), default=0)
-    return histogram[:last]
+def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
+    """
+    Read records per unit, and the seconds of each unit, in their order.
+
+    The recorder maps more of the file than it fills, and no unit takes no time: the first zero is
+    the end.  Half a unit is left out.  What is not such a file is `ParseError` with *source*.
+    """
+    import numpy as np
+
+    size = len(data)
+    if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not data.startswith(_UNITS_MAGIC):
+        raise ParseError(
+            f"not durations of units: '{excerpt(data[:8])}'",
+            source=source,
+            fix="give the ltrace.units of one task",
+        )
+    _, unit_records, _ = _UNITS_HEAD.unpack_from(data)
+    if unit_records < 1:
+        raise ParseError(f"units of {unit_records} records", source=source)
+    word_count = (size - _UNITS_HEAD.size) // 2
+    words = np.frombuffer(data, "<u2", offset=_UNITS_HEAD.size, count=word_count).astype(np.int64)
+    # A word with its top bit set starts a unit, unless it is the second of one: in a run of such
+    # words every other one starts one.
+    is_long = words >= _LONG_UNIT
+    places = np.arange(word_count)
+    run_start = np.maximum.accumulate(np.where(is_long, -1, places)) + 1
+    is_first = is_long & ((places - run_start) % 2 == 0)
+    is_second = np.concatenate(([False], is_first[:-1]))
+    high_bits = (words & (_LONG_UNIT - 1)) << 16
+    steps = np.where(is_first, high_bits | np.append(words[1:], 0), words)
+    is_cut = is_first & (places == word_count - 1)
+    durations = steps[~is_second & ~is_cut]
+    never_written = np.flatnonzero(durations == 0)
+    return unit_records, durations[: never_written[0] if len(never_written) else None] * _STEP_S

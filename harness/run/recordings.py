@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 
 from harness.errors import ParseError
 from harness.hadoop.tracing import SPANS_FILE, UNITS_FILE
-from harness.parsing.ltrace import read_ltrace
-from harness.parsing.units import read_units
+from harness.parsing.ltrace import read_ltrace, read_units
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord

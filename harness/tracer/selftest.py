@@ -22,8 +22,8 @@ from harness.errors import MachineError
 from harness.hadoop.site import block_bytes
 from harness.hadoop.tracing import SPANS_FILE
 from harness.hadoop_home.home import SOURCE, HadoopHome
-from harness.parsing.container_log import read_task_log
 from harness.parsing.ltrace import read_ltrace
+from harness.parsing.task_log import read_task_log
 from harness.providers.host import Running
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec

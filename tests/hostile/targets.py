@@ -39,13 +39,12 @@ from harness.models import MODELS
 from harness.models import vectors as v
 from harness.monitor.machine import disturbed
 from harness.monitor.probe import rate
-from harness.parsing.container_log import read_task_log
 from harness.parsing.history import read_history
 from harness.parsing.jobconf import read_properties
-from harness.parsing.ltrace import read_ltrace
+from harness.parsing.ltrace import read_ltrace, read_units
 from harness.parsing.samples import read_machine, read_speed
 from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.units import read_units
+from harness.parsing.task_log import read_task_log
 from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.profiling.spans import segments
 from harness.records.logs import TaskLog

@@ -20,9 +20,9 @@ from harness.cli.vectors import command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.experiment.file import read_experiment
 from harness.models import EVALUATORS, vectors
-from harness.parsing.container_log import read_spills
 from harness.parsing.history import read_history
 from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.task_log import read_task_log
 from harness.providers.local.files import _container_folders, _copy_logs
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
@@ -375,7 +375,7 @@ class TestBombs:
 
         def work():
             with run.raw(trial).open("syslog") as lines:
-                read_spills(lines, "x")
+                read_task_log(lines, "x")
 
         assert peak(work) < 2**19
 

@@ -4,7 +4,7 @@ import itertools
 import json
 
 from contextlib import suppress
-from datetime import timedelta, timezone
+from datetime import UTC, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing.container_log import read_spills, read_task_log
 from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.task_log import read_task_log, spills_of
 from harness.records.logs import TaskLog
 from harness.records.trace import MachineSample, SpeedSample, Spill
 
@@ -32,6 +32,11 @@ def syslog(*events):
         f"2026-01-15 10:00:{s:02},500 INFO [{t}] org.apache.hadoop.mapred.MapTask: {m}\n".encode()
         for s, t, m in events
     ]
+
+
+def read_spills(log, source, zone=UTC):
+    """Spills of a map's log."""
+    return spills_of(read_task_log(log, source, zone))
 
 
 BEGIN = "Spilling map output"

@@ -1,0 +1,228 @@
+"""
+What a task reports of itself in its container's ``syslog``.
+
+The messages are those of `MapTask.MapOutputBuffer`, `Merger`, `Task` and `ReduceTask` in Hadoop 3:
+
+    2026-01-15 10:00:00,123 INFO [main] org.apache.hadoop.mapred.MapTask: Spilling map output
+    ... bufstart = 0; bufend = 342428; bufvoid = 1048576
+    ... kvstart = 262140(1048560); kvend = 138040(552160); length = 124101/65536
+    ... (EQUATOR) 447286 kvi 111816(447264)
+    2026-01-15 10:00:00,423 INFO [SpillThread] org.apache.hadoop.mapred.MapTask: Finished spill 0
+    ... (RESET) equator 447286 kv 111816(447264) kvi 85612(342448)
+
+The sort buffer is a ring: keys and values grow up from its equator, 16 bytes (four ints) of
+metadata a record grow down from it.  ``kv`` names count ints, ``buf`` names bytes, and ``length``
+counts the ints of all metadata but for three of the last record's.  Between a spill's start and
+its reset the map function emitted (kv - kvi) / 4 records.
+
+A spill that the flush makes (the last one) ends on another thread than ``SpillThread``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+
+from harness.errors import ParseError
+from harness.parsing.log4j import Event, Messages, Reader, order_error
+from harness.records.logs import SpillLog, TaskLog
+from harness.records.trace import Spill
+
+_N = r"(\d{1,18})"
+_SIGNED = r"(-?\d{1,18})"
+_ATTEMPT = r"(attempt_\d{1,20}_\d{1,10}_[mr]_\d{1,10}_\d{1,10})"
+_METADATA_BYTES = 16  # of a record
+_MOST_SPILLS = 100_000  # each is a file, and the merge opens them
+
+_MESSAGES: Messages = {
+    "org.apache.hadoop.mapred.MapTask": {
+        "split": (r"Processing split: ", r"Processing split: .*"),
+        "collector": (r"Map output collector class = ", r"Map output collector class = .*"),
+        "buffer": (r"kvstart = \d+; length", rf"kvstart = {_N}; length = {_N}"),
+        "spill": (r"Spilling map output", r"Spilling map output"),
+        "data": (
+            r"bufstart = \d+; bufend",
+            rf"bufstart = {_N}; bufend = {_N}; bufvoid = {_N}",
+        ),
+        "records": (
+            r"kvstart = \d+\(",
+            rf"kvstart = {_N}\(\d+\); kvend = {_N}\(\d+\); length = {_N}/{_N}",
+        ),
+        "equator": (r"\(EQUATOR\) ", rf"\(EQUATOR\) {_N} kvi {_N}\(\d+\)"),
+        "finished": (r"Finished spill ", r"Finished spill (\d{1,9})"),
+        "reset": (
+            r"\(RESET\) equator ",
+            rf"\(RESET\) equator {_N} kv {_N}\(\d+\) kvi {_N}\(\d+\)",
+        ),
+        "large": (r"Record too large for in-memory buffer", r"Record too large for .*"),
+        "flush": (r"Starting flush of map output", r"Starting flush of map output"),
+    },
+    "org.apache.hadoop.mapred.Merger": {
+        "pass": (
+            r"Merging \d+ intermediate",
+            rf"Merging {_N} intermediate segments out of a total of {_N}",
+        ),
+        "last_pass": (
+            r"Down to the last merge-pass",
+            rf"Down to the last merge-pass, with {_N} segments left of total size: {_SIGNED} bytes",
+        ),
+    },
+    "org.apache.hadoop.mapred.ReduceTask": {
+        "shuffle": (r"Using ShuffleConsumerPlugin: ", r"Using ShuffleConsumerPlugin: .*"),
+    },
+    "org.apache.hadoop.mapred.Task": {
+        "done": (
+            r"Task:\S+ is done\.",
+            rf"Task:{_ATTEMPT} is done\. And is in the process of committing",
+        ),
+        "allowed": (r"Task \S+ is allowed", rf"Task {_ATTEMPT} is allowed to commit now"),
+        "ended": (r"Task '[^']*' done", rf"Task '{_ATTEMPT}' done\."),
+    },
+    "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter": {
+        "saved": (r"Saved output of task '", rf"Saved output of task '{_ATTEMPT}' to .*"),
+    },
+}
+_READER = Reader(_MESSAGES)
+_MOMENTS = frozenset(
+    {"split", "collector", "flush", "shuffle", "done", "allowed", "saved", "ended"}
+)
+
+
+def read_task_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) -> TaskLog:
+    """
+    Read the ``syslog`` of one task; times in seconds since the epoch.
+
+    Hadoop writes local time without a zone: *zone* is that of the node.  A spill that was still
+    running when the log ends, and a last line without an end, are left out (the task was killed).
+    `ParseError` with *source* and line: a spill that ends without a start, starts twice, or is
+    out of count; a second task in the same log; a message that does not read like Hadoop's.
+    """
+    task = _Task(source)
+    for event in _READER.events(lines, source, zone):
+        if event.name in _MOMENTS:
+            task.take_moment(event)
+        else:
+            task.take(event)
+    return TaskLog(
+        attempt_id=task.attempt_id,
+        spills=tuple(task.spills),
+        large_records=task.large_records,
+        merge_passes=task.merge_passes,
+        merged_bytes=task.merged_bytes,
+        **{f"{name}_s": at_s for name, at_s in task.moments.items()},
+    )
+
+
+def spills_of(log: TaskLog) -> tuple[Spill, ...]:
+    """When the task of *log* spilled."""
+    return tuple(Spill(spill.start_s, spill.finish_s, spill.last) for spill in log.spills)
+
+
+@dataclass
+class _RunningSpill:
+    """A spill that has started: when, what it takes, and where the ring's marks stood."""
+
+    start_s: float
+    records: int | None = None
+    buffer_bytes: int | None = None
+    data_end: int = 0
+    metadata_end: int = 0
+    room_records: int | None = None
+    room_bytes: int | None = None
+
+
+class _Task:
+    """Puts the events of one task together."""
+
+    def __init__(self, source: str) -> None:
+        self.attempt_id = ""
+        self.moments: dict[str, float] = {}
+        self.spills: list[SpillLog] = []
+        self.large_records = self.merge_passes = self.merged_bytes = 0
+        self._source = source
+        self._running: _RunningSpill | None = None
+        self._last_index = -1  # A record larger than the buffer has an index, and no line.
+        self._ring_ints = 0
+
+    def take_moment(self, event: Event) -> None:
+        """Take an event that a task has once."""
+        if event.name in self.moments:
+            raise order_error(event, "a second task, or its line", self._source)
+        self.moments[event.name] = event.at_s
+        if event.parts:
+            self.attempt_id = event.parts[0]
+
+    def take(self, event: Event) -> None:
+        """Let the next event of the buffer, a spill or the merge follow from those before."""
+        spill, numbers = self._running, event.numbers()
+        match event.name:
+            case "buffer":
+                self._ring_ints = 4 * numbers[1]
+            case "large":
+                self.large_records += 1
+            case "pass":
+                self.merge_passes += "flush" in self.moments
+            case "last_pass":
+                if "flush" in self.moments:
+                    self.merged_bytes += max(numbers[1], 0)
+            case "spill":
+                if spill is not None:
+                    raise order_error(event, "a spill", self._source)
+                self._running = _RunningSpill(event.at_s)
+            case "data":
+                start, end, ring_bytes = numbers
+                if spill is None or max(start, end) > ring_bytes:
+                    raise order_error(event, "marks of a spill", self._source)
+                spill.buffer_bytes = _distance(start, end, ring_bytes)
+                spill.data_end = end
+            case "records":
+                _, end, length, _ = numbers
+                if spill is None or length % 4 != 1:
+                    raise order_error(event, "marks of a spill", self._source)
+                spill.records = (length + 3) // 4
+                spill.metadata_end = 4 * end
+            case "equator":
+                # The free part of the ring is shared: how much each side has until the spill ends.
+                # Without a spill the buffer is made, or emptied for a record that does not fit.
+                ring_bytes = 4 * self._ring_ints
+                if spill and ring_bytes and None not in (spill.records, spill.buffer_bytes):
+                    free = _distance(spill.data_end, numbers[0], ring_bytes)
+                    spill.room_records = free // _METADATA_BYTES
+                    spill.room_bytes = _distance(numbers[0], spill.metadata_end, ring_bytes)
+            case "finished":
+                self._finish(event)
+            case _:  # reset: the spill's space is given back
+                if spill is not None:
+                    raise order_error(event, "space given back", self._source)
+                if self.spills and self._ring_ints and self.spills[-1].reset_s is None:
+                    collected = _distance(numbers[2], numbers[1], self._ring_ints) // 4
+                    self.spills[-1] = replace(
+                        self.spills[-1], collected=collected, reset_s=event.at_s
+                    )
+
+    def _finish(self, event: Event) -> None:
+        spill, (index,) = self._running, event.numbers()
+        if spill is None or index <= self._last_index:
+            raise order_error(event, "a spill", self._source)
+        if len(self.spills) >= _MOST_SPILLS:
+            raise ParseError(
+                f"more than {_MOST_SPILLS} spills", source=self._source, line=event.number
+            )
+        self._running, self._last_index = None, index
+        self.spills.append(
+            SpillLog(
+                start_s=spill.start_s,
+                finish_s=event.at_s,
+                last=event.thread != "SpillThread",
+                records=spill.records,
+                buffer_bytes=spill.buffer_bytes,
+                room_records=spill.room_records,
+                room_bytes=spill.room_bytes,
+            )
+        )
+
+
+def _distance(start: int, end: int, ring: int) -> int:
+    """From *start* up to *end*, around the ring."""
+    return (end - start) % ring if ring else 0
