@@ -75,6 +75,8 @@ def describe(value: object) -> str:
 
 def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"name": name, "description": describe(value)}
+    if kind == "metrics":
+        told |= {"unit": value.unit, "best": value.best}
     if kind == "workloads":
         told["scales"] = dict(value.scales)
         told["parameters"] = [_parameter(key, each) for key, each in value.parameters.items()]

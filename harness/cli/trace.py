@@ -192,7 +192,7 @@ def _chosen(job: JobTrace, recorded: list[TaskSpans], task: str | None) -> list[
 
 
 def _show(job: JobTrace, recorded: list[TaskSpans], chosen: TaskSpans, *, whole: bool) -> None:
-    from harness.reports.trace import render_task, render_tasks
+    from harness.reports.waterfall import render_task, render_tasks
 
     attempt = next((a for a in job.attempts if a.attempt_id == chosen.attempt_id), None)
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
@@ -210,7 +210,7 @@ def _document(task: TaskSpans) -> dict[str, Any]:
 
 
 def _write_chrome(file: Path, job: JobTrace, recorded: list[TaskSpans]) -> None:
-    from harness.reports.trace import chrome_events
+    from harness.reports.chrome import chrome_events
 
     opener: Any = gzip.open if file.suffix == ".gz" else open
     try:

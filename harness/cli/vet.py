@@ -14,7 +14,6 @@ from harness.errors import DataError
 
 if TYPE_CHECKING:
     from harness.reports.data import ReportData
-    from harness.reports.tables import Table
     from harness.store import Run
 
 
@@ -34,18 +33,21 @@ def command(target: str, results_dir: Path, as_json: bool) -> None:
         harness vet 3f0a
         harness vet 3f0a --json
     """
-    from harness.reports.vet import repeats_table, vet_document, vet_table, vet_texts
+    from harness.reports.document import Table, Text
+    from harness.reports.sections import vet
 
     run, trial = _found(target, results_dir)
     data = _data(run, trial)
+    section = vet.section(data)
     if as_json:
-        print_json(vet_document(data))
+        print_json(dict(section.values()["vet"]))
         return
-    for found in (vet_table(data), repeats_table(data)):
-        if found is not None:
-            _show(found)
-    for text in vet_texts(data):
-        talk(text)
+    for block in section.shown():
+        if isinstance(block, Table):
+            table(block.columns, block.texts(), title=block.caption)
+    for block in section.shown():
+        if isinstance(block, Text):
+            talk(block.text)
 
 
 def _found(target: str, results_dir: Path) -> tuple[Run, str | None]:
@@ -78,8 +80,3 @@ def _data(run: Run, trial: str | None) -> ReportData:
             fix="measure it with 'trace: units' in the experiment",
         )
     return data
-
-
-def _show(found: Table) -> None:
-    rows = [[value.text for value in row] for row in found.rows]
-    table(found.columns, rows, title=found.caption)

@@ -33,9 +33,8 @@ from harness.records.trace import JobTrace, joined
 from harness.records.trial import Cell, Trial, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports import REPORTS
-from harness.reports.data import JobInside, ReportData
-from harness.scoring import score
-from harness.scoring.measured import measured
+from harness.reports.data import JobTaskTimes, ReportData
+from harness.scoring import METRICS, measured, score
 from harness.store import Run
 
 REPORT_FILES = {
@@ -131,12 +130,13 @@ class Evaluation:
             trials=[records[t.id] for t in self.plan if t.id in records],
             measurements=self.measurements(),
             predictions=[p for mine in self.run.read_predictions().values() for p in mine],
+            metrics=METRICS,
             book=self.run.read_scores(),
             profiles=self.run.read_profiles(),
             manifest=self.run.manifest(),
             timelines=timelines,
             jobs={r.trial.id: self.jobs(r) for r, _ in timelines},
-            inside={r.trial.id: self.inside(r, job) for r, job in timelines},
+            task_times={r.trial.id: self.inside(r, job) for r, job in timelines},
             machine={i: self._machine(r) for i, r in records.items()},
             order=[r.trial.id for r in sorted(records.values(), key=lambda r: r.started_s)],
             evidence={
@@ -152,10 +152,10 @@ class Evaluation:
         )
         return vet_book(job for job in found if job is not None)
 
-    def inside(self, record: TrialRecord, trace: JobTrace) -> JobInside:
+    def inside(self, record: TrialRecord, trace: JobTrace) -> JobTaskTimes:
         """What is known of the inside of the tasks of *trace*, with the recordings drawn."""
         if record.trial.cell.tracing.mode == "off":
-            return JobInside()
+            return JobTaskTimes()
         config, _, _ = question(record.trial.cell)
         logs = ContainerLogs(self.run.raw(record.trial.id), trace)
         told = list(logs.inside(compressed=config.map_output_compressed))

@@ -11,13 +11,14 @@ from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.reports.data import Difference, JobInside
-from harness.reports.inside import chosen, task_parts
+from harness.reports.data import Difference, JobTaskTimes
+from harness.reports.task_parts import task_parts
+from harness.reports.tracks import drawn_attempts
 
 
 def job_inside(
     trace: JobTrace, told: Sequence[MapTimes | ReduceTimes], recorded: Iterable[TaskSpans]
-) -> JobInside:
+) -> JobTaskTimes:
     """
     Where the time of a job's tasks went; of *recorded* only what is drawn stays in memory.
 
@@ -25,7 +26,7 @@ def job_inside(
     """
     every = {a.attempt_id: a for a in trace.attempts}
     attempts = {name: a for name, a in every.items() if a.state == "succeeded"}
-    drawn, recordings = chosen(trace), dict[str, TaskSpans]()
+    drawn, recordings = drawn_attempts(trace), dict[str, TaskSpans]()
     spans: list[MapTimes | ReduceTimes] = []
     parts = {}
     for task in recorded:
@@ -38,10 +39,10 @@ def job_inside(
     logs = [t for t in told if t.attempt_id in attempts]
     for each in logs:
         parts.setdefault(each.attempt_id, task_parts(each, attempts[each.attempt_id]))
-    return JobInside(
+    return JobTaskTimes(
         parts=tuple(parts.values()),
         recordings=recordings,
-        told={t.attempt_id: t for t in logs if t.attempt_id in drawn},
+        from_logs={t.attempt_id: t for t in logs if t.attempt_id in drawn},
         differences=_differences(spans, logs, attempts),
     )
 

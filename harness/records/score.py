@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -11,6 +13,10 @@ from harness.records.trial import Record
 Level = Literal["job", "task", "phase"]
 Speed = Literal["raw", "reference"]
 Range = Literal["inside", "edge", "outside"]
+# How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
+# a share of the cells as their number.
+Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]
+Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1"]
 
 
 class Measurement(Record):
@@ -59,22 +65,20 @@ class Score(Record):
     range: Range = "inside"
 
 
-class Calibration(Record):
-    """Regression of measured on predicted times, measured = intercept_s + slope x predicted."""
+class MetricValue(Record):
+    """Value of a metric, with its 95 % interval where it has one."""
 
-    slope: float
-    intercept_s: float
-    r2: float
-    count: int
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 class Summary(Record):
     """
     One model, one quantity, all scored cells of one workload (or of all: workload ``*``).
 
-    *mape* with its bootstrap interval; *median_floor* is the median noise floor of the cells;
-    *within_floor* the share of cells whose error lies inside its floor; *not_applicable* counts
-    cells without an answer.
+    *metrics* holds the values of `harness.scoring.METRICS` by name, without those that the scores
+    do not determine; *not_applicable* counts cells without an answer.
     """
 
     model: str
@@ -83,16 +87,45 @@ class Summary(Record):
     quantity: str
     speed: Speed
     cells: int
-    mape: float
-    mape_low: float
-    mape_high: float
-    mean_signed_error: float
-    worst_error: float
-    median_floor: float | None
-    within_floor: float | None
-    mean_i_accu_percent: float | None
-    calibration: Calibration | None
+    metrics: dict[str, MetricValue] = Field(default_factory=dict)
     not_applicable: int = 0
+
+    def value(self, metric: str) -> float | None:
+        """Value of that metric; `None` where the scores do not determine it."""
+        return self.metrics[metric].value if metric in self.metrics else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScores:
+    """
+    What a metric is computed from: scores of one model, of one quantity at one speed.
+
+    There is at least one.  Each carries the noise floor of its cell.  *baseline* holds What-If's
+    scores of the same quantity and speed by cell, as far as it has any.
+    """
+
+    scores: Sequence[Score]
+    baseline: Mapping[str, Score]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """
+    A metric: its value is `None` where the scores do not determine it.
+
+    *title* heads its column, *description* says in one line what it is and what a good value is.
+    *columns* are the speeds at which the table of scores has a column of it, *brief* those at
+    which the short table on the terminal has one.  The table of all summaries and the JSON report
+    hold every metric.
+    """
+
+    title: str
+    description: str
+    unit: Unit
+    best: Best
+    compute: Callable[[ModelScores], MetricValue | None]
+    columns: tuple[Speed, ...] = ("raw",)
+    brief: tuple[Speed, ...] = ()
 
 
 class Comparison(Record):

@@ -1,7 +1,7 @@
 """
 Records to text: what was found, for people and for scripts.
 
-Every report takes a `ReportData` and answers text; it opens no file and writes none.
+Every report takes a `ReportData` and gives text; it opens no file and writes none.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.reports.data import ReportData
-from harness.reports.hibench import render_hibench
-from harness.reports.html import render_html
-from harness.reports.json_report import render_json
-from harness.reports.markdown import render_markdown
-from harness.reports.terminal import render_terminal
+from harness.reports.document import Document
+from harness.reports.formats.hibench import render_hibench
+from harness.reports.formats.html import render_html
+from harness.reports.formats.json import render_json
+from harness.reports.formats.markdown import render_markdown
+from harness.reports.formats.terminal import render_terminal
+from harness.reports.sections import make_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,16 @@ class Report:
     description: str
 
 
+def _of_document(render: Callable[[Document], str]) -> Callable[[ReportData], str]:
+    return lambda data: render(make_document(data))
+
+
 REPORTS = {
     "hibench": Report(render_hibench, "HiBench's lines, a trial each, for scripts that read those"),
-    "html": Report(render_html, "one file with figures: offline, both themes, prints well"),
-    "json": Report(render_json, "everything that was computed, for scripts"),
-    "markdown": Report(render_markdown, "the tables, for a code review or an issue"),
-    "terminal": Report(render_terminal, "the short table that ends a run"),
+    "html": Report(
+        _of_document(render_html), "one file with figures: offline, both themes, prints well"
+    ),
+    "json": Report(_of_document(render_json), "everything that was computed, for scripts"),
+    "markdown": Report(_of_document(render_markdown), "the tables, for a code review or an issue"),
+    "terminal": Report(_of_document(render_terminal), "the short table that ends a run"),
 }

@@ -6,26 +6,27 @@ Nothing is read from disk here, so the same numbers give the same report on any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from harness.experiment.model import Experiment
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
-from harness.records.score import Measurement, Score, ScoreBook, Speed, Summary
+from harness.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
 from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook
-from harness.reports.inside.parts import TaskParts
+from harness.reports.task_parts import TaskParts
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
-    A statistic that logs tell, too, beside the one from spans; *ratio* is logs over spans.
+    A statistic from the tasks' logs beside the same from spans; *ratio* is logs over spans.
 
     *text* says what it is, *spread* is the standard deviation of the *count* tasks' own ratios.
     """
@@ -40,17 +41,17 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class JobInside:
+class JobTaskTimes:
     """
-    What is known of the inside of the tasks of one job.
+    Where the time of the tasks of one job went.
 
     *parts* are those of every task that succeeded and of which anything is known; *recordings* and
-    *told* (by logs) hold those that are drawn, by the attempts' ids.
+    *from_logs* hold those that are drawn, by the attempts' ids.
     """
 
     parts: Sequence[TaskParts] = ()
     recordings: Mapping[str, TaskSpans] = field(default_factory=dict)
-    told: Mapping[str, MapTimes | ReduceTimes] = field(default_factory=dict)
+    from_logs: Mapping[str, MapTimes | ReduceTimes] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
 
 
@@ -59,13 +60,14 @@ class ReportData:
     """
     Everything a report shows; all but the experiment may be empty.
 
-    *cells* maps a cell's id to the cell and the label people see.  *timelines* hold one
+    *cells* maps a cell's id to the cell and the label people see.  *metrics* say how the values in
+    the summaries of *book* are shown.  *timelines* hold one
     representative job per workload.  *machine* maps a trial's id to means over the trial: `busy`
     and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).  *jobs*
     are those of a timeline, by its trial: where a trial has several, the timeline's trace holds
     them all, joined.  *order* lists trial ids as they ran; without it the trials' starts decide.
-    *evidence* maps a trial's id to the place of its logs, as the reader would type it.  *inside*
-    maps the trial of a timeline to what is known of the inside of its tasks.  *vet* is the overhead
+    *evidence* maps a trial's id to the place of its logs, as the reader would type it.
+    *task_times* maps the trial of a timeline to what is known of its tasks.  *vet* is the overhead
     of the jobs whose tasks have times of units.
     """
 
@@ -74,6 +76,7 @@ class ReportData:
     trials: Sequence[TrialRecord] = ()
     measurements: Sequence[Measurement] = ()
     predictions: Sequence[Prediction] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
     book: ScoreBook = field(default_factory=ScoreBook)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -82,120 +85,120 @@ class ReportData:
     machine: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     order: Sequence[str] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
-    inside: Mapping[str, JobInside] = field(default_factory=dict)
+    task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
     vet: VetBook = field(default_factory=VetBook)
 
+    def label(self, cell: str) -> str:
+        """Label of the cell with this id; the id itself where there is none."""
+        return self.cells[cell][1] if cell in self.cells else cell
 
-def label(data: ReportData, cell: str) -> str:
-    """Label of the cell with this id; the id itself where the report was not told one."""
-    return data.cells[cell][1] if cell in data.cells else cell
+    def workload_of(self, cell: str) -> str:
+        """Name of the workload of the cell with this id, or nothing where it is not known."""
+        return self.cells[cell][0].workload.name if cell in self.cells else ""
+
+    def models(self) -> tuple[str, ...]:
+        """Models that predicted or were scored: the experiment's order first, then by name."""
+        seen = {prediction.model for prediction in self.predictions}
+        seen |= {summary.model for summary in self.book.summaries}
+        seen |= {score.model for score in self.book.scores}
+        return _in_order(self.experiment.predict.models, seen)
+
+    def scored_models(self) -> tuple[str, ...]:
+        """Models with a score, in the order of `models`: those that had an answer."""
+        scored = {score.model for score in self.book.scores}
+        return tuple(model for model in self.models() if model in scored)
+
+    def workloads(self) -> tuple[str, ...]:
+        """Workloads that were run, profiled or scored, in the experiment's order, then by name."""
+        seen = {record.trial.cell.workload.name for record in self.trials} | set(self.profiles)
+        seen |= {measurement.workload for measurement in self.measurements}
+        seen |= {self.workload_of(score.cell) for score in self.book.scores} - {""}
+        return _in_order((workload.name for workload in self.experiment.workloads), seen)
+
+    def ordered_trials(self) -> tuple[TrialRecord, ...]:
+        """Trials in the order in which they ran; those that *order* does not name come last."""
+        place = {trial: index for index, trial in enumerate(self.order)}
+
+        def by_order(record: TrialRecord) -> tuple[int, float, str]:
+            return place.get(record.trial.id, len(place)), record.started_s, record.trial.id
+
+        return tuple(sorted(self.trials, key=by_order))
+
+    def failed_trials(self) -> tuple[TrialRecord, ...]:
+        """Trials that are not done, in the order in which they ran."""
+        return tuple(record for record in self.ordered_trials() if record.state != "done")
+
+    def disturbed_trials(self) -> dict[str, str]:
+        """Ids of the disturbed trials, each with the rule that marked it, in order of running."""
+        by_trial = {measurement.trial: measurement.disturbed for measurement in self.measurements}
+        rules = {
+            record.trial.id: record.disturbed or by_trial.get(record.trial.id, "")
+            for record in self.ordered_trials()
+        }
+        return {trial: rule for trial, rule in rules.items() if rule}
+
+    def timeline_task_times(self) -> list[tuple[str, JobTaskTimes]]:
+        """Task times of each timeline's job, with the name of its workload."""
+        return [
+            (record.trial.cell.workload.name, self.task_times.get(record.trial.id, JobTaskTimes()))
+            for record, _ in self.timelines
+        ]
+
+    def scores(self, quantity: str, speed: Speed, workload: str = "*") -> list[Score]:
+        """Scores of one quantity at one speed, by cell and model; *workload* ``*`` is all."""
+        rank = {model: index for index, model in enumerate(self.models())}
+        chosen = [
+            score
+            for score in self.book.scores
+            if score.quantity == quantity
+            and score.speed == speed
+            and workload in ("*", self.workload_of(score.cell))
+        ]
+        places = self.cell_places({score.cell for score in chosen})
+        return sorted(chosen, key=lambda score: (places[score.cell], rank[score.model]))
+
+    def cell_places(self, cells: Iterable[str]) -> dict[str, tuple[int, int, str, str]]:
+        """Keys that sort *cells* by workload, input size, label, then id."""
+        rank = {name: index for index, name in enumerate(self.workloads())}
+        return {
+            cell: (
+                rank.get(self.workload_of(cell), len(rank)),
+                self.cells[cell][0].workload.input_bytes if cell in self.cells else 0,
+                self.label(cell),
+                cell,
+            )
+            for cell in cells
+        }
+
+    def summary(
+        self, model: str, speed: Speed, workload: str = "*", quantity: str = "job_s"
+    ) -> Summary | None:
+        """Find the summary of one model with a scored cell; `None` where there is none."""
+        wanted = (model, workload, quantity, speed)
+        for summary in self.book.summaries:
+            if summary.cells and wanted == (
+                summary.model, summary.workload, summary.quantity, summary.speed
+            ):  # fmt: skip
+                return summary
+        return None
+
+    def relative_rates(self) -> dict[str, float]:
+        """Probe rate of each trial as a share of reference speed (of the median without one)."""
+        rates = {trial: means.get("rate", 0.0) for trial, means in self.machine.items()}
+        rates = {trial: rate for trial, rate in rates.items() if rate > 0}
+        references = {
+            name: profile.speed.reference_rate
+            for name, profile in sorted(self.profiles.items())
+            if profile.speed is not None and profile.speed.reference_rate > 0
+        }
+        usual = next(iter(references.values()), median(rates.values()) if rates else 1.0)
+        workload = {record.trial.id: record.trial.cell.workload.name for record in self.trials}
+        return {
+            trial: rate / references.get(workload.get(trial, ""), usual)
+            for trial, rate in rates.items()
+        }
 
 
-def workload_of(data: ReportData, cell: str) -> str:
-    """Name of the workload of the cell with this id, or nothing where it is not known."""
-    return data.cells[cell][0].workload.name if cell in data.cells else ""
-
-
-def models(data: ReportData) -> tuple[str, ...]:
-    """Models that predicted or were scored: the experiment's order first, then by name."""
-    seen = {p.model for p in data.predictions} | {s.model for s in data.book.summaries}
-    return _in_order(data.experiment.predict.models, seen | {s.model for s in data.book.scores})
-
-
-def scored_models(data: ReportData) -> tuple[str, ...]:
-    """Models with a score, in the order of `models`: those that had an answer."""
-    scored = {s.model for s in data.book.scores}
-    return tuple(m for m in models(data) if m in scored)
-
-
-def workloads(data: ReportData) -> tuple[str, ...]:
-    """Workloads that were run, profiled or scored: the experiment's order first, then by name."""
-    seen = {r.trial.cell.workload.name for r in data.trials} | set(data.profiles)
-    seen |= {m.workload for m in data.measurements}
-    seen |= {workload_of(data, s.cell) for s in data.book.scores} - {""}
-    return _in_order((w.name for w in data.experiment.workloads), seen)
-
-
-def _in_order(first: Any, seen: set[str]) -> tuple[str, ...]:
+def _in_order(first: Iterable[str], seen: set[str]) -> tuple[str, ...]:
     known = dict.fromkeys(name for name in first if name in seen)
     return (*known, *sorted(seen - set(known)))
-
-
-def in_order(data: ReportData) -> tuple[TrialRecord, ...]:
-    """Trials in the order in which they ran; those that *order* does not name come last."""
-    place = {trial: index for index, trial in enumerate(data.order)}
-    last = len(place)
-    return tuple(
-        sorted(data.trials, key=lambda r: (place.get(r.trial.id, last), r.started_s, r.trial.id))
-    )
-
-
-def insides(data: ReportData) -> list[tuple[str, JobInside]]:
-    """What is known of the inside of each timeline's job, with the name of its workload."""
-    return [
-        (record.trial.cell.workload.name, data.inside.get(record.trial.id, JobInside()))
-        for record, _ in data.timelines
-    ]
-
-
-def failed(data: ReportData) -> tuple[TrialRecord, ...]:
-    """Trials that are not done, in the order in which they ran."""
-    return tuple(r for r in in_order(data) if r.state != "done")
-
-
-def disturbed(data: ReportData) -> dict[str, str]:
-    """Ids of the disturbed trials, each with the rule that marked it, in the order of running."""
-    marks = {m.trial: m.disturbed for m in data.measurements if m.disturbed}
-    found = {r.trial.id: r.disturbed or marks.get(r.trial.id, "") for r in in_order(data)}
-    return {trial: rule for trial, rule in found.items() if rule}
-
-
-def scores(data: ReportData, quantity: str, speed: Speed, *, workload: str = "*") -> list[Score]:
-    """Scores of one quantity at one speed, sorted by label and model; *workload* ``*`` is all."""
-    rank = {model: index for index, model in enumerate(models(data))}
-    places = {name: index for index, name in enumerate(workloads(data))}
-    found = [
-        s
-        for s in data.book.scores
-        if s.quantity == quantity
-        and s.speed == speed
-        and workload in ("*", workload_of(data, s.cell))
-    ]
-    return sorted(
-        found,
-        key=lambda s: (
-            places.get(workload_of(data, s.cell), len(places)),
-            *cell_key(data, s.cell),
-            rank[s.model],
-        ),
-    )
-
-
-def cell_key(data: ReportData, cell: str) -> tuple[int, str, str]:
-    """Sorts cells by input size, then label, then id."""
-    size = data.cells[cell][0].workload.input_bytes if cell in data.cells else 0
-    return size, label(data, cell), cell
-
-
-def summary(
-    data: ReportData, model: str, *, workload: str = "*", quantity: str = "job_s", speed: Speed
-) -> Summary | None:
-    """Find the summary of one model; `None` where it was not made."""
-    for s in data.book.summaries:
-        if (s.model, s.workload, s.quantity, s.speed) == (model, workload, quantity, speed):
-            return s
-    return None
-
-
-def job_seconds(data: ReportData) -> dict[str, Measurement]:
-    """Measurements by trial id."""
-    return {m.trial: m for m in data.measurements}
-
-
-def reference_rate(data: ReportData, workload: str) -> float | None:
-    """Probe rate at reference speed of this workload's profile, else of any profile."""
-    chosen = [data.profiles[workload]] if workload in data.profiles else []
-    for profile in [*chosen, *(data.profiles[name] for name in sorted(data.profiles))]:
-        if profile.speed is not None and profile.speed.reference_rate > 0:
-            return profile.speed.reference_rate
-    return None

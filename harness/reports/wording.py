@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from harness.text import printable
+
 UNKNOWN = "\u2013"  # a dash
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 QUANTITIES = {
     "job_s": "job",
     "each_job_s": "one job of several",
@@ -32,29 +32,9 @@ QUANTITIES = {
 }
 
 
-def clean(text: object) -> str:
-    r"""
-    *text* with every control and direction mark written out; line feeds stay.
-
-    >>> clean("a\x1b[31mb\u202ec")
-    'a\\x1b[31mb\\u202ec'
-    """
-    plain = str(text)
-    if plain.isprintable():  # nearly always, and then there is nothing to write out
-        return plain
-    return "".join(_visible(c) for c in plain.replace("\r\n", "\n").replace("\t", " "))
-
-
-def _visible(char: str) -> str:
-    if char == "\n" or unicodedata.category(char) not in _HIDDEN:
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
 def one_line(text: object, most: int | None = None) -> str:
-    """`clean` *text* in one line, cut to *most* characters with an ellipsis in its middle."""
-    line = " ".join(clean(text).split())
+    """*text* printable in one line, cut to *most* characters with an ellipsis in its middle."""
+    line = " ".join(printable(text).split())
     if most is None or len(line) <= most:
         return line
     return f"{line[: most - most // 2 - 1]}…{line[len(line) - most // 2 :]}"
@@ -118,6 +98,22 @@ def floor_percent(floor: float | None) -> str:
     return percent(floor, floor)
 
 
+def share_with_interval(
+    value: float, low: float | None, high: float | None, label: str = ""
+) -> str:
+    """
+    Write a share with its interval; *label* names the interval.
+
+    >>> share_with_interval(0.1, 0.08, 0.11), share_with_interval(0.1, None, None)
+    ('10 % (8 to 11 %)', '10 %')
+    """
+    noise = None if low is None or high is None else (high - low) / 2 or None
+    if noise is None:
+        return percent(value)
+    start = percent(low, noise).removesuffix(" %")
+    return f"{percent(value, noise)} ({label}{start} to {percent(high, noise)})"
+
+
 def seconds(value: float | None, noise: float | None = None) -> str:
     """
     Seconds with their unit.
@@ -153,7 +149,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 def count(amount: int, noun: str) -> str:
     """
-    Say how many things there are.
+    *amount* with its noun in singular or plural.
 
     >>> count(1, "cell"), count(3, "cell")
     ('1 cell', '3 cells')

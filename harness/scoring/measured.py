@@ -6,7 +6,7 @@ import math
 
 from collections.abc import Iterable, Sequence
 
-from harness.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.records.trace import JobTrace
 
 
 def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
@@ -18,41 +18,33 @@ def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
     every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
     last task's end.
     """
-    maps, reduces = _succeeded(jobs, "map"), _succeeded(jobs, "reduce")
-    job_s = math.fsum(j.job_s for j in jobs)
-    found = {"job_s": job_s, "makespan_s": _sum(map(_makespan, jobs))}
-    if len(jobs) > 1:
-        found["each_job_s"] = job_s / len(jobs)
-    found["map_task_s"] = _mean(a.duration_s for a in maps)
-    found["map_main_s"] = _mean(_gap(a.start_s, a.map_finish_s) for a in maps)
-    found["map_tail_s"] = _mean(_gap(a.map_finish_s, a.finish_s) for a in maps)
-    found["reduce_task_s"] = _mean(a.duration_s for a in reduces)
-    found["shuffle_s"] = _mean(_gap(a.start_s, a.shuffle_finish_s) for a in reduces)
-    found["sort_s"] = _mean(_gap(a.shuffle_finish_s, a.sort_finish_s) for a in reduces)
-    found["reduce_rest_s"] = _mean(_gap(a.sort_finish_s, a.finish_s) for a in reduces)
-    return {name: time for name, time in found.items() if time is not None}
+    maps = [attempt for job in jobs for attempt in job.succeeded("map")]
+    reduces = [attempt for job in jobs for attempt in job.succeeded("reduce")]
+    job_s = math.fsum(job.job_s for job in jobs)
+    makespans = []
+    for job in jobs:
+        if attempts := (*job.succeeded("map"), *job.succeeded("reduce")):
+            last_s = max(attempt.finish_s for attempt in attempts)
+            makespans.append(last_s - min(attempt.start_s for attempt in attempts))
+    quantities = {
+        "job_s": job_s,
+        "makespan_s": math.fsum(makespans) if makespans else None,
+        "each_job_s": job_s / len(jobs) if len(jobs) > 1 else None,
+        "map_task_s": _mean(a.duration_s for a in maps),
+        "map_main_s": _mean(_interval(a.start_s, a.map_finish_s) for a in maps),
+        "map_tail_s": _mean(_interval(a.map_finish_s, a.finish_s) for a in maps),
+        "reduce_task_s": _mean(a.duration_s for a in reduces),
+        "shuffle_s": _mean(_interval(a.start_s, a.shuffle_finish_s) for a in reduces),
+        "sort_s": _mean(_interval(a.shuffle_finish_s, a.sort_finish_s) for a in reduces),
+        "reduce_rest_s": _mean(_interval(a.sort_finish_s, a.finish_s) for a in reduces),
+    }
+    return {name: seconds for name, seconds in quantities.items() if seconds is not None}
 
 
-def _succeeded(jobs: Sequence[JobTrace], kind: TaskKind) -> list[TaskAttempt]:
-    return [a for j in jobs for a in j.succeeded(kind)]
-
-
-def _makespan(job: JobTrace) -> float | None:
-    attempts = (*job.succeeded("map"), *job.succeeded("reduce"))
-    if not attempts:
-        return None
-    return max(a.finish_s for a in attempts) - min(a.start_s for a in attempts)
-
-
-def _sum(times: Iterable[float | None]) -> float | None:
-    known = [t for t in times if t is not None]
-    return math.fsum(known) if known else None
-
-
-def _gap(begin: float | None, end: float | None) -> float | None:
-    return None if begin is None or end is None else end - begin
+def _interval(start_s: float | None, finish_s: float | None) -> float | None:
+    return None if start_s is None or finish_s is None else finish_s - start_s
 
 
 def _mean(times: Iterable[float | None]) -> float | None:
-    known = [t for t in times if t is not None]
+    known = [seconds for seconds in times if seconds is not None]
     return math.fsum(known) / len(known) if known else None

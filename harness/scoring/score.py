@@ -10,23 +10,27 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import median
 
 from harness.records.prediction import Prediction
 from harness.records.score import (
-    Calibration,
     Comparison,
+    Decomposition,
     Level,
     Measurement,
+    ModelScores,
+    PhaseError,
     Score,
     ScoreBook,
     Speed,
     Summary,
 )
-from harness.scoring.accuracy import calibration, i_accu, relative_error, signed_error, variation
-from harness.scoring.decomposition import decompose
+from harness.scoring.accuracy import i_accu, relative_error, signed_error
+from harness.scoring.metrics import METRICS
+from harness.scoring.metrics.errors import SEED, mean
+from harness.stats.spread import coefficient_of_variation
 
 BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
@@ -42,8 +46,9 @@ LEVELS: dict[str, Level] = {
     "sort_s": "phase",
     "reduce_rest_s": "phase",
 }
-
-_SEED = 7  # of the bootstrap, so that one run always has one report
+MAP_PHASES = ("map_main_s", "map_tail_s")
+REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
+REST = "rest_s"
 
 
 def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]) -> ScoreBook:
@@ -54,23 +59,66 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
     an answer for a measured cell is counted as not applicable there; predictions of cells that were
     not measured are left out.
     """
-    cells: dict[str, list[Measurement]] = defaultdict(list)
-    for measurement in sorted(measurements, key=lambda m: m.trial):
-        cells[measurement.cell].append(measurement)
-    known = sorted((p for p in predictions if p.cell in cells), key=lambda p: (p.model, p.cell))
-    scores = _with_indicator([s for p in known for s in _scores(p, cells[p.cell])])
-    unanswered = [(p.model, cells[p.cell][0].workload) for p in known if p.job_s is None]
-    workload = {cell: trials[0].workload for cell, trials in cells.items()}
+    trials: dict[str, list[Measurement]] = defaultdict(list)
+    for measurement in sorted(measurements, key=lambda measurement: measurement.trial):
+        trials[measurement.cell].append(measurement)
+    known = sorted(
+        (prediction for prediction in predictions if prediction.cell in trials),
+        key=lambda prediction: (prediction.model, prediction.cell),
+    )
+    scores = _scores(known, trials)
+    workloads = {cell: repeats[0].workload for cell, repeats in trials.items()}
+    unanswered = [(p.model, workloads[p.cell]) for p in known if p.job_s is None]
     return ScoreBook(
         scores=tuple(scores),
-        summaries=tuple(_summaries(scores, workload, unanswered)),
+        summaries=tuple(_summaries(scores, workloads, unanswered)),
         comparisons=tuple(_comparisons(scores)),
         decompositions=tuple(decompose(scores, known)),
-        not_applicable={m: sum(u == m for u, _ in unanswered) for m, _ in unanswered},
+        not_applicable={
+            model: sum(other == model for other, _ in unanswered) for model, _ in unanswered
+        },
     )
 
 
-def predicted(prediction: Prediction) -> dict[str, float]:
+def _scores(
+    predictions: Iterable[Prediction], trials: Mapping[str, Sequence[Measurement]]
+) -> list[Score]:
+    """One score for each quantity that was predicted and measured, with its accuracy indicator."""
+    scores = []
+    for prediction in predictions:
+        for speed in SPEEDS if prediction.job_s is not None else ():
+            for quantity, predicted_s in _predicted(prediction).items():
+                repeats = trials[prediction.cell]
+                times = [trial.raw_s if speed == "raw" else trial.reference_s for trial in repeats]
+                # The same sum whatever the order of the trials: sorted, and added exactly.
+                seconds = sorted(time[quantity] for time in times if quantity in time)
+                if not seconds or (measured_s := mean(seconds)) <= 0:
+                    continue
+                scores.append(
+                    Score(
+                        model=prediction.model,
+                        cell=prediction.cell,
+                        level=LEVELS[quantity],
+                        quantity=quantity,
+                        speed=speed,
+                        predicted_s=predicted_s,
+                        measured_s=measured_s,
+                        trials=len(seconds),
+                        floor=coefficient_of_variation(seconds),
+                        signed_error=signed_error(predicted_s, measured_s),
+                        relative_error=relative_error(predicted_s, measured_s),
+                        range=repeats[0].range,
+                    )
+                )
+    whatif_s = {(s.cell, s.quantity, s.speed): s.predicted_s for s in scores if s.model == BASELINE}
+    for place, row in enumerate(scores):
+        if (other_s := whatif_s.get((row.cell, row.quantity, row.speed))) is not None:
+            indicator = i_accu(row.measured_s, row.predicted_s, other_s)["i_accu_percent"]
+            scores[place] = row.model_copy(update={"i_accu_percent": indicator})
+    return scores
+
+
+def _predicted(prediction: Prediction) -> dict[str, float]:
     """Quantities that a prediction can be scored by; the job time stands for the makespan too."""
     tasks = {
         "job_s": prediction.job_s,
@@ -79,144 +127,120 @@ def predicted(prediction: Prediction) -> dict[str, float]:
         "map_task_s": prediction.map_task_s,
         "reduce_task_s": prediction.reduce_task_s,
     }
-    found = {name: time for name, time in tasks.items() if time is not None}
-    return found | {k: v for k, v in prediction.measurable.items() if k in LEVELS}
-
-
-def _scores(prediction: Prediction, trials: Sequence[Measurement]) -> Iterator[Score]:
-    if prediction.job_s is None:
-        return
-    for speed in SPEEDS:
-        for quantity, time in predicted(prediction).items():
-            # The same sum whatever the order of the trials: sorted, and added exactly.
-            values = sorted(_times(trials, speed, quantity))
-            mean = math.fsum(values) / len(values) if values else 0.0
-            if mean > 0:
-                yield Score(
-                    model=prediction.model,
-                    cell=prediction.cell,
-                    level=LEVELS[quantity],
-                    quantity=quantity,
-                    speed=speed,
-                    predicted_s=time,
-                    measured_s=mean,
-                    trials=len(values),
-                    floor=variation(values),
-                    signed_error=signed_error(time, mean),
-                    relative_error=relative_error(time, mean),
-                    range=trials[0].range,
-                )
-
-
-def _times(trials: Iterable[Measurement], speed: Speed, quantity: str) -> Iterator[float]:
-    for trial in trials:
-        times = trial.raw_s if speed == "raw" else trial.reference_s
-        if quantity in times:
-            yield times[quantity]
-
-
-def _with_indicator(scores: Sequence[Score]) -> list[Score]:
-    """Add the accuracy indicator against What-If's prediction of the same cell and quantity."""
-    base = {(s.cell, s.quantity, s.speed): s.predicted_s for s in scores if s.model == BASELINE}
-    marked = []
-    for s in scores:
-        whatif_s = base.get((s.cell, s.quantity, s.speed))
-        if whatif_s is not None:
-            indicator = i_accu(s.measured_s, s.predicted_s, whatif_s)["i_accu_percent"]
-            s = s.model_copy(update={"i_accu_percent": indicator})  # noqa: PLW2901
-        marked.append(s)
-    return marked
+    phases = {name: value for name, value in prediction.measurable.items() if name in LEVELS}
+    return {name: value for name, value in tasks.items() if value is not None} | phases
 
 
 def _summaries(
-    scores: Sequence[Score], workload: dict[str, str], unanswered: Sequence[tuple[str, str]]
+    scores: Sequence[Score], workloads: Mapping[str, str], unanswered: Sequence[tuple[str, str]]
 ) -> Iterator[Summary]:
+    """All metrics of each model, quantity and speed, for each workload and for all."""
+    baselines: dict[tuple[str, Speed], dict[str, Score]] = defaultdict(dict)
     groups: dict[tuple[str, str, str, Speed], list[Score]] = defaultdict(list)
-    for s in scores:
-        for name in (workload[s.cell], "*"):
-            groups[s.model, name, s.quantity, s.speed].append(s)
-    for (model, name, _, _), group in groups.items():
-        missing = sum(m == model and name in (w, "*") for m, w in unanswered)
-        yield _summary(group, name, missing)
-
-
-def _summary(group: Sequence[Score], workload: str, not_applicable: int) -> Summary:
-    """Sum up rows of one model, quantity and speed; at least one."""
-    from harness.stats.bootstrap import mean_interval
-
-    errors = [s.relative_error for s in group]
-    low, high = mean_interval(errors, seed=_SEED)
-    floors = [(s.relative_error, s.floor) for s in group if s.floor is not None]
-    first = group[0]
-    return Summary(
-        model=first.model,
-        workload=workload,
-        level=first.level,
-        quantity=first.quantity,
-        speed=first.speed,
-        cells=len(group),
-        mape=_mean(errors),
-        mape_low=low,
-        mape_high=high,
-        mean_signed_error=_mean([s.signed_error for s in group]),
-        worst_error=max(errors),
-        median_floor=median(f for _, f in floors) if floors else None,
-        within_floor=_mean([error <= floor for error, floor in floors]) if floors else None,
-        mean_i_accu_percent=_mean_known([s.i_accu_percent for s in group]),
-        calibration=_calibration(group),
-        not_applicable=not_applicable,
-    )
-
-
-def _calibration(group: Sequence[Score]) -> Calibration | None:
-    return calibration([s.predicted_s for s in group], [s.measured_s for s in group])
+    for row in scores:
+        if row.model == BASELINE:
+            baselines[row.quantity, row.speed][row.cell] = row
+        for workload in (workloads[row.cell], "*"):
+            groups[row.model, workload, row.quantity, row.speed].append(row)
+    for (model, workload, quantity, speed), group in groups.items():
+        model_scores = ModelScores(group, baselines[quantity, speed])
+        values = {name: metric.compute(model_scores) for name, metric in METRICS.items()}
+        yield Summary(
+            model=model,
+            workload=workload,
+            level=group[0].level,
+            quantity=quantity,
+            speed=speed,
+            cells=len(group),
+            metrics={name: value for name, value in values.items() if value is not None},
+            not_applicable=sum(
+                other == model and workload in (silent_on, "*") for other, silent_on in unanswered
+            ),
+        )
 
 
 def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
-    """Every pair of models, per quantity and speed, on the cells that both answer."""
-    groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
-    for s in scores:
-        groups[s.quantity, s.speed].setdefault(s.model, {})[s.cell] = s
-    for (quantity, speed), models in groups.items():
-        for one, two in combinations(models, 2):
-            shared = sorted(models[one].keys() & models[two].keys())
-            if shared:
-                pairs = [(models[one][c], models[two][c]) for c in shared]
-                yield _comparison(pairs, quantity, speed)
-
-
-def _comparison(pairs: Sequence[tuple[Score, Score]], quantity: str, speed: Speed) -> Comparison:
     """
-    Compare two models cell by cell.
+    Compare every pair of models cell by cell, per quantity and speed, where both have an answer.
 
     One is better outside the noise where the interval of the difference excludes 0 and the
     difference exceeds the median noise floor of the cells; never where no floor is known.
     """
     from harness.stats.bootstrap import paired_difference
 
-    if _mean([a.relative_error - b.relative_error for a, b in pairs]) > 0:
-        pairs = [(b, a) for a, b in pairs]
-    difference, low, high = paired_difference(
-        [a.relative_error for a, _ in pairs], [b.relative_error for _, b in pairs], seed=_SEED
-    )
-    floors = [a.floor for a, _ in pairs if a.floor is not None]
-    return Comparison(
-        better=pairs[0][0].model,
-        worse=pairs[0][1].model,
-        quantity=quantity,
-        speed=speed,
-        cells=len(pairs),
-        difference=difference,
-        low=low,
-        high=high,
-        outside_noise=bool(floors) and high < 0 and -difference > median(floors),
-    )
+    groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
+    for row in scores:
+        groups[row.quantity, row.speed].setdefault(row.model, {})[row.cell] = row
+    for (quantity, speed), models in groups.items():
+        for better, worse in combinations(models, 2):
+            shared = sorted(models[better].keys() & models[worse].keys())
+            if not shared:
+                continue
+            errors = {
+                model: [models[model][cell].relative_error for cell in shared]
+                for model in (better, worse)
+            }
+            if mean([a - b for a, b in zip(errors[better], errors[worse], strict=True)]) > 0:
+                better, worse = worse, better  # noqa: PLW2901 - by name, whichever came first
+            difference, low, high = paired_difference(errors[better], errors[worse], seed=SEED)
+            floors = [models[better][cell].floor for cell in shared]
+            known = [floor for floor in floors if floor is not None]
+            yield Comparison(
+                better=better,
+                worse=worse,
+                quantity=quantity,
+                speed=speed,
+                cells=len(shared),
+                difference=difference,
+                low=low,
+                high=high,
+                outside_noise=bool(known) and high < 0 and -difference > median(known),
+            )
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def decompose(
+    scores: Sequence[Score], predictions: Iterable[Prediction]
+) -> Iterator[Decomposition]:
+    """
+    Yield, for each job time in *scores* whose phases are scored, too, where its error comes from.
 
-
-def _mean_known(values: Iterable[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return _mean(known) if known else None
+    A phase of a task enters the job time once per wave of its tasks, in each job of a trial that
+    has several.  So its error is worth *waves* x (predicted - measured) in the job time; what these
+    do not explain of the job's error is the *rest*: what the model says of overlap, start-up and
+    waiting against what really was.  Models without phases or without waves have none.
+    """
+    predicted = {(prediction.model, prediction.cell): prediction for prediction in predictions}
+    quantities: dict[tuple[str, str, Speed], dict[str, Score]] = defaultdict(dict)
+    for row in scores:
+        quantities[row.model, row.cell, row.speed][row.quantity] = row
+    for (model, cell, speed), rows in quantities.items():
+        prediction, job = predicted.get((model, cell)), rows.get("job_s")
+        if prediction is None or job is None:
+            continue
+        map_waves = prediction.jobs * (prediction.map_waves or 0.0)
+        reduce_waves = prediction.jobs * (prediction.reduce_waves or 0.0)
+        waves = dict.fromkeys(MAP_PHASES, map_waves) | dict.fromkeys(REDUCE_PHASES, reduce_waves)
+        parts = [
+            PhaseError(
+                phase=phase,
+                waves=times,
+                error_s=times * (rows[phase].predicted_s - rows[phase].measured_s),
+            )
+            for phase, times in waves.items()
+            if times and phase in rows
+        ]
+        if not parts:
+            continue
+        error_s = job.predicted_s - job.measured_s
+        rest_s = error_s - math.fsum(part.error_s for part in parts)
+        parts.append(PhaseError(phase=REST, waves=1.0, error_s=rest_s))
+        gross_s = math.fsum(abs(part.error_s) for part in parts)
+        yield Decomposition(
+            model=model,
+            cell=cell,
+            speed=speed,
+            measured_s=job.measured_s,
+            predicted_s=job.predicted_s,
+            parts=tuple(parts),
+            cancelled=1 - abs(error_s) / gross_s if gross_s > 0 else 0.0,
+        )

@@ -1,0 +1,1 @@
+"""Formats of a report: each renders any document."""

@@ -1,1 +1,0 @@
-"""Figures of the report: records to SVG that follows the page's colours."""

@@ -1,0 +1,71 @@
+"""The sections of a report, in their order: every format shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.reports.answer import answer
+from harness.reports.data import ReportData
+from harness.reports.document import Document, Section
+from harness.reports.sections import (
+    calibration,
+    cells,
+    decomposition,
+    hardware,
+    jobs,
+    machine,
+    method,
+    phases,
+    predicted,
+    profile,
+    schedule,
+    scores,
+    task_times,
+    threads,
+    timeline,
+    trials,
+    vet,
+)
+
+SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
+    scores.section,
+    predicted.section,
+    cells.section,
+    calibration.section,
+    phases.section,
+    decomposition.section,
+    jobs.section,
+    timeline.section,
+    threads.section,
+    schedule.section,
+    task_times.section,
+    vet.section,
+    profile.section,
+    machine.section,
+    hardware.section,
+    method.section,
+    trials.failed_section,
+    trials.every_section,
+)
+
+
+def make_document(data: ReportData) -> Document:
+    """Make the report of *data*: what every format renders."""
+    answered = answer(data)
+    sections = [section for make in SECTIONS if (section := make(data)) is not None]
+
+    return Document(
+        name=data.experiment.name,
+        question=data.experiment.question,
+        headline=answered.headline,
+        details=answered.details,
+        cards=answered.cards,
+        sections=sections,
+        values=lambda: {
+            "experiment": data.experiment.model_dump(mode="json"),
+            "cells": {
+                cell: {"label": label, **spec.model_dump(mode="json")}
+                for cell, (spec, label) in data.cells.items()
+            },
+        },
+    )

@@ -1,0 +1,81 @@
+"""The line fitted through measured over predicted job times, for each model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.records.score import Score, Summary
+from harness.reports.data import ReportData
+from harness.reports.document import Figure, Figures, Section, table
+from harness.reports.drawing import INK, SERIES, Canvas
+from harness.reports.sections.predicted import (
+    PANEL,
+    Range,
+    draw_points,
+    scored_panels,
+    square_axes,
+)
+from harness.reports.wording import UNKNOWN, number, seconds
+
+_LEAD = (
+    "A line fitted through measured over predicted times distinguishes a constant error"
+    " (the intercept: what a job takes whatever its size) from a proportional one"
+    " (the slope: costs that are too low or too high)."
+)
+
+
+def section(data: ReportData) -> Section:
+    """One panel per model that has a calibration: the points and the line through them."""
+    panels = []
+    for model, scores, limits in scored_panels(data):
+        summary = data.summary(model, "raw")
+        if summary is not None and "calibration_slope" in summary.metrics:
+            panels.append(_panel(data, summary, scores, limits.high))
+    return Section(
+        id="calibration",
+        title="Calibration",
+        blocks=[Figures(panels, _LEAD, side_by_side=True)],
+        missing="No calibration line was fitted; it needs at least three scored cells.",
+    )
+
+
+def _panel(data: ReportData, summary: Summary, scores: Sequence[Score], longest: float) -> Figure:
+    model, place = summary.model, data.models().index(summary.model)
+    slope, intercept_s, r2 = (
+        summary.value(f"calibration_{name}") or 0.0 for name in ("slope", "intercept_s", "r2")
+    )
+
+    def draw(canvas: Canvas) -> None:
+        axes = square_axes(canvas, Range(0.0, longest, logarithmic=False), model)
+        ends = (0.0, longest)
+        axes.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (2, 3)),
+                  label="measured = predicted")  # fmt: skip
+        line = [intercept_s + slope * end for end in ends]
+        axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
+        draw_points(data, canvas, axes, scores, place)
+
+    rows = []
+    for each in data.book.summaries:
+        if each.model == model and each.level == "job":
+            numbers = (UNKNOWN,) * 4
+            if "calibration_slope" in each.metrics:
+                numbers = (
+                    number(each.value("calibration_slope"), 0.02),
+                    number(each.value("calibration_intercept_s"), 0.2),
+                    number(each.value("calibration_r2"), 0.02),
+                    str(each.cells),
+                )
+            workload = "all" if each.workload == "*" else each.workload
+            rows.append((workload, each.quantity, each.speed, *numbers))
+    columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
+    sign = "+" if intercept_s >= 0 else "\u2212"
+    return Figure(
+        name=f"fit{place}",
+        title=f"{model}: measured job time fitted as a line in the predicted one",
+        width=PANEL,
+        height=PANEL + 0.25,
+        caption=f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
+        f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells.",
+        data=table(f"{model}: calibration by workload", columns, "lllrrrr", rows, folded=True),
+        draw=draw,
+    )

@@ -1,0 +1,139 @@
+"""Signed error of every cell and model beside the noise floor of the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.records.score import Score
+from harness.reports.data import ReportData
+from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
+from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
+from harness.reports.sections.scores import SPEEDS
+from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent
+
+_MOST_DRAWN = 40
+_LEAD = (
+    "The noise floor of a cell is the coefficient of variation of its repeats."
+    " No model can be blamed, or praised, for less."
+)
+
+
+def section(data: ReportData) -> Section:
+    """One figure per workload: rows are cells, one mark per model, the noise floor as a bar."""
+    figures = []
+    for place, workload in enumerate(data.workloads()):
+        if chosen := data.scores("job_s", "raw", workload):
+            figures.append(_figure(data, place, workload, chosen))
+    return Section(
+        id="cells",
+        title="Errors per cell",
+        blocks=[Figures(figures, _LEAD)],
+        missing="No cell has both a prediction and a measurement.",
+    )
+
+
+def _figure(data: ReportData, place: int, workload: str, chosen: Sequence[Score]) -> Figure:
+    by_cell: dict[str, list[Score]] = {}
+    for score in chosen:
+        by_cell.setdefault(score.cell, []).append(score)
+    worst = {cell: max(score.relative_error for score in of) for cell, of in by_cell.items()}
+    drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
+    cells = [cell for cell in by_cell if cell in drawn]
+    scored, models = data.scored_models(), data.models()
+
+    def draw(canvas: Canvas) -> None:
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        axes = canvas.figure.add_subplot()
+        for row, cell in enumerate(cells):
+            first = by_cell[cell][0]
+            if first.floor:
+                (bar,) = axes.barh(
+                    [row], [200 * first.floor], left=-100 * first.floor, height=0.72,
+                    facecolor=BAND, edgecolor=MUTED, linewidth=0.6,
+                )  # fmt: skip
+                floor = floor_percent(first.floor)
+                canvas.mark(bar, tip=f"noise floor ±{floor} over {first.trials} trials")
+            for score in by_cell[cell]:
+                # Marks of one cell stand a little apart, so that equal errors do not hide another.
+                aside = scored.index(score.model) - (len(scored) - 1) / 2
+                look = marker(place, models.index(score.model))
+                (point,) = axes.plot(
+                    [100 * score.signed_error],
+                    [row + aside * min(0.22, 0.6 / len(scored))],
+                    **look,
+                    zorder=3,
+                )
+                error = percent(score.signed_error, score.floor, signed=True)
+                canvas.mark(point, tip=f"{score.model}, {data.label(cell)}: {error}")
+        where = {score.cell: score.range for score in chosen}
+        names = [
+            one_line(data.label(cell), 44)
+            + ("" if where[cell] == "inside" else f"  ({where[cell]})")
+            for cell in cells
+        ]
+        axes.set_yticks(range(len(cells)), names)
+        axes.set_ylim(len(cells) - 0.4, -0.6)
+        axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+        axes.margins(x=0.08)
+        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:+g} %" if v else "0"))
+        axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(colors=MUTED, labelcolor=INK)
+        grid(axes, "x")
+        for model in scored:
+            if any(score.model == model for score in chosen):
+                look = marker(place, models.index(model))
+                axes.plot([], [], **look, label=one_line(model, 28))
+        if any(score.floor for score in chosen):
+            axes.barh([0], [0], facecolor=BAND, edgecolor=MUTED, linewidth=0.6, label="noise floor")
+        canvas.figure.legend(loc="outside upper left", ncols=4)
+
+    caption = (
+        f"{workload}: marks are errors, grey bars the noise floor of each cell (± the spread of"
+        " its repeats). A mark inside the bar says nothing about the model."
+    )
+    if len(cells) < len(by_cell):
+        caption += f" The {len(cells)} cells with the largest errors; all of them are in the table."
+    return Figure(
+        name=f"errors{place}",
+        title=f"{workload}: error of the predicted job time in each cell",
+        width=WIDE,
+        height=1.15 + 0.3 * len(cells),
+        caption=caption,
+        data=_error_table(data, workload),
+        draw=draw,
+    )
+
+
+def _error_table(data: ReportData, workload: str) -> Table:
+    """Every score of the job time of one workload, both speeds, beside its noise floor."""
+    models = data.scored_models()
+    rows: list[tuple[str | Value, ...]] = []
+    for speed in SPEEDS:
+        by_cell: dict[str, dict[str, Score]] = {}
+        for score in data.scores("job_s", speed, workload):
+            by_cell.setdefault(score.cell, {})[score.model] = score
+        for cell, by_model in by_cell.items():
+            first = next(iter(by_model.values()))
+            noise = first.measured_s * first.floor if first.floor else None
+            errors: list[str | Value] = []
+            for model in models:
+                if (of_model := by_model.get(model)) is None:
+                    errors.append(UNKNOWN)
+                    continue
+                text = percent(of_model.signed_error, of_model.floor, signed=True)
+                if of_model.floor:
+                    text += f" ({number(of_model.relative_error / of_model.floor, 0.3)}x)"
+                errors.append(Value(text, signed_tone(of_model.signed_error, of_model.floor)))
+            measured = number(first.measured_s, noise)
+            head = (data.label(cell), speed, first.range, str(first.trials), measured)
+            rows.append((*head, floor_percent(first.floor), *errors))
+    return table(
+        f"{workload}: error of the predicted job time, and in brackets as a multiple of the"
+        " noise floor",
+        ("Cell", "Speed", "Range", "Trials", "Measured, s", "Noise floor", *models),
+        "lllrrr" + "r" * len(models),
+        rows,
+    )

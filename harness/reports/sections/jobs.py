@@ -1,0 +1,92 @@
+"""Jobs of a trial: what each took, and what a job takes beyond its tasks."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from statistics import fmean
+
+from harness.records.score import Measurement
+from harness.reports.data import ReportData
+from harness.reports.document import Section, Table, table
+from harness.reports.wording import UNKNOWN, floor_percent, number, percent
+from harness.stats.spread import coefficient_of_variation
+
+
+def section(data: ReportData) -> Section | None:
+    """Each job of a trial, where trials have several, and the overhead around tasks."""
+    if not data.measurements:
+        return None
+    return Section(
+        id="jobs",
+        title="Jobs around their tasks",
+        blocks=[
+            *(jobs_table(data, workload) for workload in data.workloads()),
+            _overhead_table(data),
+        ],
+    )
+
+
+def jobs_table(data: ReportData, workload: str) -> Table:
+    """Mean time of each job, by its number in the trial, of the cells whose trials have several."""
+    cells: dict[str, list[Measurement]] = {}
+    for measurement in data.measurements:
+        if measurement.workload == workload:
+            cells.setdefault(measurement.cell, []).append(measurement)
+    models = data.models()
+    rows = []
+    places = data.cell_places(cells)
+    for cell in sorted(cells, key=lambda cell: places[cell]):
+        if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
+            continue
+        predicted = {p.model: p.each_job_s for p in data.predictions if p.cell == cell}
+        for place, times in enumerate(zip_longest(*(t.jobs_s for t in cells[cell])), start=1):
+            known = [seconds for seconds in times if seconds is not None]
+            floor = coefficient_of_variation(known)
+            noise = fmean(known) * floor if floor else None
+            rows.append(
+                (
+                    *(data.label(cell), str(place), str(len(known))),
+                    *(number(fmean(known), noise), floor_percent(floor)),
+                    *(number(predicted.get(model), noise) for model in models),
+                )
+            )
+    note = "All jobs of a trial are of one kind, and models say the same of each."
+    counts = sorted({p.jobs for p in data.predictions if p.cell in cells and p.each_job_s})
+    if counts:
+        ends = dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (counts[0], counts[-1]))
+        note += f" They assume that a trial has {' to '.join(ends)} of them."
+    return table(
+        f"{workload}: each job of a trial, means over the repeats, s",
+        ("Cell", "Job", "Trials", "Measured", "Noise floor", *models),
+        "l" + "r" * (4 + len(models)),
+        rows,
+        note=note,
+        most=400,
+    )
+
+
+def _overhead_table(data: ReportData) -> Table:
+    """Job time minus makespan: what a job takes beyond its tasks, and What-If has no term for."""
+    rows = []
+    for workload in data.workloads():
+        times = [
+            trial.raw_s
+            for trial in data.measurements
+            if trial.workload == workload and {"job_s", "makespan_s"} <= set(trial.raw_s)
+        ]
+        if times:
+            job_s = fmean(trial["job_s"] for trial in times)
+            makespan_s = fmean(trial["makespan_s"] for trial in times)
+            overhead_s = job_s - makespan_s
+            share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
+            seconds = (number(job_s), number(makespan_s), number(overhead_s))
+            rows.append((workload, str(len(times)), *seconds, share))
+    return table(
+        "What a job takes beyond its tasks, means over the scored trials",
+        ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
+        "lrrrrr",
+        rows,
+        note="Makespan: first task start to last task end. The overhead around it (starting the"
+        " application master, committing the job) is in the measured job time, and What-If has no"
+        " term for it.",
+    )

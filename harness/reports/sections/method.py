@@ -1,0 +1,134 @@
+"""How it was measured: the set-up, the order of the trials, and the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.experiment.grid import UNLIMITED, readable
+from harness.experiment.model import Experiment
+from harness.records.hardware import ENTRY as LIMITS
+from harness.records.trial import Hardware
+from harness.reports.data import ReportData
+from harness.reports.document import Section, Table, Text, table
+from harness.reports.wording import UNKNOWN, count, moment
+from harness.units import format_bytes, format_duration
+
+
+def section(data: ReportData) -> Section:
+    """The set-up that was asked for, the disturbed trials, and what the run says of itself."""
+    rules = data.disturbed_trials()
+    disturbed = [
+        (record.trial.id, data.label(record.trial.cell.id), rules[record.trial.id])
+        for record in data.ordered_trials()
+        if record.trial.id in rules
+    ]
+    return Section(
+        id="method",
+        title="How it was measured",
+        blocks=[
+            Text(_order_text(data)),
+            table("The experiment", ("What", "Value"), "ll", list(_setup(data.experiment))),
+            table(
+                "Disturbed trials",
+                ("Trial", "Cell", "Rule"),
+                "cll",
+                disturbed,
+                note="Marked by a rule fixed beforehand; scored like any other trial.",
+            ),
+            _manifest_table(data),
+        ],
+        values=lambda: {"manifest": dict(data.manifest)},
+    )
+
+
+def _order_text(data: ReportData) -> str:
+    """How many trials there are, how they ran, and which of them count for what."""
+    trials = data.trials
+    if not trials:
+        return "No trial has been run."
+    profiling = sum(record.trial.profiling for record in trials)
+    done = sum(record.state == "done" for record in trials)
+    last, first = max(r.finished_s for r in trials), min(r.started_s for r in trials)
+    cells = count(len({record.trial.cell.id for record in trials}), "cell")
+    return (
+        f"{count(len(trials), 'trial')} of {cells} within {format_duration(last - first)}, in an"
+        f" order shuffled with seed {data.experiment.seed} and repeats interleaved; {done} done."
+        f" {profiling} of them fed the profiles and are never scored."
+    )
+
+
+def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """What the experiment file asks for: the cluster, the design, and the axes."""
+    cluster, node, design = experiment.cluster, experiment.cluster.node, experiment.design
+    slots = f"{_values(node.map_slots)} map, {_values(node.reduce_slots)} reduce"
+    memory = ", ".join(format_bytes(size) for size in node.task_memory_bytes)
+    yield "cluster", f"{cluster.provider}, {_values(cluster.workers)} workers"
+    yield "slots per node", f"{slots}, {memory} each"
+    if any(node.gpus) or node.gpus_found:
+        origin = "found" if node.gpus_found else "declared, not detected"
+        yield "GPUs per node", f"{_values(node.gpus)} ({origin})"
+    for field in Hardware.model_fields:
+        limits, axis = getattr(node, field), field.partition("_")[0]
+        if any(limit is not None for limit in limits):
+            texts = tuple(readable(axis, limit or UNLIMITED) for limit in limits)
+            yield f"{axis} of a node", _values(texts)
+    for name, own in cluster.nodes.items():
+        limits = {field.partition("_")[0]: limit for field, limit in own.limits().items()}
+        texts = tuple(f"{a} {readable(a, v)}" for a, v in limits.items() if v is not None)
+        yield f"{name} alone", _values(texts)
+    points = "" if design.points is None else f", {design.points} points"
+    yield "design", f"{design.kind}{points}"
+    yield "repeats of a cell", str(experiment.repeat)
+    yield "warm-up trials, not counted", str(experiment.warmup)
+    yield "order", f"shuffled with seed {experiment.seed}, repeats interleaved"
+    yield "time limit of a trial", format_duration(experiment.trial_limit_s)
+    yield "models", ", ".join(experiment.predict.models) or "none"
+    for workload in experiment.workloads:
+        sizes = ", ".join(format_bytes(size) for size in workload.input_bytes)
+        further = "".join(f"; {key} {_values(v)}" for key, v in workload.parameters.items())
+        yield f"input of {workload.name}", f"{sizes}; seed {workload.seed}{further}"
+    for name, values in (*experiment.configuration.items(), *cluster.site.items()):
+        yield name, _values(values)
+    for name, values in experiment.predict.profile_on.items():
+        is_size = name.endswith("input")
+        shown = (
+            format_bytes(int(v)) if is_size and v.isascii() and v.isdigit() else v for v in values
+        )
+        yield f"profiled on {name}", ", ".join(shown)
+
+
+def _values(values: tuple[Any, ...]) -> str:
+    return ", ".join(str(value) for value in values)
+
+
+def _manifest_table(data: ReportData) -> Table:
+    """Manifest with one row per value; what has a section of its own is left out."""
+    rows = []
+    shown = {name: value for name, value in data.manifest.items() if name != LIMITS}
+    for name, value in flatten(shown):
+        text = UNKNOWN if value is None or value in ("", {}) else str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if name.endswith("_s") and value > 1e9:
+                text = moment(value)
+            elif name.endswith("_bytes"):
+                text = format_bytes(value)
+        elif isinstance(value, list | tuple):
+            between = " " if "command" in name or "argv" in name else ", "
+            text = between.join(str(each) for each in value)
+        rows.append((name, text))
+    return table("Manifest", ("Name", "Value"), "cl", rows)
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """
+    Leaves of nested mappings by their dotted names.
+
+    >>> list(flatten({"a": {"b": 1}, "c": [1, 2]}))
+    [('a.b', 1), ('c', [1, 2])]
+    """
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,127 @@
+"""Profiles: what the models were given, with spread, count and source of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.records.profile import Profile, Statistic
+from harness.reports.data import ReportData
+from harness.reports.document import Block, Heading, Section, Table, Text, Value, table
+from harness.reports.wording import UNKNOWN, number, percent
+from harness.units import format_bytes
+
+_LEAD = (
+    "What the models were given, all of it from profiling trials, which are never scored. The"
+    " spread of a dataflow statistic is its standard deviation, that of a fitted cost its standard"
+    " error. Values marked assumed are shares of a group of costs that the trials could not"
+    " distinguish."
+)
+# Costs are tiny in seconds; the factor brings them to the unit beside it.
+_UNITS = (
+    ("_bytes_per_s", 2.0**-20, "MiB/s"),
+    ("_bps", 2.0**-20, "MiB/s"),
+    ("_s_per_byte", 1e9, "ns/B"),
+    ("_s_per_record", 1e6, "µs/record"),
+    ("_bytes", 1.0, "B"),
+    ("_s", 1.0, "s"),
+)
+
+
+def section(data: ReportData) -> Section:
+    """All tables of each workload's profile, with its warnings."""
+    blocks: list[Block] = [Text(_LEAD)]
+    for workload, profile in data.profiles.items():
+        blocks.append(Heading(workload))
+        blocks += [Text(warning, remark=True) for warning in profile.warnings]
+        blocks += [
+            statistics_table("Dataflow statistics", profile.statistics),
+            statistics_table("Costs at reference speed", profile.costs),
+            statistics_table("Overheads of the scheduler", profile.overheads),
+            *_fit_tables(profile),
+        ]
+
+    def values() -> dict[str, Any]:
+        profiles = data.profiles.items()
+        return {"profiles": {name: profile.model_dump(mode="json") for name, profile in profiles}}
+
+    return Section("profile", "Profile", blocks, missing="No profile has been made.", values=values)
+
+
+def scaled(name: str) -> tuple[float, str]:
+    """
+    Factor and unit in which a statistic of this name reads well.
+
+    >>> scaled("map_cpu_s_per_record"), scaled("map_records_selectivity")
+    ((1000000.0, 'µs/record'), (1.0, ''))
+    """
+    name = name.removesuffix("_compressed")  # the same of jobs that compress
+    for suffix, factor, unit in _UNITS:
+        if name.endswith(suffix):
+            return factor, unit
+    return 1.0, ""
+
+
+def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table:
+    """Statistics or costs; values that stand for a share of a group are marked as assumed."""
+    # Groups of costs that could not be distinguished, numbered from 1.
+    groups = {name: tuple(sorted({name, *s.group})) for name, s in statistics.items() if s.group}
+    numbers = {names: place for place, names in enumerate(dict.fromkeys(groups.values()), start=1)}
+    rows = []
+    for name, statistic in statistics.items():
+        factor, unit = scaled(name)
+        spread = factor * statistic.spread
+        remarks = ["assumed"] if statistic.assumed else []
+        remarks += [f"group {numbers[groups[name]]}"] if name in groups else []
+        rows.append(
+            (
+                name,
+                number(factor * statistic.value, spread or None, most=6),
+                number(spread, spread, most=6) if spread else UNKNOWN,
+                *(unit, str(statistic.count), statistic.source),
+                Value(", ".join(remarks), "mark" if statistic.assumed else ""),
+            )
+        )
+    columns = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Source", "Remark")
+    # The remarks need a column only where there are any.
+    shown = len(columns) if any(row[-1].text for row in rows) else len(columns) - 1
+    note = " ".join(f"Group {place}: {', '.join(names)}." for names, place in numbers.items())
+    kept = [row[:shown] for row in rows]
+    return table(caption, columns[:shown], "crrlrll"[:shown], kept, note=note)
+
+
+def _fit_tables(profile: Profile) -> list[Table]:
+    """Costs that were not distinguished, how well costs explain each phase, and their range."""
+    groups = [
+        (
+            ", ".join(group.names),
+            number(group.sum_s, group.spread_s or None),
+            number(group.spread_s, group.spread_s or None),
+            group.note,
+        )
+        for group in profile.groups
+    ]
+    fits = [
+        (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
+        for fit in profile.fit
+    ]
+    ranges = [
+        (name, *(format_bytes(v) if name.endswith("_bytes") else f"{v:g}" for v in ends))
+        for name, ends in profile.ranges.items()
+    ]
+    return [
+        table(
+            "Groups: costs that only occur together",
+            ("Costs", "Sum, s", "Spread ±, s", "Why"),
+            "lrrl",
+            groups,
+            note="Only the sum of a group is measured; its shares among the costs are assumed.",
+        ),
+        table(
+            "How well the costs explain the profiling trials",
+            ("Phase", "Observations", "R²", "Median residual"),
+            "lrrr",
+            fits,
+        ),
+        table("Range that was profiled", ("Axis", "Smallest", "Largest"), "crr", ranges),
+    ]

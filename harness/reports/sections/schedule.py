@@ -1,0 +1,117 @@
+"""Tasks of a job as they ran, above the same tasks as each model's scheduler runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median_low
+from typing import NamedTuple
+
+from harness.records.trace import JobTrace
+from harness.records.trial import TrialRecord
+from harness.reports.data import ReportData
+from harness.reports.document import Figure, Figures, Section, table
+from harness.reports.drawing import WIDE, Canvas, row_axes
+from harness.reports.sections.phases import PHASE_NAMES
+from harness.reports.wording import number, one_line, seconds
+
+_LANE, _GAP = 0.13, 1.0
+_MOST_TASKS = 2000  # of a job; more would be drawn as dust
+_TOLERANCE_S = 1e-6
+
+
+class Task(NamedTuple):
+    """A task of a job: `map` or `reduce`, and its seconds since the first task's start."""
+
+    kind: str
+    start_s: float
+    end_s: float
+
+
+def section(data: ReportData) -> Section | None:
+    """One figure for each timeline's job whose tasks a model schedules."""
+    figures = [
+        schedule_figure(data, place, record, data.jobs.get(record.trial.id, (job,)))
+        for place, (record, job) in enumerate(data.timelines)
+    ]
+    shown = [figure for figure in figures if figure is not None]
+    return (
+        Section("schedule", "Measured and predicted schedule", [Figures(shown)]) if shown else None
+    )
+
+
+def schedule_figure(
+    data: ReportData, place: int, record: TrialRecord, jobs: Sequence[JobTrace]
+) -> Figure | None:
+    """
+    Draw the measured and the predicted tasks of one job; nothing where no model has them.
+
+    Of several *jobs* it is the one that took the median time.
+    """
+    nth, cell = typical_job(jobs), record.trial.cell.id
+    done = (*jobs[nth].succeeded("map"), *jobs[nth].succeeded("reduce"))
+    tasks = {"measured": [Task(each.kind, each.start_s, each.finish_s) for each in done]}
+    predicted = {each.model: each.timeline for each in data.predictions if each.cell == cell}
+    for model in data.models():
+        if spans := predicted.get(model):
+            tasks[model] = [Task(span.kind, span.start_s, span.end_s) for span in spans]
+    sizes = [len(of_source) for of_source in tasks.values()]
+    if len(sizes) < 2 or not 0 < min(sizes) <= max(sizes) <= _MOST_TASKS:
+        return None
+    for source, of_source in tasks.items():
+        first_s = min(task.start_s for task in of_source)
+        tasks[source] = [Task(k, start - first_s, end - first_s) for k, start, end in of_source]
+    lanes = {source: in_lanes(of_source) for source, of_source in tasks.items()}
+    kinds = {task.kind for of_source in tasks.values() for task in of_source}
+    ends = {source: max(task.end_s for task in each) for source, each in tasks.items()}
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.figure.add_subplot()
+        names, row = [], 0.0
+        for source, of_source in lanes.items():
+            names.append((row + (len(of_source) - 1) / 2, one_line(source, 26)))
+            for lane in of_source:
+                for task in lane:
+                    tip = f"{source}, {task.kind}: {seconds(task.end_s - task.start_s)}"
+                    canvas.bar(axes, row, (task.start_s, task.end_s), task.kind, tip=tip)
+                row += 1
+            row += _GAP
+        row_axes(axes, names, max(ends.values()) * 1.02, "seconds from the start of the first task")
+        axes.set_ylim(row - _GAP + 0.1, -0.6)
+        canvas.texture_legend({key: name for key, name in PHASE_NAMES.items() if key in kinds})
+
+    title = f"{data.label(cell)}: tasks as they ran and as models schedule them"
+    rows = [(source, number(end_s)) for source, end_s in ends.items()]
+    columns = ("Source", "Last task ends, s")
+    which = f", job {nth + 1} of {len(jobs)}" if len(jobs) > 1 else ""
+    return Figure(
+        name=f"schedule{place}",
+        title=title,
+        width=WIDE,
+        height=1.0 + _LANE * sum(len(each) + _GAP for each in lanes.values()),
+        caption=f"{data.label(cell)}{which}: every task from the start of the first one, a row per"
+        " slot in use; predicted ones with separate pools of slots.",
+        data=table(f"{title}: data of the figure", columns, "lr", rows, folded=True),
+        draw=draw,
+    )
+
+
+def typical_job(jobs: Sequence[JobTrace]) -> int:
+    """Place of the job with the median time."""
+    times = [job.job_s for job in jobs]
+    return times.index(median_low(times))
+
+
+def in_lanes(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Tasks in as few lanes as hold them: each in the first lane that is free, maps first."""
+    lanes: list[list[Task]] = []
+    for kind in ("map", "reduce"):
+        of_kind: list[list[Task]] = []
+        for task in sorted(task for task in tasks if task.kind == kind):
+            earliest = task.start_s + _TOLERANCE_S
+            free = (lane for lane in of_kind if lane[-1].end_s <= earliest)
+            if (lane := next(free, None)) is not None:
+                lane.append(task)
+            else:
+                of_kind.append([task])
+        lanes += of_kind
+    return lanes

@@ -1,0 +1,259 @@
+"""Scores: each model's metrics beside the noise floor, and models compared in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.records.score import Metric, Speed, Summary
+from harness.reports.answer import error_noise, not_applicable
+from harness.reports.data import ReportData
+from harness.reports.document import Section, Table, Text, Value, signed_tone, table
+from harness.reports.wording import (
+    QUANTITIES,
+    UNKNOWN,
+    floor_percent,
+    number,
+    percent,
+    seconds,
+    share_with_interval,
+)
+
+SPEEDS: tuple[Speed, ...] = ("raw", "reference")
+SUM_NOTE = (
+    "A trial of several jobs takes the sum of their times; what passes between two of them is in"
+    " none."
+)
+_MOST_SCORES = 3000
+_MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
+
+
+def section(data: ReportData) -> Section:
+    """Metrics of the job time by workload and model; on demand all others, and every score."""
+    book = data.book
+
+    def values() -> dict[str, Any]:
+        labelled = (
+            (data.label(score.cell), score.model_dump(mode="json")) for score in book.scores
+        )
+        predictions = data.predictions
+        return {
+            "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
+            "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
+            "scores": [
+                {"label": data.label(score.cell), **score.model_dump(mode="json")}
+                for score in book.scores
+            ],
+            "measurements": [each.model_dump(mode="json") for each in data.measurements],
+            "predictions": [
+                each.model_dump(mode="json", exclude={"timeline", "dataflow"})
+                for each in data.predictions
+            ],
+        }
+
+    return Section(
+        id="scores",
+        title="Scores",
+        blocks=[
+            score_table(data),
+            comparison_table(data),
+            comparison_table(data, all_quantities=True),
+            _all_summaries(data),
+            _all_scores(data),
+        ],
+        missing="No prediction has been scored.",
+        brief=[
+            _brief_table(data),
+            *(Text(sentence) for sentence in not_applicable(data, _MOST_LACKING)),
+        ],
+        values=values,
+    )
+
+
+def metric_text(data: ReportData, name: str, summary: Summary | None) -> str:
+    """Value of a metric as people read it, with its interval where it has one."""
+    if summary is None or name not in summary.metrics:
+        return UNKNOWN
+    metric, value = data.metrics[name], summary.metrics[name]
+    noise = error_noise(summary) if "mape" in summary.metrics else None
+    match metric.unit:
+        case "share" if value.low is not None:
+            return share_with_interval(value.value, value.low, value.high)
+        case "share":
+            return percent(value.value, summary.value("noise_floor"))
+        case "signed share":
+            return percent(value.value, noise, signed=True)
+        case "spread":
+            return floor_percent(value.value)
+        case "points":
+            return percent(value.value / 100, noise, signed=True).removesuffix(" %")
+        case "cells":
+            return f"{round(value.value * summary.cells)} of {summary.cells}"
+        case "seconds":
+            return seconds(value.value, 0.2)
+        case "number":
+            return number(value.value, 0.02)
+
+
+def _title(metric: Metric) -> str:
+    return metric.title[0].upper() + metric.title[1:]
+
+
+def _job_summaries(data: ReportData) -> Iterable[tuple[str, Summary, Summary | None]]:
+    """Workload (or all) and both summaries of the job time of every model that has one."""
+    for workload in (*data.workloads(), "*"):
+        for model in data.models():
+            if (raw := data.summary(model, "raw", workload)) is not None:
+                name = "all" if workload == "*" else workload
+                yield name, raw, data.summary(model, "reference", workload)
+
+
+def score_table(data: ReportData) -> Table:
+    """Metrics of the job time by workload and model, at both speeds."""
+    shown = {
+        speed: [name for name, metric in data.metrics.items() if speed in metric.columns]
+        for speed in SPEEDS
+    }
+    rows = [
+        (
+            *(workload, raw.model, str(raw.cells)),
+            *(metric_text(data, name, raw) for name in shown["raw"]),
+            *(metric_text(data, name, reference) for name in shown["reference"]),
+            Value(str(raw.not_applicable), "mark" if raw.not_applicable else ""),
+        )
+        for workload, raw, reference in _job_summaries(data)
+    ]
+    titles = [_title(data.metrics[name]) for speed in SPEEDS for name in shown[speed]]
+    notes = [
+        f"{_title(metric)}: {metric.description}."
+        for name, metric in data.metrics.items()
+        if name in shown["raw"] or name in shown["reference"]
+    ]
+    notes.append("No answer: cells for which the model is not applicable.")
+    notes += [SUM_NOTE] if any(len(each.jobs_s) > 1 for each in data.measurements) else []
+    return table(
+        "Error of the predicted job time",
+        ("Workload", "Model", "Cells", *titles, "No answer"),
+        "llr" + "r" * len(titles) + "r",
+        rows,
+        groups=(
+            ("", 3),
+            ("Raw", len(shown["raw"])),
+            ("At reference speed", len(shown["reference"])),
+            ("", 1),
+        ),
+        note=" ".join(notes),
+    )
+
+
+def _brief_table(data: ReportData) -> Table:
+    """Short form for the end of a run, on a terminal."""
+    columns = [
+        (name, speed)
+        for name, metric in data.metrics.items()
+        for speed in SPEEDS
+        if speed in metric.brief
+    ]
+    rows = []
+    for workload, raw, reference in _job_summaries(data):
+        at: dict[Speed, Summary | None] = {"raw": raw, "reference": reference}
+        texts = [metric_text(data, name, at[speed]) for name, speed in columns]
+        rows.append((workload, raw.model, str(raw.cells), *texts, str(raw.not_applicable)))
+    # A metric at reference speed stands beside itself at raw speed.
+    titles = [
+        data.metrics[name].title if speed == "raw" else "at ref. speed" for name, speed in columns
+    ]
+    heads = ("workload", "model", "cells", *titles, "not applicable")
+    return table("", heads, "ll" + "r" * (len(columns) + 2), rows)
+
+
+def comparison_table(data: ReportData, *, all_quantities: bool = False) -> Table:
+    """
+    Pairs of models: by how much one is nearer, and whether that is outside the noise.
+
+    Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
+    """
+    rows = []
+    for comparison in data.book.comparisons:
+        if not all_quantities and comparison.quantity != "job_s":
+            continue
+        noise = abs(comparison.high - comparison.low) / 2 or None
+        gain, low, high = (
+            percent(points, noise).removesuffix(" %")
+            for points in (
+                abs(comparison.difference),
+                *sorted((-comparison.low, -comparison.high)),
+            )
+        )
+        rows.append(
+            (
+                f"{comparison.better} against {comparison.worse}",
+                QUANTITIES.get(comparison.quantity, comparison.quantity),
+                comparison.speed,
+                str(comparison.cells),
+                gain,
+                f"{low} to {high}",
+                "yes" if comparison.outside_noise else "no: neither is better",
+            )
+        )
+    columns = (
+        "Pair", "Quantity", "Speed", "Cells", "Gain, points", "95 % interval", "Outside the noise",
+    )  # fmt: skip
+    caption = "Models in pairs: by how much the mean error of the first is smaller"
+    caption += ", all quantities" if all_quantities else ""
+    return table(caption, columns, "lllrrrl", rows, folded=all_quantities)
+
+
+def _all_summaries(data: ReportData) -> Table:
+    """Every summary: all levels, quantities and speeds, with every metric."""
+    rows = []
+    for summary in data.book.summaries:
+        workload = "all" if summary.workload == "*" else summary.workload
+        values = (metric_text(data, name, summary) for name in data.metrics)
+        quantity = (summary.quantity, summary.speed, str(summary.cells))
+        rows.append((workload, summary.model, *quantity, *values))
+    titles = [_title(metric) for metric in data.metrics.values()]
+    columns = ("Workload", "Model", "Quantity", "Speed", "Cells", *titles)
+    return table("All summaries", columns, "llllr" + "r" * len(titles), rows, folded=True)
+
+
+def _all_scores(data: ReportData) -> Table:
+    """Every score; where there are too many for a page, the largest errors."""
+    chosen = [
+        score
+        for quantity in QUANTITIES
+        for speed in SPEEDS
+        for score in data.scores(quantity, speed)
+    ]
+    errors = sorted((score.relative_error for score in chosen), reverse=True)
+    least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
+    kept = [score for score in chosen if score.relative_error >= least][:_MOST_SCORES]
+    rows: list[tuple[str | Value, ...]] = []
+    for score in kept:
+        noise = score.measured_s * score.floor if score.floor else None
+        error = percent(score.signed_error, score.floor, signed=True)
+        gain = score.i_accu_percent
+        points = UNKNOWN if gain is None else percent(gain / 100, score.floor, signed=True)
+        rows.append(
+            (
+                data.label(score.cell),
+                score.model,
+                score.quantity,
+                score.speed,
+                score.range,
+                str(score.trials),
+                number(score.predicted_s, noise),
+                number(score.measured_s, noise),
+                floor_percent(score.floor),
+                Value(error, signed_tone(score.signed_error, score.floor)),
+                number(score.relative_error / score.floor, 0.3) if score.floor else UNKNOWN,
+                points.removesuffix(" %"),
+            )
+        )
+    columns = (
+        "Cell", "Model", "Quantity", "Speed", "Range", "Trials", "Predicted, s", "Measured, s",
+        "Noise floor", "Error", "Error / floor", "I_accu",
+    )  # fmt: skip
+    hidden = len(chosen) - len(kept)
+    note = f"{hidden} scores with smaller errors stand in report.json only." if hidden else ""
+    return table("All scores", columns, "lllllrrrrrrr", rows, note=note, folded=True)

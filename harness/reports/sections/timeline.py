@@ -1,0 +1,316 @@
+"""
+A job as it ran: one lane per slot of each node, phases coloured and hatched.
+
+Where the parts of a task are known, its bar shows what the main thread did, and a thinner one below
+it what other threads did meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trial import TrialRecord
+from harness.reports.data import JobTaskTimes, ReportData
+from harness.reports.document import Figure, Figures, Section, Table, Value, table
+from harness.reports.drawing import INK, MUTED, WIDE, Canvas, grid
+from harness.reports.sections.phases import PHASE_NAMES
+from harness.reports.tracks import DRAWN, Piece, is_detailed, paint, thinned, tracks
+from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAD = (
+    "One representative job of each workload, or all jobs of such a trial, every attempt in the"
+    " slot where it ran."
+)
+_MOST_TIPS = 400
+_MOST_DRAWN = 2000
+_MOST_LANES = 100
+_STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
+_LEAST_END = 80  # this part of the axis at least shows that an attempt failed or was killed
+_RESOLUTION_S = 0.05
+_MOST_NUMBERS = 12  # of jobs above a timeline
+
+Lane = tuple[str, str, int]
+# Of each attempt whose parts are known: pieces of the main thread, and of the others beside it.
+Details = Mapping[str, tuple[list[Piece], list[Piece]]]
+
+
+def section(data: ReportData) -> Section:
+    """One timeline for each workload's representative job."""
+    return Section(
+        id="timeline",
+        title="Timeline of a job",
+        blocks=[
+            Figures(
+                [timeline(data, place, *each) for place, each in enumerate(data.timelines)], _LEAD
+            )
+        ],
+        missing="No job has been traced.",
+    )
+
+
+def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
+    """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
+    lanes = assign_lanes(job.attempts)
+    names = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
+    hidden = len(names)
+    # Where there are too many lanes every second, every third, ... is drawn.
+    names = names[:: max(1, math.ceil(len(names) / _MOST_LANES))]
+    hidden -= len(names)
+    rows = {lane: row for row, lane in enumerate(names)}
+    shown = {
+        attempt.attempt_id: (attempt, rows[lanes[attempt.attempt_id]])
+        for attempt in job.attempts
+        if lanes[attempt.attempt_id] in rows
+    }
+    details = _details(data, record, job)
+    jobs = data.jobs.get(record.trial.id, (job,))
+    pitch = (0.42 if details else 0.27) if len(names) <= 24 else max(0.05, 6.5 / len(names))
+    height = 1.45 + pitch * max(1, len(names))
+    few = len(job.attempts) <= _MOST_DRAWN
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.figure.add_subplot()
+        if few:
+            for attempt, row in shown.values():
+                if attempt.attempt_id in details:
+                    pieces = details[attempt.attempt_id]
+                    _draw_pieces(canvas, axes, row, (attempt, job), pieces)
+                    continue
+                for name, start, end in phases(attempt):
+                    length = seconds(end - start, _RESOLUTION_S)
+                    tip = f"{attempt.attempt_id} on {attempt.host}: {PHASE_NAMES[name]} {length}"
+                    times = start - job.submit_s, end - job.submit_s
+                    tip = tip if len(shown) <= _MOST_TIPS else ""
+                    canvas.bar(axes, row, times, name, tip=tip)
+        else:  # so many attempts that neighbours have to share a bar
+            by_row: dict[int, list[Piece]] = {}
+            for attempt, row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
+                pieces = (Piece(start, end, name) for name, start, end in phases(attempt))
+                by_row.setdefault(row, []).extend(pieces)
+            for row, pieces_of_row in by_row.items():
+                for piece in thinned(pieces_of_row, job.job_s * len(rows) / _MOST_DRAWN):
+                    times = piece.start - job.submit_s, piece.end - job.submit_s
+                    canvas.bar(axes, row, times, piece.part)
+        _draw_axes(axes, names, job, "first job" if len(jobs) > 1 else "job")
+        for at_s, text, side, top in _events(jobs, height - 1.3):
+            axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+            axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
+                      transform=axes.get_xaxis_transform())  # fmt: skip
+        plain = [
+            attempt
+            for attempt, _ in shown.values()
+            if attempt.attempt_id not in details or attempt.state != "succeeded"
+        ]
+        seen = {piece.part for both in details.values() for piece in (*both[0], *both[1])}
+        seen_phases = {name for attempt in plain for name, _, _ in phases(attempt)}
+        legend = {part: name for part, name in DRAWN.items() if part in seen}
+        legend |= {name: text for name, text in PHASE_NAMES.items() if name in seen_phases}
+        canvas.texture_legend(legend, columns=4 if details else 8)
+
+    caption = _caption(data, record, job, jobs)
+    caption += f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
+    if not few:
+        caption += " Neighbouring attempts share a bar where they are too short to be seen."
+    if any(beside for _, beside in details.values()):
+        caption += " A thinner bar is what other threads of a task did meanwhile."
+    what = f"{len(jobs)} jobs" if len(jobs) > 1 else "one job"
+    return Figure(
+        name=f"timeline{place}",
+        title=f"{job.name or job.job_id}: attempts of {what} over time, by node and slot",
+        width=WIDE,
+        height=height,
+        caption=caption,
+        data=_attempts_table(job),
+        draw=draw,
+    )
+
+
+def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
+    return attempt.start_s, attempt.attempt_id
+
+
+def _details(data: ReportData, record: TrialRecord, job: JobTrace) -> Details:
+    known = data.task_times.get(record.trial.id, JobTaskTimes())
+    details = {}
+    for attempt in job.attempts if is_detailed(job) else ():
+        name = attempt.attempt_id
+        times, recording = known.from_logs.get(name), known.recordings.get(name)
+        if attempt_tracks := tracks(attempt, times, recording):
+            main, *others = attempt_tracks
+            # Copying is seen in the main thread's bar, which does nothing else meanwhile.
+            beside = [
+                piece
+                for track in others
+                for piece in track.pieces
+                if piece.part not in {"copy", "connect"}
+            ]
+            details[name] = main.pieces, paint(beside)
+    return details
+
+
+def _draw_pieces(
+    canvas: Canvas,
+    axes: Axes,
+    row: int,
+    run: tuple[TaskAttempt, JobTrace],
+    pieces: tuple[list[Piece], list[Piece]],
+) -> None:
+    """Draw what the threads of an attempt of a job did, and at its end what became of it."""
+    attempt, job = run
+    name, (main, beside) = f"{attempt.attempt_id} on {attempt.host}", pieces
+    if attempt.state != "succeeded":
+        # A task may outlive what its master records of it.
+        main, beside = (
+            [Piece(p.start, min(p.end, attempt.finish_s), p.part)
+             for p in thread if p.start < attempt.finish_s]
+            for thread in pieces
+        )  # fmt: skip
+        known_until = main[-1].end if main else attempt.start_s
+        start = min(known_until, attempt.finish_s - job.job_s / _LEAST_END)
+        times = max(start, attempt.start_s) - job.submit_s, attempt.finish_s - job.submit_s
+        length = seconds(attempt.duration_s, _RESOLUTION_S)
+        tip = f"{name}: {PHASE_NAMES[attempt.state]} after {length}"
+        canvas.bar(axes, row, times, attempt.state, tip=tip)
+    for thread, middle, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
+        for piece in thinned(thread, job.job_s / _STEPS):
+            times = piece.start - job.submit_s, piece.end - job.submit_s
+            tip = f"{name}: {DRAWN[piece.part]} {seconds(times[1] - times[0])}"
+            canvas.bar(axes, middle, times, piece.part, tip=tip, height=height, edge=0.3)
+
+
+def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
+    """
+    Slot of each attempt: (host, kind, number from 1), the lowest that is free when it starts.
+
+    History names containers, not slots; the number of lanes is what ran at once.
+    """
+    busy_until: dict[tuple[str, str], list[float]] = {}
+    lanes: dict[str, Lane] = {}
+    for attempt in sorted(attempts, key=_by_start):
+        ends = busy_until.setdefault((attempt.host, attempt.kind), [])
+        free = (slot for slot, end in enumerate(ends) if end <= attempt.start_s)
+        slot = next(free, len(ends))
+        ends[slot : slot + 1] = [attempt.finish_s]
+        lanes[attempt.attempt_id] = (attempt.host, attempt.kind, slot + 1)
+    return lanes
+
+
+def phases(attempt: TaskAttempt) -> Iterator[tuple[str, float, float]]:
+    """
+    Phases of an attempt as (name, start, end), in seconds since the epoch.
+
+    An attempt that did not succeed is one phase, named by its state.
+    """
+    if attempt.state != "succeeded":
+        ends: list[tuple[str, float | None]] = [(attempt.state, attempt.finish_s)]
+    elif attempt.kind == "map":
+        ends = [("map", attempt.map_finish_s), ("map_tail", attempt.finish_s)]
+    else:
+        ends = [("shuffle", attempt.shuffle_finish_s), ("sort", attempt.sort_finish_s)]
+        ends.append(("reduce", attempt.finish_s))
+    start = attempt.start_s
+    for name, end in ends:
+        # A phase whose end is not in the history runs into the next one.
+        if end is not None and end > start:
+            yield name, start, end
+            start = end
+
+
+def _draw_axes(axes: Axes, names: Sequence[Lane], job: JobTrace, which: str) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    if len(names) <= 60:
+        texts = [f"{one_line(h.partition(':')[0], 22)}  {kind} {slot}" for h, kind, slot in names]
+        axes.set_yticks(range(len(names)), texts)
+    else:
+        axes.set_yticks([])
+        axes.set_ylabel(count(len(names), "slot"))
+    for row, lane in enumerate(names[1:], start=1):
+        if lane[0] != names[row - 1][0]:
+            axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
+    axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
+    end = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
+    axes.set_xlim(0, max(end, 0.001) * 1.01)
+    axes.set_xlabel(f"seconds since the {which} was submitted")
+    axes.xaxis.set_major_locator(MaxNLocator(10))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
+
+
+def _events(jobs: Sequence[JobTrace], height: float) -> list[tuple[float, str, str, float]]:
+    """
+    Events of the jobs: seconds, text, the side that it is aligned to, its height on the axes.
+
+    Of several jobs each submission with its number, as far as there is room, and the last end.
+    """
+    raised = 1.0 + 0.16 / height
+    end_s = jobs[-1].finish_s - jobs[0].submit_s
+    if len(jobs) > 1:
+        every = math.ceil(len(jobs) / _MOST_NUMBERS)
+        events = [
+            (each.submit_s - jobs[0].submit_s, "" if n % every else f"job {n + 1}", "left", 1.0)
+            for n, each in enumerate(jobs)
+        ]
+        return [*events, (end_s, f"finished, {end_s:.1f} s", "right", raised)]
+    events = [(0.0, "submitted", "left", 1.0)]
+    launch_s = jobs[0].launch_s - jobs[0].submit_s
+    if 0 < launch_s < end_s:
+        side = "right" if launch_s > end_s / 2 else "left"
+        events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
+    return [*events, (end_s, f"finished, {end_s:.1f} s", "right", 1.0)]
+
+
+def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequence[JobTrace]) -> str:
+    cell = record.trial.cell.id
+    answers = [
+        f"{prediction.model} {seconds(prediction.job_s, 0.3)}"
+        for prediction in data.predictions
+        if prediction.cell == cell and prediction.job_s is not None
+    ]
+    unfinished = sum(attempt.state != "succeeded" for attempt in job.attempts)
+    several, sums = "", ""
+    if len(jobs) > 1:
+        several = f"{len(jobs)} jobs, one after the other, "
+        sums = f", {seconds(math.fsum(each.job_s for each in jobs), 0.3)} of them in jobs"
+    caption = (
+        f"{data.label(cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
+        f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end"
+        f"{sums}."
+    )
+    caption += f" Predicted: {', '.join(answers)}." if answers else ""
+    return caption + (
+        f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
+    )
+
+
+def _attempts_table(job: JobTrace) -> Table:
+    rows = []
+    for attempt in sorted(job.attempts, key=_by_start):
+        times = (
+            f"{PHASE_NAMES[name]} {number(end - start, _RESOLUTION_S)}"
+            for name, start, end in phases(attempt)
+        )
+        done = attempt.state == "succeeded"
+        rows.append(
+            (
+                attempt.attempt_id,
+                attempt.kind,
+                attempt.host,
+                Value(attempt.state, "" if done else "mark"),
+                number(attempt.start_s - job.submit_s, _RESOLUTION_S),
+                number(attempt.finish_s - job.submit_s, _RESOLUTION_S),
+                "; ".join(times) if done else UNKNOWN,
+                attempt.error or "",
+            )
+        )
+    columns = ("Attempt", "Kind", "Host", "State", "Start, s", "End, s", "Phases, s", "Error")
+    caption = "Attempts; times from the submission"
+    return table(caption, columns, "clllrrll", rows, folded=True, most=500)

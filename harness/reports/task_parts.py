@@ -1,0 +1,218 @@
+"""
+Where the time of a task went: seconds of each part, together the whole of it.
+
+Only what the main thread did or waited for counts, so the parts add up; what other threads did
+meanwhile (spills, copies, merges) is in the timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.records.spans import TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes, Source
+from harness.records.trace import TaskAttempt, TaskKind
+from harness.reports.wording import natural
+
+# What people call the parts, in the order of a task.  Where there are logs alone, some parts are
+# known only as a sum; such a part lists what is in it.
+PARTS: dict[str, str] = {
+    "launch": "launch of the container",
+    "jvm": "start of the JVM",
+    "init": "initialisation",
+    "start": "launch, JVM, initialisation",
+    "read": "read",
+    "map_function": "map function",
+    "collect": "collect",
+    "map_loop": "read, map, collect",
+    "map_loop_blocked": "read, map, collect, blocked",
+    "blocked": "blocked: buffer full",
+    "wait_spill": "waiting for the spill thread",
+    "spill_sort": "spill: sort",
+    "spill_combine": "spill: combine",
+    "spill_write": "spill: write",
+    "spill": "spill: sort, combine, write",
+    "merge": "merge of the spills",
+    "wait": "waiting for map outputs",
+    "stall": "no memory for a map output",
+    "connect": "connecting to a node",
+    "copy": "copying",
+    "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk",
+    "last_merges": "merging after the last copy",
+    "read_merge": "read with the last merge",
+    "reduce_function": "reduce function",
+    "output": "write",
+    "reduce_loop": "read, reduce, write",
+    "commit": "commit",
+    "end": "end",
+    "other": "other, not distinguished",
+}
+KINDS: tuple[TaskKind, ...] = ("map", "reduce")
+
+# Parts that rest on a field of the task's record; a source may only estimate it.
+_RESTS_ON = {
+    "collect_s": ("collect", "map_function"),
+    "spilling_s": ("map_loop",),
+    "blocked_s": ("blocked",),
+    "function_s": ("reduce_function",),
+    "write_s": ("output",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParts:
+    """Seconds of each part of one attempt; *estimated* names those that are no measurement."""
+
+    attempt_id: str
+    kind: TaskKind
+    host: str
+    source: Source
+    seconds: Mapping[str, float]
+    estimated: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Means over *tasks* of one kind on one node, on all nodes where *host* is empty."""
+
+    kind: TaskKind
+    host: str
+    tasks: int
+    source: Source
+    seconds: Mapping[str, float]
+    estimated: frozenset[str]
+
+    @property
+    def total_s(self) -> float:
+        """Mean seconds of a task."""
+        return sum(self.seconds.values())
+
+
+def task_parts(
+    times: MapTimes | ReduceTimes, attempt: TaskAttempt, recording: TaskSpans | None = None
+) -> TaskParts:
+    """
+    Give the parts of *attempt*, by its *times*.
+
+    Its *recording*, where there is one, distinguishes launch, JVM start and initialisation.  What
+    is left of the attempt's time is ``other``, or the record loop where only that is not known.
+    """
+    rest_name = "other"
+    if isinstance(times, MapTimes):
+        parts = _map_parts(times)
+        known = (times.start_up_s, times.flush_s, times.merge_s, times.end_s)
+        if times.spilling_s is None and None not in known:
+            rest_name = "map_loop_blocked"
+    else:
+        parts = _reduce_parts(times, attempt)
+    mains = [] if recording is None else [span.start_s for span in recording.named("main")]
+    if recording is None or not mains or times.start_up_s is None:
+        parts["start"] = times.start_up_s
+    else:
+        before_main_s = max(mains[0] - attempt.start_s, 0.0)
+        parts["init"] = times.start_up_s - before_main_s
+        if recording.process_start_s is None:
+            parts["start"] = before_main_s
+        else:
+            # The start of a process is known to a few hundredths of a second.
+            launch_s = min(max(recording.process_start_s - attempt.start_s, 0.0), before_main_s)
+            parts |= {"launch": launch_s, "jvm": before_main_s - launch_s}
+    seconds = {name: part_s for name in PARTS if (part_s := parts.get(name)) and part_s > 0}
+    rest_s = attempt.duration_s - sum(seconds.values())
+    estimated = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
+    return TaskParts(
+        attempt_id=attempt.attempt_id,
+        kind=attempt.kind,
+        host=attempt.host,
+        source=times.source,
+        seconds=seconds | ({rest_name: rest_s} if rest_s > 0 else {}),
+        estimated=frozenset(estimated & set(seconds)),
+    )
+
+
+def _map_parts(times: MapTimes) -> dict[str, float | None]:
+    parts = {"blocked": times.blocked_s, "merge": times.merge_s, "end": times.end_s}
+    if times.alone_s is not None and times.spilling_s is not None:
+        loop_s = times.alone_s + times.spilling_s
+        if times.read_s is None:
+            parts["map_loop"] = loop_s
+        else:
+            collect_s = times.collect_s or 0.0
+            function_s = loop_s - times.read_s - collect_s
+            parts |= {"read": times.read_s, "map_function": function_s, "collect": collect_s}
+    last = next((spill for spill in times.spills if spill.last), None)
+    parts["wait_spill"] = times.flush_s
+    if times.flush_s is not None and last is not None:
+        parts["wait_spill"] = times.flush_s - last.duration_s
+        if last.sort_s is None:
+            parts["spill"] = last.duration_s
+        else:
+            parts["spill_sort"] = last.sort_s
+            parts |= {"spill_combine": last.combine_s, "spill_write": last.write_s}
+    return parts
+
+
+def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float | None]:
+    """Parts of a reduce; a fetcher without memory counts only while no other copies."""
+    commit_s = times.commit_s or 0.0
+    parts = {
+        "read_merge": times.read_s,
+        "reduce_function": times.function_s,
+        "output": times.write_s,
+        "reduce_loop": times.loop_s if times.read_s is None else None,
+        "commit": commit_s,
+        "end": None if times.end_s is None else times.end_s - commit_s,
+    }
+    if times.shuffle_s is None or times.start_up_s is None:
+        return parts
+    start = attempt.start_s + times.start_up_s
+    last_copy = max((segment.finish_s for segment in times.segments), default=start)
+    window_s = min(max(last_copy - start, 0.0), times.shuffle_s)
+    waited_s = min(times.waited_s or 0.0, window_s)
+    copying_s, reached = 0.0, start  # seconds in which at least one fetcher copies
+    copies = sorted((each.start_s - (each.connect_s or 0.0), each.finish_s)
+                    for each in times.segments)  # fmt: skip
+    for copy_start, copy_finish in copies:
+        left, right = max(copy_start, reached), min(copy_finish, start + times.shuffle_s)
+        if right > left:
+            copying_s, reached = copying_s + right - left, right
+    idle_s = max(window_s - waited_s - copying_s, 0.0)
+    stalled_s = min(times.stalled_s or 0.0, idle_s)
+    return parts | {
+        "wait": waited_s,
+        "stall": stalled_s,
+        "copy": window_s - waited_s - stalled_s,
+        "last_merges": times.shuffle_s - window_s,
+    }
+
+
+def bars(tasks: Sequence[TaskParts]) -> list[Bar]:
+    """
+    Means of *tasks* by kind, then by kind and node.
+
+    Where any task of a kind was recorded, those that were not are left out: their sums would stand
+    beside the others' parts.
+    """
+    made = []
+    for kind in KINDS:
+        of_kind = [task for task in tasks if task.kind == kind]
+        source: Source = "spans" if any(task.source == "spans" for task in of_kind) else "logs"
+        of_kind = [task for task in of_kind if task.source == source]
+        hosts = sorted({task.host for task in of_kind}, key=natural)
+        for host in ["", *(hosts if len(hosts) > 1 else [])] if of_kind else []:
+            chosen = [task for task in of_kind if host in ("", task.host)]
+            means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
+            made.append(
+                Bar(
+                    kind=kind,
+                    host=host,
+                    tasks=len(chosen),
+                    source=source,
+                    seconds={part: mean_s for part, mean_s in means.items() if mean_s > 0},
+                    estimated=frozenset(part for task in chosen for part in task.estimated),
+                )
+            )
+    return made

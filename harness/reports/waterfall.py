@@ -1,0 +1,278 @@
+"""
+A task's spans as bars over time, and the tasks of a job as a list: plain text, no escapes.
+
+Spans are gathered into rows, one for each kind of span at its place in the nesting: a map task has
+hundreds of combines and a reduce thousands of copies, and what is wanted of them is how many, how
+long in all, and where in time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.records.spans import RecordLoop, TaskSpans
+from harness.records.trace import JobTrace, TaskAttempt
+from harness.reports.wording import one_line
+from harness.units import format_duration
+
+# A kind of thread, and the names of the spans around a span with its own.
+Place = tuple[str, tuple[str, ...]]
+
+_NUMBERED = re.compile(r"[#-]?\d+$")
+_NAMES = {
+    "main": "process",
+    "task": "task",
+    "reader_open": "open the input",
+    "collector_open": "set up the buffer",
+    "map_loop": "map loop",
+    "reader_close": "close the input",
+    "collector_close": "close the output",
+    "blocked": "blocked: buffer full",
+    "write_file": "write",
+    "done": "report done",
+    "spill_single": "spill of one record",
+    "merge_pass": "merge pass",
+    "run_mapper": "mapper",
+    "run_reducer": "reducer",
+    "events": "ask for map outputs",
+    "visit": "visit a host",
+    "segment": "copy a segment",
+    "wait_memory": "wait for memory",
+    "stall": "no memory for a segment",
+    "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk",
+    "close_merges": "end the merges",
+    "final_merge": "final merge",
+    "writer_close": "close the output",
+    "reduce_combine": "combine",
+    "reduce_loop": "reduce loop",
+    "configuration": "read the configuration",
+    "get_task": "ask for the task",
+    "configure_task": "configure the task",
+    "local_folders": "find local folders",
+    "job_file": "write job.xml",
+    "file_system": "make a file system",
+    "split": "read the split",
+    "writer_open": "open the output",
+    "shuffle_open": "set up the shuffle",
+    "shut_down": "shut down",
+}
+
+
+_SHADES = " ░▒▓█"
+_LEAST_BAR = 20
+_HEAD = ("", "count", "wall", "CPU")
+
+
+@dataclass
+class Row:
+    """
+    Spans of one kind at one place.
+
+    *threads* is a thread, or a kind of thread and how many of them there were.  *wall_s* is the sum
+    over all spans, *cpu_s* `None` where it was not recorded.  A row without intervals is a sum over
+    records; *sampled* says that it is an estimate.
+    """
+
+    threads: str
+    depth: int
+    name: str
+    count: int = 0
+    wall_s: float = 0.0
+    cpu_s: float | None = None
+    open: bool = False
+    sampled: bool = False
+    intervals: list[tuple[float, float]] = field(default_factory=list)
+
+
+def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
+    """
+    Rows of *task*, thread after thread, inner spans below outer ones.
+
+    With its *attempt* of the job history the launch, the start of the JVM and what came after its
+    last span are rows, too.
+    """
+    by_place: dict[Place, Row] = {}
+    threads: dict[str, set[str]] = {}
+    paths: list[tuple[str, ...]] = []
+    for span in task.spans:
+        outer = paths[span.parent] if span.parent >= 0 else ()
+        paths.append((*outer, span.name))
+        kind = _NUMBERED.sub("", span.thread)
+        threads.setdefault(kind, set()).add(span.thread)
+        row = by_place.setdefault(
+            (kind, paths[-1]), Row(kind, len(outer), _NAMES.get(span.name, span.name))
+        )
+        row.count += 1
+        row.wall_s += span.wall_s
+        row.open = row.open or span.open
+        row.intervals.append((span.start_s, span.finish_s))
+        if span.cpu_s is not None:
+            row.cpu_s = (row.cpu_s or 0.0) + span.cpu_s
+    ordered: list[Row] = []
+    for row in _nested(by_place):
+        count = len(threads[row.threads])
+        row.threads = f"{row.threads} (x{count})" if count > 1 else row.threads
+        ordered += [row, *_record_sums(row, task.loop)]
+
+    def piece(name: str, start: float, end: float) -> Row:
+        return Row("main", 0, name, 1, end - start, intervals=[(start, end)])
+
+    main_start = min((span.start_s for span in task.spans), default=task.opened_s)
+    main_end = max((span.finish_s for span in task.spans), default=task.opened_s)
+    before, after, process_start = [], [], task.process_start_s
+    if process_start:
+        if attempt and process_start > attempt.start_s:
+            before.append(piece("launch the container", attempt.start_s, process_start))
+        if main_start > process_start:
+            before.append(piece("start the JVM", process_start, main_start))
+    if attempt is not None and attempt.finish_s > main_end:
+        done = attempt.state == "succeeded"
+        seen = "the end was seen" if done else f"it was seen as {attempt.state}"
+        after.append(piece(f"until {seen}", main_end, attempt.finish_s))
+    mains = sum(row.threads == "main" for row in ordered)
+    return [*before, *ordered[:mains], *after, *ordered[mains:]]
+
+
+def _nested(by_place: dict[Place, Row]) -> list[Row]:
+    """Main thread first; below each row, in the order of their first span, the rows within it."""
+    children: dict[Place, list[Place]] = {}
+    for thread, path in by_place:
+        children.setdefault((thread, path[:-1]), []).append((thread, path))
+    outermost = sorted((key for key in children if not key[1]), key=lambda key: key[0] != "main")
+    ordered: list[Row] = []
+    waiting = [place for key in outermost for place in children[key]][::-1]
+    while waiting:
+        place = waiting.pop()
+        ordered.append(by_place[place])
+        waiting += children.get(place, [])[::-1]
+    return ordered
+
+
+def _record_sums(row: Row, loop: RecordLoop) -> Iterable[Row]:
+    """Sums over records, below the span of their loop."""
+    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
+    sums: list[tuple[str, float, int, bool]] = []
+    if row.name == "map loop" and loop.records:
+        alone = loop.records - loop.overlapped
+        sums.append(("read", loop.read_s, loop.records, split))
+        sums.append(("map, no spill running", loop.function_s, alone, split))
+        if loop.overlapped:
+            sums.append(("map while spilling", loop.spilling_s, loop.overlapped, False))
+        if loop.outputs:
+            sums.append(("of both: collect", loop.output_s, loop.outputs, calls))
+    elif row.name == "reduce loop" and loop.records:
+        function_s = max(loop.function_s - loop.output_s, 0.0)
+        sums.append(("read and merge", loop.read_s, loop.records, split))
+        sums.append(("reduce", function_s, loop.records, split or calls))
+        sums.append(("write", loop.output_s, loop.outputs, calls))
+    for name, wall_s, count, sampled in sums:
+        yield Row(row.threads, row.depth + 1, name, count, wall_s, sampled=sampled)
+
+
+def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) -> str:
+    """
+    Draw what each thread did, *width* columns wide at least as far as the names allow.
+
+    A shade shows which part of a column's time is covered; ``~`` marks estimates from samples,
+    ``>`` spans that were not over when the JVM ended.
+    """
+    shown = rows(task, attempt)
+    cells: list[tuple[str, ...]] = [_HEAD]
+    for row in shown:
+        name = "  " * (row.depth + 1) + one_line(row.name)
+        wall = ("~" if row.sampled else "") + format_duration(row.wall_s)
+        cpu = "" if row.cpu_s is None else format_duration(row.cpu_s)
+        cells.append((name, f"{row.count:,}" if row.count > 1 else "", wall, cpu))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    columns = max(width - sum(widths) - 2 * len(widths) - 2, _LEAST_BAR)
+    moments = [moment for row in shown for interval in row.intervals for moment in interval]
+    start, end = (min(moments), max(moments)) if moments else (0.0, 0.0)
+    end = max(end, start + 1e-9)
+
+    def line(texts: Sequence[str], bar: str) -> str:
+        name, *numbers = texts
+        aligned = (number.rjust(size) for number, size in zip(numbers, widths[1:], strict=True))
+        return "  ".join([name.ljust(widths[0]), *aligned, bar]).rstrip()
+
+    title = task.attempt_id
+    if attempt is not None:
+        where = f"{attempt.kind} on {attempt.host}"
+        title = f"{attempt.attempt_id}: {where}, {_duration_text(attempt)}"
+    scale = f"0{format_duration(end - start):>{columns - 1}}"
+    lines, thread = [one_line(title), "", line(_HEAD, scale)], "main"
+    for row, texts in zip(shown, cells[1:], strict=True):
+        if row.threads != thread:
+            thread = row.threads
+            lines.append(one_line(thread))
+        lines.append(line(texts, f"|{_bar(row, start, end, columns)}|"))
+    notes = []
+    if any(row.sampled for row in shown):
+        samples = {"reads": task.loop.read_samples, "calls": task.loop.output_samples}
+        counts = " and ".join(f"{count:,} {what}" for what, count in samples.items() if count)
+        notes.append(f"~ estimated from {counts} that were timed")
+    if any(row.open for row in shown):
+        notes.append("> was not over when the JVM ended")
+    if task.state == "given up":
+        notes.append("recording was given up: no space on the disk")
+    if task.lost:
+        notes.append(f"{task.lost:,} spans found no room in the file")
+    return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
+
+
+def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
+    """List the attempts of *job* that were recorded, longest first, with where their time went."""
+    attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
+    known = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
+    known.sort(key=lambda pair: -pair[0].duration_s)
+    cells = [("attempt", "on", "took", "longest parts")]
+    for attempt, task in known:
+        shown = rows(task, attempt)
+        # Those that hold nothing else.
+        inner = [
+            row
+            for row, after in zip(shown, [*shown[1:], None], strict=True)
+            if after is None or after.depth <= row.depth or after.threads != row.threads
+        ]
+        inner.sort(key=lambda row: -row.wall_s)
+        longest = ", ".join(f"{row.name} {format_duration(row.wall_s)}" for row in inner[:3])
+        texts = (attempt.attempt_id, attempt.host, _duration_text(attempt), longest)
+        cells.append(texts)
+    cells = [(one_line(a), one_line(b), one_line(c), one_line(d)) for a, b, c, d in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(text.ljust(size) for text, size in zip(texts, widths, strict=True)).rstrip()
+        for texts in cells
+    ]
+    head = f"{job.job_id}: {len(job.attempts)} attempts, {len(known)} recorded"
+    return "\n".join([one_line(head), "", *lines]) + "\n"
+
+
+def _duration_text(attempt: TaskAttempt) -> str:
+    """How long it ran, and what became of it where it did not end well."""
+    state = "" if attempt.state == "succeeded" else f", {attempt.state}"
+    return format_duration(attempt.duration_s) + state
+
+
+def _bar(row: Row, start: float, end: float, columns: int) -> str:
+    """Each column shaded by the part of its time that is covered; the shortest span is seen."""
+    step = (end - start) / columns
+    covered_s = [0.0] * columns
+
+    def last_column(finish: float) -> int:
+        return min(max(math.ceil((finish - start) / step - 1e-6) - 1, 0), columns - 1)
+
+    for span_start, span_finish in row.intervals:
+        first = min(int((span_start - start) / step), columns - 1)
+        for column in range(first, max(last_column(span_finish), first) + 1):
+            left, right = start + column * step, start + (column + 1) * step
+            overlap_s = min(span_finish, right) - max(span_start, left)
+            covered_s[column] += max(overlap_s, step * 1e-3)
+    shades = [_SHADES[min(4, int(4 * seconds / step + 0.999))] for seconds in covered_s]
+    if row.open and row.intervals:
+        shades[last_column(max(finish for _, finish in row.intervals))] = ">"
+    return "".join(shades)

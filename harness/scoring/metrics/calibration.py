@@ -1,0 +1,74 @@
+"""Metrics of the calibration line: measured = intercept + slope x predicted, by least squares."""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.records.score import Metric, MetricValue, ModelScores
+
+
+class Line(NamedTuple):
+    """A fitted line; perfect is slope 1, intercept 0, R2 1."""
+
+    slope: float
+    intercept_s: float
+    r2: float
+
+
+def calibration(predicted_s: Sequence[float], measured_s: Sequence[float]) -> Line | None:
+    """
+    Least squares of measured on predicted times.
+
+    `None` where a line says nothing: fewer than three points, or all with one predicted or one
+    measured time.
+    """
+    points = list(zip(predicted_s, measured_s, strict=True))
+    count = len(points)
+    if count < 3 or len(set(predicted_s)) < 2 or len(set(measured_s)) < 2:
+        return None
+    mean_x, mean_y = math.fsum(predicted_s) / count, math.fsum(measured_s) / count
+    sxx = math.fsum((x - mean_x) ** 2 for x in predicted_s)
+    sxy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points)
+    syy = math.fsum((y - mean_y) ** 2 for y in measured_s)
+    if not sxx or not syy:  # times apart by less than a float can square
+        return None
+    slope = sxy / sxx
+    intercept = mean_y - slope * mean_x
+    residual = math.fsum((y - intercept - slope * x) ** 2 for x, y in points)
+    return Line(slope, intercept, 1 - residual / syy)
+
+
+def _number_of_the_line(model: ModelScores, place: int) -> MetricValue | None:
+    line = calibration(
+        [score.predicted_s for score in model.scores], [score.measured_s for score in model.scores]
+    )
+    return None if line is None else MetricValue(value=line[place])
+
+
+SLOPE = Metric(
+    title="slope",
+    description="slope of measured over predicted times; 1 is without a proportional error",
+    unit="number",
+    best="nearest to 1",
+    compute=lambda model: _number_of_the_line(model, 0),
+    columns=(),
+)
+INTERCEPT = Metric(
+    title="intercept",
+    description="measured time where the predicted one is 0; 0 s is without a constant error",
+    unit="seconds",
+    best="nearest to 0",
+    compute=lambda model: _number_of_the_line(model, 1),
+    columns=(),
+)
+R2 = Metric(
+    title="R\u00b2",
+    description="share of the variance of measured times that the line of predicted ones explains",
+    unit="number",
+    best="nearest to 1",
+    compute=lambda model: _number_of_the_line(model, 2),
+    columns=(),
+)
