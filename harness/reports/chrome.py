@@ -24,8 +24,9 @@ def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Event]:
     """
 
     def work(
-        name: str, start: float, finish: float, process: int, thread: int, **args: Any
+        name: str, times: tuple[float, float], process: int, thread: int, **args: Any
     ) -> Event:
+        start, finish = times
         return {
             "name": name,
             "ph": "X",

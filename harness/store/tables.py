@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from harness.records.score import ScoreBook
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Record
+from harness.scoring import METRICS
 from harness.store.files import (
     SCHEMA_VERSION,
     as_record,
@@ -100,6 +101,10 @@ def _counter_rows(traces: Iterable[JobTrace]) -> Iterable[dict[str, Any]]:
             yield from ({**row, "name": n, "value": v} for n, v in counters.items())
 
 
+# Ends of the columns of a metric, with the fields of its value.
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
+
+
 def write_scores(folder: Path, book: ScoreBook) -> None:
     """
     Write one table per list of the score book into *folder*, and `book.json` for the rest.
@@ -109,7 +114,7 @@ def write_scores(folder: Path, book: ScoreBook) -> None:
     rest = book.model_dump(mode="json", exclude=set(_score_tables()))
     (folder / "book.json").write_bytes(json_bytes(rest))
     for name, kind in _score_tables().items():
-        rows = [row.model_dump(mode="json") for row in getattr(book, name)]
+        rows = [_row(record) for record in getattr(book, name)]
         write_table(folder / f"{name}.parquet", _columns(kind), rows)
 
 
@@ -119,7 +124,7 @@ def read_scores(folder: Path) -> ScoreBook:
     rest = parse_json(read_file(path, fix), path, fix)
     tables = {
         name: tuple(
-            as_record(kind, row, folder, fix)
+            as_record(kind, _with_metrics(kind, row), folder, fix)
             for row in read_table(folder / f"{name}.parquet", _columns(kind), fix)
         )
         for name, kind in _score_tables().items()
@@ -138,5 +143,27 @@ def _flat(kind: type[Record]) -> bool:
 
 
 def _columns(kind: type[Record]) -> dict[str, Any]:
+    """Columns of a record's fields; each metric of a summary has a column, and its interval two."""
     hints = get_type_hints(kind)
-    return {name: hints[name] for name in kind.model_fields}
+    columns = {name: hints[name] for name in kind.model_fields if name != "metrics"}
+    if "metrics" in hints:
+        columns |= {name + end: float | None for name in METRICS for end in _ENDS}
+    return columns
+
+
+def _row(record: Record) -> dict[str, Any]:
+    row = record.model_dump(mode="json")
+    if (metrics := row.pop("metrics", None)) is not None:
+        for name in METRICS:
+            row |= {name + end: metrics.get(name, {}).get(key) for end, key in _ENDS.items()}
+    return row
+
+
+def _with_metrics(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
+    if "metrics" not in kind.model_fields:
+        return row
+    values = {name: {key: row.pop(name + end) for end, key in _ENDS.items()} for name in METRICS}
+    return {
+        **row,
+        "metrics": {n: value for n, value in values.items() if value["value"] is not None},
+    }

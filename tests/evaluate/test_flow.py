@@ -19,7 +19,7 @@ from harness.experiment.grid import expand, order
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trial import Tracing, TrialRecord
-from harness.reports.data import JobInside
+from harness.reports.data import JobTaskTimes
 from harness.run.session import make_trace
 from harness.store import Run, Store
 from tests.run.fakes import DATA, VERSIONS
@@ -351,12 +351,12 @@ class TestInside:
         """
         data = evaluation(stored).report_data()
         (record, job), *_ = data.timelines
-        inside = data.inside[record.trial.id]
+        inside = data.task_times[record.trial.id]
 
         (parts,) = inside.parts
         (attempt,) = (a for a in job.attempts if a.attempt_id == parts.attempt_id)
         assert sum(parts.seconds.values()) == pytest.approx(attempt.duration_s)
-        assert (parts.source, set(inside.told), inside.recordings) == (
+        assert (parts.source, set(inside.from_logs), inside.recordings) == (
             "logs",
             {attempt.attempt_id},
             {},
@@ -368,7 +368,7 @@ class TestInside:
         """
         e = evaluation(stored)
         ((record, job), *_) = e.report_data().timelines
-        (told,) = e.inside(record, job).told.values()
+        (told,) = e.inside(record, job).from_logs.values()
         (attempt,) = (a for a in job.attempts if a.attempt_id == told.attempt_id)
         strange = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
         inside = job_inside(job, [told], [recorded(attempt), strange])
@@ -399,4 +399,4 @@ class TestInside:
         cell = record.trial.cell.model_copy(update={"tracing": Tracing(mode="off")})
         off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
 
-        assert e.inside(off, job) == JobInside()
+        assert e.inside(off, job) == JobTaskTimes()

@@ -51,11 +51,12 @@ from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
-from harness.reports.data import JobInside, ReportData
-from harness.reports.inside import bars
-from harness.reports.inside.tables import parts_table
-from harness.reports.inside.tracks import thinned, tracks
-from harness.reports.trace import chrome_events, render_task, render_tasks
+from harness.reports.chrome import chrome_events
+from harness.reports.data import JobTaskTimes, ReportData
+from harness.reports.sections.task_times import parts_table
+from harness.reports.task_parts import bars
+from harness.reports.tracks import thinned, tracks
+from harness.reports.waterfall import render_task, render_tasks
 from harness.run.plan import make_plan, plan_json, refuse
 from harness.run.recordings import write_trace
 from harness.scoring.measured import measured
@@ -69,7 +70,7 @@ from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, changed, mutate
 from tests.parsing.histories import binary
-from tests.reports.test_html import Page
+from tests.reports.formats.test_html import Page
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/parsing/data"
@@ -197,13 +198,13 @@ def a_job(*attempts: TaskAttempt) -> JobTrace:
     return JobTrace("job_1_0001", "j", "u", "SUCCEEDED", start, start, end, 1, 1, attempts)
 
 
-def shown(inside: JobInside, job: JobTrace) -> None:
+def shown(times: JobTaskTimes, job: JobTrace) -> None:
     """Tables and tracks of what is known of the tasks of *job*: what the report draws."""
-    table = parts_table("job", bars(inside.parts))
+    table = parts_table("job", bars(times.parts))
     spoken(*(value.text for row in table.rows for value in row))
     for attempt in job.attempts:
         name = attempt.attempt_id
-        for track in tracks(attempt, inside.told.get(name), inside.recordings.get(name)):
+        for track in tracks(attempt, times.from_logs.get(name), times.recordings.get(name)):
             thinned(track.pieces, 0.01)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from random import Random
-from statistics import correlation, fmean, linear_regression, stdev
-from unittest.mock import patch
+from statistics import fmean, stdev
 
 import pytest
 
@@ -15,7 +14,14 @@ from harness.experiment.model import ClusterAxes, Experiment, Predict, WorkloadA
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.prediction import Prediction, TaskSpan
 from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorrection, Statistic
-from harness.records.score import Calibration, Comparison, Measurement, Score, ScoreBook, Summary
+from harness.records.score import (
+    Comparison,
+    Measurement,
+    ModelScores,
+    Score,
+    ScoreBook,
+    Summary,
+)
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import (
@@ -27,9 +33,13 @@ from harness.records.trial import (
     WorkloadSpec,
     trial_id,
 )
-from harness.reports import html
 from harness.reports.data import ReportData
-from harness.scoring.decomposition import decompose
+from harness.reports.document import Figures
+from harness.reports.drawing import drawing, render_figure
+from harness.reports.formats.html import render_html
+from harness.reports.sections import make_document
+from harness.scoring import METRICS
+from harness.scoring.score import decompose
 
 MIB = 2**20
 START = 1_767_225_600.0
@@ -265,38 +275,28 @@ def _summaries(rows, cells):
                 if (s.model, s.quantity, s.speed) == (model, quantity, speed)
                 and workload in ("*", cells[s.cell].workload.name)
             ]
+            baseline = {
+                s.cell: s
+                for s in rows
+                if (s.model, s.quantity, s.speed) == ("whatif", quantity, speed)
+            }
             if mine:
-                yield _summary(model, workload, quantity, speed, mine)
+                yield _summary((model, workload, quantity, speed), mine, baseline)
 
 
-def _summary(model, workload, quantity, speed, mine):
-    errors = [s.relative_error for s in mine]
-    spread = 2 * (stdev(errors) if len(errors) > 1 else 0.0) / len(errors) ** 0.5
-    floors = sorted(s.floor for s in mine if s.floor is not None)
+def _summary(group, scores, baseline):
+    model, workload, quantity, speed = group
+    group_scores = ModelScores(scores, baseline)
+    values = {name: metric.compute(group_scores) for name, metric in METRICS.items()}
     return Summary(
         model=model,
         workload=workload,
         level=LEVELS[quantity],
         quantity=quantity,
         speed=speed,
-        cells=len(mine),
-        mape=fmean(errors),
-        mape_low=max(0.0, fmean(errors) - spread),
-        mape_high=fmean(errors) + spread,
-        mean_signed_error=fmean(s.signed_error for s in mine),
-        worst_error=max(errors),
-        median_floor=floors[len(floors) // 2] if floors else None,
-        within_floor=fmean(s.relative_error <= (s.floor or 0) for s in mine) if floors else None,
-        mean_i_accu_percent=None if model == "whatif" else 8.4,
-        calibration=_calibration(mine) if LEVELS[quantity] == "job" and len(mine) > 2 else None,
+        cells=len(scores),
+        metrics={name: value for name, value in values.items() if value is not None},
     )
-
-
-def _calibration(mine):
-    predicted, measured = [s.predicted_s for s in mine], [s.measured_s for s in mine]
-    slope, intercept = linear_regression(predicted, measured)
-    r2 = correlation(predicted, measured) ** 2
-    return Calibration(slope=slope, intercept_s=intercept, r2=r2, count=len(mine))
 
 
 def _comparison(rows, speed, better="whatif-mr2", worse="whatif"):
@@ -489,15 +489,15 @@ def _parents(spans):
         yield span._replace(parent=around[-1] if around else -1)
 
 
-def inside_of(job, *, recorded=True, told=True):
-    """What is known of the inside of a job's tasks; logs tell of twice the time in the loop."""
+def times_of(job, *, recorded=True, from_logs=True):
+    """Task times of a job; by the logs, maps are in their loop for twice the time."""
     attempts = [a for a in job.attempts if a.state == "succeeded"]
     spans = [recording_of(a) for a in attempts]
-    logs = [_told(a, s) for a, s in zip(attempts, spans, strict=True)]
-    return job_inside(job, logs if told else [], spans if recorded else [])
+    logs = [_log_times(a, s) for a, s in zip(attempts, spans, strict=True)]
+    return job_inside(job, logs if from_logs else [], spans if recorded else [])
 
 
-def _told(a, recording):
+def _log_times(a, recording):
     if a.kind == "reduce":
         seen = reduce_inside(recording, a)
         return dataclasses.replace(seen, source="logs", read_s=None, function_s=None, write_s=None)
@@ -519,24 +519,6 @@ MANIFEST = {
     "finished_s": START + 2100,
     "seeds": {"order": 7, "wordcount": 1, "terasort": 1},
     "versions": {"hadoop": "3.5.0", "java": "17.0.15", "python": "3.11.2"},
-    "tracer_overhead": [
-        {
-            "workload": w,
-            "mode": mode,
-            "kind": "map",
-            "share": share,
-            "low": share - 0.01,
-            "high": share + 0.01,
-            "tasks": 96,
-            "stock": 95,
-            "measured_s": START - 86400,
-        }
-        for w, mode, share in (
-            ("wordcount", "spans", 0.004),
-            ("wordcount", "units", 0.02),
-            ("terasort", "spans", 0.02),
-        )
-    ],
     "hardware": {"cpu": "Intel Xeon (Skylake)", "cores": 4, "memory_bytes": 24 * 2**30},
 }
 
@@ -560,12 +542,13 @@ def build(repeat=3, **changes):
         "trials": run.trials,
         "measurements": run.measurements,
         "predictions": predictions,
+        "metrics": METRICS,
         "book": run.book(predictions),
         "profiles": {"wordcount": profile(), "terasort": profile("terasort", 0.0)},
         "manifest": MANIFEST,
         "timelines": [(chosen[0], job_trace()), (chosen[1], job_trace(maps=5, reduces=1))],
         "machine": run.machine,
-        "inside": {chosen[0].trial.id: inside_of(job_trace())},
+        "task_times": {chosen[0].trial.id: times_of(job_trace())},
         "evidence": {r.trial.id: f"trials/{r.trial.id}/raw" for r in run.trials},
     }
     return ReportData(**{**fields, **changes})
@@ -578,16 +561,33 @@ def whole():
 
 
 @pytest.fixture(scope="session")
-def rendered(whole):
-    """The HTML report of the whole run and every figure in it, drawn once for all tests."""
-    sections = []
+def document(whole):
+    """The report of the whole run as data: nothing is drawn."""
+    return make_document(whole)
 
-    def kept(section):
-        return lambda data: sections.append(section(data)) or sections[-1]
 
-    with patch.object(html, "_SECTIONS", tuple(map(kept, html._SECTIONS))):
-        text = html.render_html(whole)
-    return text, [figure for s in sections for figure in (*s.panels, *s.figures)]
+@pytest.fixture(scope="session")
+def page_text(document):
+    """The HTML report of the whole run, drawn once for all tests."""
+    return render_html(document)
+
+
+def figures_of(document):
+    """Every figure of a document, by its name."""
+    return {
+        figure.name: figure
+        for section in document.sections
+        for block in section.shown()
+        if isinstance(block, Figures)
+        for figure in block.figures
+    }
+
+
+@pytest.fixture(scope="session")
+def drawn(document):
+    """Every figure of the whole run as SVG, by its name, drawn once for all tests."""
+    with drawing():
+        return {name: render_figure(figure) for name, figure in figures_of(document).items()}
 
 
 @pytest.fixture
@@ -598,8 +598,8 @@ def make():
 
 @pytest.fixture
 def known():
-    """The builder of what is known of the inside of a job's tasks."""
-    return inside_of
+    """The builder of the task times of a job."""
+    return times_of
 
 
 @pytest.fixture

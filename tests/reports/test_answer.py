@@ -5,7 +5,7 @@ Tests for `harness.reports.answer`.
 import dataclasses
 
 from harness.records.prediction import Prediction
-from harness.records.score import ScoreBook
+from harness.records.score import MetricValue, ScoreBook
 from harness.reports.answer import answer, not_applicable
 
 
@@ -18,7 +18,10 @@ def with_verdict(data, *, outside):
 
 def errors(data, **changes):
     """The run with changed summaries of the job time."""
-    summaries = tuple(s.model_copy(update=changes) for s in data.book.summaries)
+    values = {name: MetricValue(value=value) for name, value in changes.items()}
+    summaries = tuple(
+        s.model_copy(update={"metrics": s.metrics | values}) for s in data.book.summaries
+    )
     book = data.book.model_copy(update={"summaries": summaries})
     return dataclasses.replace(data, book=book)
 
@@ -30,13 +33,14 @@ class TestHeadline:
         """
         first = min(
             (s for s in whole.book.summaries if (s.quantity, s.workload, s.speed) == ALL_RAW),
-            key=lambda s: s.mape,
+            key=lambda s: s.value("mape"),
         )
 
         headline = answer(with_verdict(whole, outside=True)).headline
 
         assert headline.startswith(f"{first.model} is nearest: over {first.cells} cells")
-        assert f"{100 * first.mape:.0f} % (95 % interval {100 * first.mape_low:.0f} to" in headline
+        error = first.metrics["mape"]
+        assert f"{100 * error.value:.0f} % (95 % interval {100 * error.low:.0f} to" in headline
 
     def test_nothing_is_nearest_inside_the_noise(self, whole):
         """
@@ -94,8 +98,8 @@ class TestDetails:
         """
         One-sided errors have a direction, others are said to go both ways.
         """
-        short = answer(errors(whole, mape=0.2, mean_signed_error=-0.2)).details
-        both = answer(errors(whole, mape=0.2, mean_signed_error=0.01)).details
+        short = answer(errors(whole, mape=0.2, signed_error=-0.2)).details
+        both = answer(errors(whole, mape=0.2, signed_error=0.01)).details
 
         assert any("are too short: on average by 20 %" in d for d in short)
         assert any("err in both directions" in d for d in both)

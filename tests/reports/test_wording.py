@@ -2,8 +2,6 @@
 Tests for `harness.reports.wording`.
 """
 
-import unicodedata
-
 import pytest
 
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from harness.reports.wording import (
     UNKNOWN,
-    clean,
     count,
     decimals,
     listing,
@@ -24,31 +21,9 @@ from harness.reports.wording import (
 )
 
 
-class TestClean:
-    @given(st.text())
-    def test_leaves_no_steering_character(self, text):
-        """
-        Whatever comes in, no control, direction or surrogate character goes out.
-        """
-        categories = {unicodedata.category(c) for c in clean(text) if c != "\n"}
-
-        assert categories.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-    @given(st.text())
-    def test_twice_is_once(self, text):
-        """
-        Cleaned text is left alone.
-        """
-        assert clean(clean(text)) == clean(text)
-
-    def test_writes_escapes_out(self):
-        """
-        A terminal escape and a direction mark lose their power and stay legible.
-        """
-        assert clean("\x1b[31mred\u202etxt.exe") == "\\x1b[31mred\\u202etxt.exe"
-
+class TestOneLine:
     @given(st.text(), st.integers(2, 60))
-    def test_one_line_is_short(self, text, most):
+    def test_is_short(self, text, most):
         """
         A text for a plot keeps to its line and its length.
         """

@@ -1,5 +1,5 @@
 """
-Tests for `harness.scoring.decomposition`.
+Where the error of a job time comes from: decompositions of scores.
 """
 
 import math

@@ -10,9 +10,9 @@ from harness.errors import DataError
 from harness.records.hardware import Limit, LimitedCluster
 from harness.records.manifest import NodeGpus
 from harness.records.score import (
-    Calibration,
     Comparison,
     Decomposition,
+    MetricValue,
     PhaseError,
     Score,
     ScoreBook,
@@ -43,17 +43,18 @@ def book():
     )  # fmt: skip
     summary = Summary(
         model="m", workload="*", level="phase", quantity="sort_s", speed="reference", cells=3,
-        mape=0.1, mape_low=0.05, mape_high=0.2, mean_signed_error=0.0, worst_error=0.3,
-        median_floor=0.02, within_floor=None, mean_i_accu_percent=None, calibration=None,
+        metrics={
+            "mape": MetricValue(value=0.1, low=0.05, high=0.2),
+            "worst_error": MetricValue(value=0.3),
+        },
     )  # fmt: skip
-    fit = Calibration(slope=1.0, intercept_s=0.5, r2=0.99, count=3)
     compared = Comparison(
         better="a", worse="b", quantity="job_s", speed="raw", cells=3, difference=0.1,
         low=-0.1, high=0.2, outside_noise=False,
     )  # fmt: skip
     return ScoreBook(
         scores=(score, score.model_copy(update={"floor": 0.5, "range": "outside"})),
-        summaries=(summary, summary.model_copy(update={"calibration": fit})),
+        summaries=(summary, summary.model_copy(update={"metrics": {}})),
         comparisons=(compared,),
         not_applicable={"m": 2},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from harness.experiment.grid import readable
 from harness.records.hardware import ENTRY, LimitedCluster, format_control
@@ -25,10 +25,7 @@ _NAMES = {
 
 def section(data: ReportData) -> Section | None:
     """Each limit of each node, and what went through limited disks; `None` without limits."""
-    try:
-        starts = TypeAdapter(list[LimitedCluster]).validate_python(data.manifest.get(ENTRY))
-    except ValidationError:
-        return None
+    starts = TypeAdapter(list[LimitedCluster]).validate_python(data.manifest.get(ENTRY, []))
     if not starts:
         return None
     nodes = dict.fromkeys(
@@ -76,7 +73,7 @@ def _passed(record: TrialRecord, verb: str) -> int:
 def _limits_table(data: ReportData, starts: list[LimitedCluster]) -> Table:
     """Each limit of each node: requested, measured, and the setting that gave it."""
     specs = {cell.cluster.id: cell.cluster for cell, _ in data.cells.values()}
-    rows = []
+    rows: list[tuple[str | Value, ...]] = []
     for order, start in enumerate(starts, start=1):
         words = [start.cluster]
         if spec := specs.get(start.cluster):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.experiment.grid import UNLIMITED, readable
+from harness.experiment.grid import readable
 from harness.experiment.model import Experiment
+from harness.experiment.values import UNLIMITED
 from harness.records.hardware import ENTRY as LIMITS
 from harness.records.trial import Hardware
 from harness.reports.data import ReportData

@@ -33,10 +33,6 @@ def section(data: ReportData) -> Section:
     book = data.book
 
     def values() -> dict[str, Any]:
-        labelled = (
-            (data.label(score.cell), score.model_dump(mode="json")) for score in book.scores
-        )
-        predictions = data.predictions
         return {
             "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
             "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
@@ -114,7 +110,7 @@ def score_table(data: ReportData) -> Table:
         speed: [name for name, metric in data.metrics.items() if speed in metric.columns]
         for speed in SPEEDS
     }
-    rows = [
+    rows: list[tuple[str | Value, ...]] = [
         (
             *(workload, raw.model, str(raw.cells)),
             *(metric_text(data, name, raw) for name in shown["raw"]),
@@ -206,7 +202,7 @@ def comparison_table(data: ReportData, *, all_quantities: bool = False) -> Table
 
 def _all_summaries(data: ReportData) -> Table:
     """Every summary: all levels, quantities and speeds, with every metric."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for summary in data.book.summaries:
         workload = "all" if summary.workload == "*" else summary.workload
         values = (metric_text(data, name, summary) for name in data.metrics)

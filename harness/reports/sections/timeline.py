@@ -92,10 +92,10 @@ def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -
         else:  # so many attempts that neighbours have to share a bar
             by_row: dict[int, list[Piece]] = {}
             for attempt, row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
-                pieces = (Piece(start, end, name) for name, start, end in phases(attempt))
-                by_row.setdefault(row, []).extend(pieces)
-            for row, pieces_of_row in by_row.items():
-                for piece in thinned(pieces_of_row, job.job_s * len(rows) / _MOST_DRAWN):
+                of_row = by_row.setdefault(row, [])
+                of_row += [Piece(start, end, name) for name, start, end in phases(attempt)]
+            for row, of_row in by_row.items():
+                for piece in thinned(of_row, job.job_s * len(rows) / _MOST_DRAWN):
                     times = piece.start - job.submit_s, piece.end - job.submit_s
                     canvas.bar(axes, row, times, piece.part)
         _draw_axes(axes, names, job, "first job" if len(jobs) > 1 else "job")

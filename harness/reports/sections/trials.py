@@ -88,13 +88,14 @@ def every_section(data: ReportData) -> Section:
     return Section(
         id="trials",
         title="Every trial",
-        blocks=[_trial_table(data)],
+        blocks=[trial_table(data)],
         missing="No trial has been run.",
         values=values,
     )
 
 
-def _trial_table(data: ReportData) -> Table:
+def trial_table(data: ReportData) -> Table:
+    """Trials in the order in which they ran; several jobs of a trial have a column."""
     ordered, rates = data.ordered_trials(), data.relative_rates()
     times = {measurement.trial: measurement for measurement in data.measurements}
     first_s = min((record.started_s for record in ordered), default=0.0)

@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.plots.schedule`.
+The section of schedules: tasks as they ran, above the same as models schedule them.
 """
 
 import dataclasses
@@ -8,8 +8,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reports.plots.canvas import drawing
-from harness.reports.plots.schedule import Task, in_lanes, schedules
+from harness.reports.sections.schedule import Task, in_lanes, schedule_figure
 
 TASKS = st.lists(
     st.builds(
@@ -26,16 +25,16 @@ def busiest(tasks, kind):
     """
     Most tasks of one kind that run at once.
     """
-    mine = [t for t in tasks if t.kind == kind]
-    return max((sum(o.start_s <= t.start_s < o.end_s for o in mine) for t in mine), default=0)
+    of_kind = [t for t in tasks if t.kind == kind]
+    at_once = (sum(o.start_s <= t.start_s < o.end_s for o in of_kind) for t in of_kind)
+    return max(at_once, default=0)
 
 
-def drawn(data):
+def first_figure(data):
     """
     The figure of the first timeline.
     """
-    with drawing():
-        return schedules(data, 0, data.timelines[0][0], [data.timelines[0][1]])
+    return schedule_figure(data, 0, data.timelines[0][0], [data.timelines[0][1]])
 
 
 class TestLanes:
@@ -58,7 +57,7 @@ class TestFigure:
         """
         The last task of the measured job and of each model's schedule.
         """
-        rows = [tuple(v.text for v in row) for row in drawn(whole).data.rows]
+        rows = [tuple(v.text for v in row) for row in first_figure(whole).data.rows]
 
         assert [name for name, _ in rows] == ["measured", "whatif", "whatif-mr2"]
         assert [end for _, end in rows[1:]] == ["9.00", "9.00"]
@@ -67,4 +66,4 @@ class TestFigure:
         """
         A measured job alone is the timeline's matter.
         """
-        assert drawn(dataclasses.replace(whole, predictions=())) is None
+        assert first_figure(dataclasses.replace(whole, predictions=())) is None

@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.jobs`, and for trials of several jobs in all reports.
+The section of jobs, and trials of several jobs in all others.
 """
 
 import dataclasses
@@ -8,14 +8,12 @@ import json
 import pytest
 
 from harness.records.trace import joined
-from harness.reports.html import render_html
-from harness.reports.jobs import jobs_table, several, typical_job
-from harness.reports.json_report import render_json
-from harness.reports.markdown import render_markdown
-from harness.reports.method import trial_table
-from harness.reports.plots.canvas import drawing
-from harness.reports.plots.schedule import schedules
-from harness.reports.plots.timeline import timeline
+from harness.reports import REPORTS
+from harness.reports.drawing import drawing, render_figure
+from harness.reports.sections.jobs import jobs_table
+from harness.reports.sections.schedule import schedule_figure, typical_job
+from harness.reports.sections.timeline import timeline
+from harness.reports.sections.trials import trial_table
 from tests.reports.conftest import job_trace
 
 
@@ -89,22 +87,21 @@ class TestTable:
         fewer = [first.model_copy(update={"jobs": 2.5}), *others]
         none = [p.model_copy(update={"each_job_s": None}) for p in iterative.predictions]
 
-        told = [
+        notes = [
             jobs_table(dataclasses.replace(iterative, predictions=each), name).note
             for each in (iterative.predictions, fewer, none)
         ]
-        assert told[0].endswith("a trial has 3 of them.")
-        assert told[1].endswith("a trial has 2.5 to 3 of them.")
-        assert told[2].endswith("say the same of each.")
+        assert notes[0].endswith("a trial has 3 of them.")
+        assert notes[1].endswith("a trial has 2.5 to 3 of them.")
+        assert notes[2].endswith("say the same of each.")
 
-    def test_is_absent_where_trials_are_single_jobs(self, whole, iterative):
+    def test_is_absent_where_trials_are_single_jobs(self, iterative):
         """
         Nothing is said of jobs where the trial is the job.
         """
         other = iterative.timelines[1][0].trial.cell.workload.name
 
-        assert jobs_table(iterative, other) is None
-        assert (several(whole), several(iterative)) == (False, True)
+        assert jobs_table(iterative, other).rows == ()
 
     def test_counts_the_trials_that_had_so_many(self, iterative):
         """
@@ -112,35 +109,36 @@ class TestTable:
         """
         name = iterative.timelines[0][0].trial.cell.workload.name
         first = next(m for m in iterative.measurements if m.workload == name)
-        mine = [m for m in iterative.measurements if m.cell == first.cell]
-        mine[0] = first.model_copy(update={"jobs_s": first.jobs_s[:1]})
-        shown = jobs_table(dataclasses.replace(iterative, measurements=mine), name)
+        trials = [m for m in iterative.measurements if m.cell == first.cell]
+        trials[0] = first.model_copy(update={"jobs_s": first.jobs_s[:1]})
+        shown = jobs_table(dataclasses.replace(iterative, measurements=trials), name)
 
-        trials = [int(row[2].text) for row in shown.rows]
-        assert trials == [len(mine), len(mine) - 1, len(mine) - 1]
+        counted = [int(row[2].text) for row in shown.rows]
+        assert counted == [len(trials), len(trials) - 1, len(trials) - 1]
 
 
 class TestFigures:
+    @pytest.mark.process
     def test_a_timeline_has_all_jobs(self, iterative):
         """
         One after the other, each with its number; the end is that of the last.
         """
+        figure = timeline(iterative, 0, *iterative.timelines[0])
         with drawing():
-            figure = timeline(iterative, 0, *iterative.timelines[0])
+            svg = render_figure(figure)
 
-        assert [f"job {n}" in figure.svg for n in (1, 2, 3, 4)] == [True, True, True, False]
+        assert [f"job {n}" in svg for n in (1, 2, 3, 4)] == [True, True, True, False]
         assert "3 jobs, one after the other, 9 maps, 3 reduces" in figure.caption
         in_jobs = sum(j.job_s for j in next(iter(iterative.jobs.values())))
         assert f"from submission to end, {in_jobs:.1f} s of them in jobs." in figure.caption
-        assert "seconds since the first job was submitted" in figure.svg
+        assert "seconds since the first job was submitted" in svg
 
     def test_schedules_compare_the_typical_job(self, iterative):
         """
         A model's tasks are those of one job: the measured ones are, too.
         """
         record, _ = iterative.timelines[0]
-        with drawing():
-            figure = schedules(iterative, 0, record, iterative.jobs[record.trial.id])
+        figure = schedule_figure(iterative, 0, record, iterative.jobs[record.trial.id])
 
         assert " of 3: every task" in figure.caption
 
@@ -170,14 +168,14 @@ def test_every_trial_says_how_many_jobs_it_had(whole, ran, there):
         assert "2" in {row[place].text for row in shown.rows}
 
 
-def test_every_report_tells_of_the_jobs(iterative):
+def test_every_format_has_the_jobs(iterative):
     """
-    The table is in the pages for people, the numbers in the document for scripts.
+    The table is in the reports for people, the numbers in the document for scripts.
     """
-    html, markdown = render_html(iterative), render_markdown(iterative)
-    document = json.loads(render_json(iterative))
+    markdown = REPORTS["markdown"].render(iterative)
+    values = json.loads(REPORTS["json"].render(iterative))
 
-    assert all("each job of a trial" in text for text in (html, markdown))
-    assert all("takes the sum of their times" in text for text in (html, markdown))
-    assert any(len(m["jobs_s"]) == 3 for m in document["measurements"])
-    assert {p["jobs"] for p in document["predictions"]} == {3.0}
+    assert "each job of a trial" in markdown
+    assert "takes the sum of their times" in markdown
+    assert any(len(m["jobs_s"]) == 3 for m in values["measurements"])
+    assert {p["jobs"] for p in values["predictions"]} == {3.0}

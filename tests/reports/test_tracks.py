@@ -1,4 +1,4 @@
-"""Tests for `harness.reports.inside.tracks`: what the threads of a task did and when."""
+"""What the threads of a task did and when."""
 
 import dataclasses
 
@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from harness.parsing.ltrace import read_ltrace
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
-from harness.reports.inside import chosen, typical
-from harness.reports.inside.tracks import Piece, paint, thinned, tracks
+from harness.reports.tracks import (
+    Piece,
+    drawn_attempts,
+    paint,
+    thinned,
+    tracks,
+    typical_attempts,
+)
 from tests.hostile.recorded import recording
 
 LAYERS = st.lists(
@@ -203,7 +209,7 @@ class TestChoice:
         """
         Of one task there is no slowest.
         """
-        told = [why for why, _ in typical(traced(maps=5, reduces=1))]
+        told = [why for why, _ in typical_attempts(traced(maps=5, reduces=1))]
 
         assert told == ["the median of 5 maps", "the slowest map", "the only reduce"]
 
@@ -211,5 +217,5 @@ class TestChoice:
         """
         Each task of a small one, of a large one those that stand in detail.
         """
-        assert len(chosen(traced(maps=8, reduces=3))) == 12
-        assert len(chosen(traced(maps=200, reduces=3))) == 5
+        assert len(drawn_attempts(traced(maps=8, reduces=3))) == 12
+        assert len(drawn_attempts(traced(maps=200, reduces=3))) == 5

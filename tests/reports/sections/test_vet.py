@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.vet`: the vet of jobs in every format.
+The section of vet: the overhead of jobs.
 """
 
 import dataclasses
@@ -15,10 +15,10 @@ from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports import REPORTS
-from harness.reports.data import label
-from harness.reports.plots.canvas import drawing
-from harness.reports.vet import repeats_table, vet_document, vet_figures, vet_table, vet_texts
-from harness.reports.vet.texts import MOST_FIGURES, drawn_text
+from harness.reports.document import Figures, Table, Text
+from harness.reports.drawing import drawing, render_figure
+from harness.reports.sections import vet
+from harness.reports.sections.vet import MOST_FIGURES
 
 TWICE = {
     f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6, f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 10**4,
@@ -48,6 +48,34 @@ def job(cell, repetition=0, tail=50.0):
     return JobVet(f"t{repetition}", cell, repetition, assess(every, JobConfig()), curves)
 
 
+def blocks(data, kind):
+    """
+    Blocks of one kind of the section of vet.
+    """
+    return [block for block in vet.section(data).shown() if isinstance(block, kind)]
+
+
+def texts_of(data):
+    """
+    Paragraphs of the section of vet.
+    """
+    return [block.text for block in blocks(data, Text)]
+
+
+def tables_of(data):
+    """
+    Tables of the section of vet: of jobs, and of the tests between repeats.
+    """
+    return blocks(data, Table)
+
+
+def figures_of(data):
+    """
+    Figures of the section of vet.
+    """
+    return [figure for block in blocks(data, Figures) for figure in block.figures]
+
+
 @pytest.fixture
 def measured(whole):
     """
@@ -65,14 +93,14 @@ class TestTables:
         """
         In the order of repeats; numbers of the record, flags in words.
         """
-        rows = [[v.text for v in row] for row in vet_table(measured).rows]
+        rows = [[v.text for v in row] for row in tables_of(measured)[0].rows]
         maps = measured.vet.jobs[1].report.kinds[0]
 
         assert [row[1:4] for row in rows] == [
             ["0", "read-map", "2"], ["0", "reduce-write", "2"],
             ["1", "read-map", "2"], ["1", "reduce-write", "2"],
         ]  # fmt: skip
-        assert rows[0][0] == label(measured, measured.vet.jobs[0].cell)
+        assert rows[0][0] == measured.label(measured.vet.jobs[0].cell)
         assert rows[0][4] == f"{maps.job.vet_job:.2f}"
         assert rows[0][7] == f"{maps.buckets[100].vet_job:.2f}"
         assert "several spills: 2" in rows[0][-1]
@@ -82,20 +110,22 @@ class TestTables:
         """
         D and p of each pair; what deserves a look is marked.
         """
-        (row,) = repeats_table(measured).rows
+        (row,) = tables_of(measured)[1].rows
         other = dataclasses.replace(measured.vet.repeats[0], ks=ks_two_sample([1] * 9, [2] * 9))
         apart = dataclasses.replace(measured, vet=VetBook((), (other,)))
 
         assert [v.text for v in row[1:3]] == ["read-map", "0 and 1"]
         assert row[4].tone == ""
-        assert repeats_table(apart).rows[0][4].tone == "mark"
+        assert tables_of(apart)[0].rows[0][4].tone == "mark"
 
     def test_nothing_without_units(self, whole):
         """
-        No table, no sentence, no figure.
+        The section says which experiment measures them, and that is all.
         """
-        assert (vet_table(whole), repeats_table(whole)) == (None, None)
-        assert (vet_texts(whole), vet_figures(whole)) == ([], [])
+        (text,) = texts_of(whole)
+
+        assert vet.section(whole).is_missing()
+        assert "'trace: units'" in text
 
 
 class TestTexts:
@@ -103,7 +133,7 @@ class TestTexts:
         """
         Several spills, long spills, the size of a unit.
         """
-        text = " ".join(vet_texts(measured))
+        text = " ".join(texts_of(measured))
 
         assert "A unit is 5 records" in text
         assert "4 of 4 map tasks spilled more than once" in text
@@ -116,7 +146,7 @@ class TestTexts:
         """
         trial = measured.trials[0].trial.model_copy(update={"id": measured.vet.jobs[0].trial})
         record = measured.trials[0].model_copy(update={"trial": trial, "job_ids": ran})
-        texts = vet_texts(dataclasses.replace(measured, trials=[record]))
+        texts = texts_of(dataclasses.replace(measured, trials=[record]))
 
         assert sum("several jobs" in text for text in texts) == said
 
@@ -133,10 +163,11 @@ class TestTexts:
             whole, vet=VetBook((dataclasses.replace(slow, report=report),))
         )
 
-        assert "speaks for fewer at once" in vet_texts(crowded)[-1]
-        assert label(whole, cell) in vet_texts(crowded)[-1]
+        assert "speaks for fewer at once" in texts_of(crowded)[-1]
+        assert whole.label(cell) in texts_of(crowded)[-1]
 
 
+@pytest.mark.process
 class TestFigures:
     def test_a_figure_for_each_job_up_to_a_page(self, whole):
         """
@@ -145,17 +176,18 @@ class TestFigures:
         cells = list(whole.cells)[:9]
         jobs = tuple(job(cell, n) for n in range(2) for cell in reversed(cells))
 
+        data = dataclasses.replace(whole, vet=VetBook(jobs))
+        found = figures_of(data)
         with drawing():
-            found = vet_figures(dataclasses.replace(whole, vet=VetBook(jobs)))
+            svg = render_figure(found[0])
 
-        assert drawn_text(dataclasses.replace(whole, vet=VetBook(jobs))) == [
-            "16 of 18 jobs are drawn, the first repeats first."
-        ]
+        (block,) = blocks(data, Figures)
+        assert block.lead == "16 of 18 jobs are drawn, the first repeats first."
         assert len(found) == MOST_FIGURES < len(jobs)
         assert "repeat 0" in found[8].caption
         assert "repeat 1" in found[9].caption
-        assert found[0].svg.count("change point") == 1
-        assert ["read-map: vet" in found[0].svg, "reduce-write: vet" in found[0].svg] == [True] * 2
+        assert svg.count("change point") == 1
+        assert ["read-map: vet" in svg, "reduce-write: vet" in svg] == [True] * 2
         assert {row[0].text for row in found[0].data.rows} == {
             "attempt_1_m_000000_0", "attempt_1_r_000000_0",
         }  # fmt: skip
@@ -169,25 +201,13 @@ class TestFigures:
         drawn = JobVet("t", "c", 0, assess([task], JobConfig()), (curve(task, JobConfig()),))
 
         with drawing():
-            (figure,) = vet_figures(dataclasses.replace(whole, vet=VetBook((drawn,))))
+            (figure,) = figures_of(dataclasses.replace(whole, vet=VetBook((drawn,))))
+            svg = render_figure(figure)
 
-        assert "the shortest first" in figure.svg
+        assert "the shortest first" in svg
 
 
 class TestFormats:
-    def test_html_has_the_section(self, whole):
-        """
-        With its tables and a figure.
-        """
-        from harness.reports.html import _vet
-
-        cell = next(iter(whole.cells))
-        with drawing():
-            section = _vet(dataclasses.replace(whole, vet=VetBook((job(cell),))))
-
-        assert (len(section.figures), len(section.tables)) == (1, 1)
-        assert not section.empty
-
     def test_markdown_has_tables_and_sentences(self, measured):
         """
         The section with what there is to know before its table.
@@ -220,6 +240,6 @@ class TestFormats:
             measured, vet=VetBook((dataclasses.replace(first, report=report),))
         )
 
-        assert json.loads(json.dumps(vet_document(data), allow_nan=False))["jobs"][0]["kinds"][0][
-            "alpha"
-        ] is None  # fmt: skip
+        (job_values, *_) = vet.section(data).values()["vet"]["jobs"]
+        json.dumps(job_values, allow_nan=False)
+        assert job_values["kinds"][0]["alpha"] is None

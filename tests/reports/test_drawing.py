@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.plots`: what the drawings hold, and that it can be seen.
+Drawings: what they hold, and that it can be seen.
 """
 
 import dataclasses
@@ -16,26 +16,25 @@ from hypothesis import strategies as st
 
 from harness.evaluate.job_inside import job_inside
 from harness.records.trace import TaskAttempt
-from harness.reports.data import insides
-from harness.reports.plots.canvas import PHASES, SERIES, Canvas, drawing
-from harness.reports.plots.errors import errors_per_cell
-from harness.reports.plots.inside import task_tracks, time_bars
-from harness.reports.plots.machine import relative_rates, speed_over_time
-from harness.reports.plots.phases import phase_means
-from harness.reports.plots.timeline import assign_lanes, phases, timeline
+from harness.reports.document import Figure, table
+from harness.reports.drawing import SERIES, TEXTURES, VARIABLES, drawing, render_figure
+from harness.reports.sections import cells, task_times, threads
+from harness.reports.sections.machine import speed_over_time
+from harness.reports.sections.phases import phase_means
+from harness.reports.sections.threads import threads_figure
+from harness.reports.sections.timeline import assign_lanes, phases, timeline
+from tests.reports.conftest import figures_of
 
 
-@pytest.fixture(scope="module")
-def figures(rendered):
-    """Every figure of the whole run."""
-    return rendered[1]
+def svg_of(figure):
+    """A figure drawn."""
+    with drawing():
+        return render_figure(figure)
 
 
-def of_tasks(data):
-    """Figures of the inside of tasks."""
-    for n, ((_, job), (name, inside)) in enumerate(zip(data.timelines, insides(data), strict=True)):
-        found = task_tracks(n, job, name, inside), time_bars(n, name, inside)
-        yield from (f for f in found if f is not None)
+def figures_in(*sections):
+    """Figures of some sections."""
+    return [f for s in sections for b in s.shown() if b.kind == "figures" for f in b.figures]
 
 
 def text_boxes(svg):
@@ -90,18 +89,19 @@ def hosts_named(data, name):
     return dataclasses.replace(data, timelines=[(record, job)], cells=cells)
 
 
+@pytest.mark.process
 class TestDrawings:
-    def test_text_lies_inside_the_view_box(self, figures):
+    def test_text_lies_inside_the_view_box(self, drawn):
         """
         No label is cut off.
         """
-        assert [outside(f.svg) for f in figures] == [[]] * len(figures)
+        assert {name: outside(svg) for name, svg in drawn.items() if outside(svg)} == {}
 
-    def test_a_cut_label_would_be_noticed(self, figures):
+    def test_a_cut_label_would_be_noticed(self, drawn):
         """
         The check above finds the labels that a smaller view box cuts off.
         """
-        svg = re.sub(r'viewBox="0 0 [\d.]+', 'viewBox="0 0 150', figures[0].svg)
+        svg = re.sub(r'viewBox="0 0 [\d.]+', 'viewBox="0 0 150', drawn["scatter0"])
 
         assert "predicted job time, s" in outside(svg)
 
@@ -111,25 +111,19 @@ class TestDrawings:
         Names of any length and script are cut, never the drawing.
         """
         data = hosts_named(whole, name)
-        with drawing():
-            drawn = [*errors_per_cell(data), timeline(data, 0, *data.timelines[0])]
+        figures = [*figures_in(cells.section(data)), timeline(data, 0, *data.timelines[0])]
 
-        assert [outside(f.svg) for f in drawn] == [[]] * len(drawn)
+        assert [outside(svg_of(figure)) for figure in figures] == [[]] * len(figures)
 
-    def test_stand_in_colours_are_all_replaced(self, figures):
+    def test_colours_are_the_page_s(self, drawn):
         """
-        Drawings follow the page: no stand-in colour is left, and black is the page's ink.
+        Drawings follow the theme: every colour is a variable, and black is the page's ink.
         """
-        text = "".join(f.svg for f in figures)
+        text = "".join(drawn.values())
 
-        assert re.findall(r"#0102[0-9a-f]{2}", text) == []
+        assert re.findall(r"#[0-9a-fA-F]{6}", text) == []
         assert "currentColor" in text
-
-    def test_every_figure_has_its_data(self, figures):
-        """
-        What is drawn can be read as a table.
-        """
-        assert all(f.data.rows for f in figures)
+        assert set(re.findall(r"url\(#texture-(\w+)\)", text)) <= TEXTURES.keys()
 
     def test_users_settings_change_nothing(self, whole):
         """
@@ -137,10 +131,9 @@ class TestDrawings:
         """
         import matplotlib as mpl
 
-        with drawing():
-            plain = speed_over_time(whole).svg
-        with mpl.rc_context({"font.size": 20, "axes.grid": True}), drawing():
-            styled = speed_over_time(whole).svg
+        plain = svg_of(speed_over_time(whole))
+        with mpl.rc_context({"font.size": 20, "axes.grid": True}):
+            styled = svg_of(speed_over_time(whole))
 
         assert styled == plain
 
@@ -148,26 +141,38 @@ class TestDrawings:
         """
         What the pointer shows is escaped.
         """
-        with drawing():
-            canvas = Canvas("t", "<b>", 2, 2)
+
+        def draw(canvas):
             (line,) = canvas.figure.add_subplot().plot([1], [1], "o")
-            canvas.tip(line, "<script> & \x1b")
-            svg = canvas.svg()
+            canvas.mark(line, tip="<script> & \x1b")
+
+        svg = svg_of(Figure("t", "<b>", 2, 2, "", table("", (), "", []), draw))
 
         assert "<title>&lt;script&gt; &amp; \\x1b</title>" in svg
         assert '<title id="t-title">&lt;b&gt;</title>' in svg
 
 
+def test_every_figure_has_its_data(document):
+    """
+    What is drawn can be read as a table.
+    """
+    figures = figures_of(document)
+
+    assert len(figures) == 19
+    assert [name for name, figure in figures.items() if not figure.data.rows] == []
+
+
 class TestTimeline:
-    def test_shows_each_attempt_and_the_events(self, whole, figures):
+    @pytest.mark.process
+    def test_shows_each_attempt_and_the_events(self, whole, drawn):
         """
         Failed attempts, submission, start of the application master and end are all visible.
         """
         _, job = whole.timelines[0]
-        svg = next(f.svg for f in figures if "timeline0-title" in f.svg)
+        svg = drawn["timeline0"]
 
         assert all(f"<title>{a.attempt_id} on {a.host}" in svg for a in job.attempts)
-        assert "url(#timeline0-failed)" in svg
+        assert "url(#texture-failed)" in svg
         assert all(
             word in svg for word in (">submitted<", ">application master started", ">finished, ")
         )
@@ -198,12 +203,13 @@ class TestTimeline:
 
         assert set(assign_lanes(attempts).values()) == {("h", "map", 1)}
 
-    def test_a_recorded_task_shows_its_threads(self, whole, figures):
+    @pytest.mark.process
+    def test_a_recorded_task_shows_its_threads(self, whole, drawn):
         """
         Spills lie below the record loop that they overlap, and where it was blocked is seen.
         """
         _, job = whole.timelines[0]
-        svg = next(f.svg for f in figures if "timeline0-title" in f.svg)
+        svg = drawn["timeline0"]
         (attempt, *_) = job.succeeded("map")
         own = re.findall(rf"<title>{attempt.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", svg)
 
@@ -214,10 +220,11 @@ class TestTimeline:
             "merge of the spills", "end",
             "spill: sort", "spill: write", "spill: sort", "spill: write",
         ]  # fmt: skip
-        assert "record loop" not in next(f.svg for f in figures if "timeline1-title" in f.svg)
+        assert "record loop" not in drawn["timeline1"]
 
+    @pytest.mark.process
     @pytest.mark.parametrize("state", ["failed", "killed"])
-    def test_a_task_that_was_lost_shows_its_inside_and_its_state(
+    def test_a_task_that_ended_badly_shows_its_parts_and_its_state(
         self, whole, traced, recorded, state
     ):
         """
@@ -229,21 +236,21 @@ class TestTimeline:
         others = tuple(a for a in job.attempts if a.attempt_id != gone.attempt_id)
         job = dataclasses.replace(job, attempts=(*others, gone))
         early = dataclasses.replace(gone, finish_s=gone.start_s + 0.6 * gone.duration_s)
-        inside = job_inside(job, [], [recorded(early)])
+        times = job_inside(job, [], [recorded(early)])
         data = dataclasses.replace(
-            whole, timelines=[(record, job)], inside={record.trial.id: inside}
+            whole, timelines=[(record, job)], task_times={record.trial.id: times}
         )
-        with drawing():
-            lanes = timeline(data, 0, record, job)
-            threads = task_tracks(0, job, "wordcount", inside)
+        lanes = svg_of(timeline(data, 0, record, job))
+        tracks = svg_of(threads_figure(0, job, "wordcount", times))
 
-        own = re.findall(rf"<title>{gone.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", lanes.svg)
+        own = re.findall(rf"<title>{gone.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", lanes)
         assert own[0] == f"{state} attempt after"
         assert "record loop" in own
-        assert f"url(#timeline0-{state})" in lanes.svg
-        assert f"a map that {'was ' if state == 'killed' else ''}{state}: " in threads.svg
-        assert inside.parts == ()
+        assert f"url(#texture-{state})" in lanes
+        assert f"a map that {'was ' if state == 'killed' else ''}{state}: " in tracks
+        assert times.parts == ()
 
+    @pytest.mark.process
     def test_a_large_job_stays_small(self, whole, traced, known):
         """
         Two thousand tasks, all recorded: some slots are drawn, two tasks of a kind in detail.
@@ -251,12 +258,16 @@ class TestTimeline:
         record, _ = whole.timelines[0]
         job = traced(maps=2_100)
         data = dataclasses.replace(
-            whole, timelines=[(record, job)], inside={record.trial.id: known(job, told=False)}
+            whole,
+            timelines=[(record, job)],
+            task_times={record.trial.id: known(job, from_logs=False)},
         )
-        with drawing():
-            figures = [timeline(data, 0, record, job), *of_tasks(data)]
+        figures = [
+            timeline(data, 0, record, job),
+            *figures_in(threads.section(data), task_times.section(data)),
+        ]
 
-        assert [len(f.svg) < 1_500_000 for f in figures] == [True] * 3
+        assert [len(svg_of(figure)) < 1_500_000 for figure in figures] == [True] * 3
         assert "attempts share a bar" in figures[0].caption
         assert "over 2100 map tasks (recorded)" in figures[2].caption
 
@@ -274,8 +285,8 @@ class TestNumbers:
         """
         A cell that one model cannot answer is in no bar.
         """
-        lost = next(s.cell for s in whole.book.scores if s.model == "whatif")
-        kept = tuple(s for s in whole.book.scores if (s.model, s.cell) != ("whatif", lost))
+        cell = next(s.cell for s in whole.book.scores if s.model == "whatif")
+        kept = tuple(s for s in whole.book.scores if (s.model, s.cell) != ("whatif", cell))
         data = dataclasses.replace(whole, book=whole.book.model_copy(update={"scores": kept}))
 
         assert (phase_means(whole, "wordcount")[1], phase_means(data, "wordcount")[1]) == (5, 4)
@@ -287,7 +298,7 @@ class TestNumbers:
         trial = whole.trials[0]
         rate = whole.machine[trial.trial.id]["rate"]
 
-        assert relative_rates(whole)[trial.trial.id] == pytest.approx(rate / 2.3e3)
+        assert whole.relative_rates()[trial.trial.id] == pytest.approx(rate / 2.3e3)
 
     def test_rates_without_a_profile_are_relative_to_their_median(self, whole):
         """
@@ -295,8 +306,9 @@ class TestNumbers:
         """
         data = dataclasses.replace(whole, profiles={})
 
-        assert sorted(relative_rates(data).values())[26:28] == pytest.approx([1, 1], rel=0.01)
+        assert sorted(data.relative_rates().values())[26:28] == pytest.approx([1, 1], rel=0.01)
 
+    @pytest.mark.process
     def test_many_cells_show_the_worst(self, whole):
         """
         A drawing holds at most forty cells, and says so; its table holds all.
@@ -307,13 +319,14 @@ class TestNumbers:
             some.model_copy(update={"cell": f"c{n}", "relative_error": n / 100}) for n in range(60)
         )
         book = whole.book.model_copy(update={"scores": rows})
-        cells = {f"c{n}": (spec, f"cell {n}") for n in range(60)}
-        with drawing():
-            (figure,) = errors_per_cell(dataclasses.replace(whole, book=book, cells=cells))
+        known = {f"c{n}": (spec, f"cell {n}") for n in range(60)}
+        data = dataclasses.replace(whole, book=book, cells=known)
+        (figure,) = figures_in(cells.section(data))
+        svg = svg_of(figure)
 
         assert "The 40 cells with the largest errors" in figure.caption
-        assert ">cell 59  (" in figure.svg
-        assert ">cell 19  (" not in figure.svg
+        assert ">cell 59  (" in svg
+        assert ">cell 19  (" not in svg
         assert len(figure.data.rows) == 60
 
 
@@ -338,6 +351,16 @@ def themes():
     return {"light": light, "dark": {**light, **dark}}
 
 
+def test_colours_are_those_of_the_style_sheet():
+    """
+    A drawing has the colours of the light theme, and names each by its variable.
+    """
+    light = themes()["light"]
+    named = {"currentColor": light["ink"], **{f"var(--{n})": c for n, c in light.items()}}
+
+    assert {c: named[v] for c, v in VARIABLES.items()} == {c: c for c in VARIABLES}
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 class TestContrast:
     def test_marks(self, theme):
@@ -346,8 +369,7 @@ class TestContrast:
         """
         colours = themes()[theme]
         names = [f"series-{n}" for n in range(1, len(SERIES) + 1)]
-        names += [n.replace("_", "-") for n in PHASES if n not in {"failed", "killed"}]
-        names += ["start", "wait"]
+        names += sorted({hue for hue, _ in TEXTURES.values()} - {"surface", "band"})
         faint = [n for n in [*names, "bad"] if contrast(colours[n], colours["surface"]) < 3]
 
         assert faint == []

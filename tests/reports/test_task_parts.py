@@ -1,11 +1,11 @@
-"""Tests for `harness.reports.inside.parts`: where the time of a task went."""
+"""Where the time of a task went: seconds of its parts."""
 
 import pytest
 
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
-from harness.reports.inside import bars, task_parts
+from harness.reports.task_parts import bars, task_parts
 
 LOOP = RecordLoop(0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
 LAST = SpillTimes(106.0, 106.5, last=True, sort_s=0.25, combine_s=0.0, write_s=0.25)

@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.html`.
+The report as one HTML file.
 """
 
 import builtins
@@ -12,11 +12,12 @@ import pytest
 
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
-from harness.reports.data import ReportData, insides, label
-from harness.reports.html import render_html
-from harness.reports.inside import bars
-from harness.reports.inside.names import PARTS
+from harness.reports.data import ReportData
+from harness.reports.formats.html import render_html
+from harness.reports.task_parts import PARTS, bars
 from harness.reports.wording import typographic
+
+pytestmark = pytest.mark.process
 
 VOID = {"meta", "br"}
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e$\\frac{a}$ \u4f60 'x' \"y\" & {{ 7*7 }} ]]> -->"
@@ -62,9 +63,9 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def text(rendered):
+def text(page_text):
     """The rendered report of the whole run."""
-    return rendered[0]
+    return page_text
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ class TestWholeRun:
         Each score has a row with its cell, model, quantity and speed.
         """
         shown = {tuple(row[:4]) for row in page.rows}
-        wanted = {(label(whole, s.cell), s.model, s.quantity, s.speed) for s in whole.book.scores}
+        wanted = {(whole.label(s.cell), s.model, s.quantity, s.speed) for s in whole.book.scores}
 
         assert wanted <= shown
 
@@ -106,11 +107,11 @@ class TestWholeRun:
         """
         Before any table or drawing the reader has the question and the answer.
         """
-        said = "".join(page.text)
+        shown = "".join(page.text)
 
         assert page.tags.index("h1") < page.tags.index("table")
-        assert whole.experiment.question in said
-        assert typographic("whatif-mr2 is nearest: over 10 cells") in said
+        assert whole.experiment.question in shown
+        assert typographic("whatif-mr2 is nearest: over 10 cells") in shown
 
     def test_assumed_costs_are_marked(self, page):
         """
@@ -124,17 +125,17 @@ class TestWholeRun:
         """
         Its members stand below the table, not in every row.
         """
-        said = "Group 1: partition_cpu_s_per_record, serde_cpu_s_per_record."
+        note = "Group 1: partition_cpu_s_per_record, serde_cpu_s_per_record."
 
-        assert text.count(said) == 2  # each of two profiles has one
+        assert text.count(note) == 2  # each of two profiles has one
 
-    def test_the_inside_of_tasks_is_a_section(self, whole, page):
+    def test_the_parts_of_tasks_are_a_section(self, whole, page):
         """
-        Every part of the bars stands in a row, with what is estimated and what logs tell.
+        Every part of the bars stands in a row, with what is estimated and what logs show.
         """
         rows = [tuple(row) for row in page.rows if len(row) == 8]
-        (_, inside), _ = insides(whole)
-        (bar, *_) = bars(inside.parts)
+        (_, times), _ = whole.timeline_task_times()
+        (bar, *_) = bars(times.parts)
 
         assert [r[2] for r in rows if r[:2] == ("map", "all")] == [PARTS[p] for p in bar.seconds]
         assert {r[2] for r in rows if r[7] == "estimated"} == {
@@ -169,11 +170,11 @@ class TestWholeRun:
         assert all('role="img"' in f and "<title id=" in f and "<details>" in f for f in figures)
         assert len(figures) == 19
 
-    def test_same_data_same_bytes(self, whole, text, reading_only, tmp_path):
+    def test_same_data_same_bytes(self, document, text, reading_only, tmp_path):
         """
         Rendering twice gives the same file, and leaves the world as it was.
         """
-        assert render_html(whole) == text
+        assert render_html(document) == text
         assert list(tmp_path.iterdir()) == []
 
 
@@ -230,59 +231,34 @@ def hostile(data):
     )
 
 
-class TestHostileText:
-    def test_stays_text_in_html(self, whole):
-        """
-        Markup, escapes, direction marks and formulas in names and reasons are only shown.
-        """
-        text = render_html(hostile(whole))
-        page = Page(text)
+def render(data):
+    """The HTML report of *data*."""
+    return REPORTS["html"].render(data)
 
-        assert "script" not in page.tags
-        assert (
-            re.findall("[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text) == []
-        )
-        assert "\\x1b[31m\\u202e" in "".join(page.text)
-        assert "{{ 7*7 }}" in "".join(page.text)
 
-    @pytest.mark.parametrize("name", ["markdown", "terminal"])
-    def test_steers_no_terminal(self, name, whole):
-        """
-        The plain reports hold no control character but line feeds.
-        """
-        text = REPORTS[name].render(hostile(whole))
+def test_hostile_text_stays_text(whole):
+    """
+    Markup, escapes, direction marks and formulas in names and reasons are only shown.
+    """
+    text = render(hostile(whole))
+    page = Page(text)
 
-        assert re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", text) == []
-
-    def test_is_no_markup_in_markdown(self, whole):
-        """
-        Every mark that Markdown or HTML would act upon is escaped.
-        """
-        text = REPORTS["markdown"].render(hostile(whole))
-
-        assert re.findall(r"(?<!\\)<script", text) == []
+    assert "script" not in page.tags
+    assert re.findall("[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text) == []
+    assert "\\x1b[31m\\u202e" in "".join(page.text)
+    assert "{{ 7*7 }}" in "".join(page.text)
 
 
 class TestLittleData:
-    @pytest.mark.parametrize("name", sorted(REPORTS.keys() - {"hibench"}))
-    def test_nothing_at_all(self, name, make):
-        """
-        An experiment without a single trial has a report that says so; HiBench's lines have no
-        words for it, and end with their header.
-        """
-        text = REPORTS[name].render(ReportData(make().experiment))
-
-        assert "no trial has been run" in text.lower()
-
     def test_one_trial_without_scores(self, make):
         """
         A single trial is listed, and each section says what is missing.
         """
         data = make()
-        text = render_html(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
+        text = render(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
 
         assert data.trials[0].trial.id in text
-        assert text.count('class="missing"') == 10
+        assert text.count('class="missing"') == 9
         Page(text)
 
     def test_all_trials_failed(self, make):
@@ -295,7 +271,7 @@ class TestLittleData:
             for n, r in enumerate(data.trials)
         ]
 
-        page = Page(render_html(dataclasses.replace(data, trials=trials)))
+        page = Page(render(dataclasses.replace(data, trials=trials)))
 
         assert "No answer: none of 54 trials was done." in "".join(page.text)
         assert {f"no node {n}" for n in range(54)} <= {v for row in page.rows for v in row}
@@ -305,8 +281,10 @@ class TestLittleData:
         Without repeats the scores stand with an unknown noise floor.
         """
         whole = make(repeat=1)
-        data = ReportData(whole.experiment, cells=whole.cells, book=whole.book)
-        rows = [r for r in Page(render_html(data)).rows if len(r) == 12 and r[3] == "raw"]
+        data = ReportData(
+            whole.experiment, cells=whole.cells, metrics=whole.metrics, book=whole.book
+        )
+        rows = [r for r in Page(render(data)).rows if len(r) == 12 and r[3] == "raw"]
 
         assert {row[8] for row in rows if row[2] == "job_s"} == {"\u2013"}
 
@@ -316,6 +294,6 @@ class TestLittleData:
         """
         data, job = make(), dataclasses.replace(traced(), attempts=())
 
-        text = render_html(ReportData(data.experiment, timelines=[(data.trials[0], job)]))
+        text = render(ReportData(data.experiment, timelines=[(data.trials[0], job)]))
 
         assert f"finished, {job.job_s:.1f} s" in "".join(Page(text).text)

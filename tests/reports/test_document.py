@@ -1,0 +1,155 @@
+"""
+Tests for `harness.reports.document`, and for tables of single sections.
+"""
+
+import dataclasses
+
+import pytest
+
+from harness.reports.document import Figures, Section, Table, Text, signed_tone, table
+from harness.reports.sections import SECTIONS, make_document
+from harness.reports.sections.machine import correction_text
+from harness.reports.sections.method import flatten, section
+from harness.reports.sections.profile import scaled, statistics_table
+from harness.reports.sections.scores import score_table
+
+
+class TestTable:
+    def test_rows_must_fit_their_head(self):
+        """
+        A row that is too short is an error of ours, found where it is made.
+        """
+        with pytest.raises(ValueError, match="do not fit its 2 columns"):
+            table("t", ("a", "b"), "lr", [("only",)])
+
+    def test_rows_beyond_the_most_are_counted(self):
+        """
+        Nothing is left out in silence.
+        """
+        cut = table("t", ("a",), "l", [("x",)] * 5, most=3, note="Note.")
+
+        assert len(cut.rows) == 3
+        assert cut.note == "Note. 2 more rows not shown; report.json has all."
+
+    @pytest.mark.parametrize(
+        ("error", "floor", "tone"),
+        [(-0.05, None, "low1"), (0.15, 0.02, "high2"), (0.3, 0.02, "high3"), (0.3, 0.4, "")],
+    )
+    def test_shade_follows_the_error_beyond_its_noise(self, error, floor, tone):
+        """
+        Errors inside their noise floor are not shaded.
+        """
+        assert signed_tone(error, floor) == tone
+
+
+class TestSection:
+    def test_says_what_is_missing(self):
+        """
+        Without a table or a figure that holds something, texts alone say nothing.
+        """
+        empty = table("t", ("a",), "l", [])
+        nothing = Section("s", "S", [Text("lead"), None, empty, Figures([])], missing="nothing")
+        some = Section("s", "S", [Text("lead"), table("t", ("a",), "l", [("x",)])], missing="-")
+
+        assert (nothing.shown(), nothing.is_missing()) == ([Text("nothing")], True)
+        assert (len(some.shown()), some.is_missing()) == (2, False)
+
+    def test_ids_are_unique(self, document):
+        """
+        Links of the contents lead to one place each.
+        """
+        ids = [section.id for section in document.sections]
+
+        assert len(set(ids)) == len(ids) <= len(SECTIONS)
+
+    def test_equal_data_gives_equal_values(self, whole, document):
+        """
+        A section is a function of the data alone.
+        """
+        again = make_document(whole)
+
+        assert [s.values() for s in again.sections] == [s.values() for s in document.sections]
+
+
+class TestScores:
+    def test_columns_follow_from_the_metrics(self, whole):
+        """
+        A metric that is added has its column, its note and its value.
+        """
+        added = dataclasses.replace(whole.metrics["mape"], title="new metric", columns=("raw",))
+        metrics = {"mape": whole.metrics["mape"], "new": added}
+        summaries = tuple(
+            s.model_copy(update={"metrics": s.metrics | {"new": s.metrics["mape"]}})
+            for s in whole.book.summaries
+        )
+        book = whole.book.model_copy(update={"summaries": summaries})
+        shown = score_table(dataclasses.replace(whole, metrics=metrics, book=book))
+
+        assert shown.columns == (
+            "Workload", "Model", "Cells", "Mean error", "New metric", "Mean error", "No answer",
+        )  # fmt: skip
+        assert "New metric: |predicted" in shown.note
+        assert shown.rows[0][3] == shown.rows[0][4]
+
+
+class TestProfile:
+    def test_costs_are_shown_in_units_that_read_well(self, whole):
+        """
+        Seconds per byte become nanoseconds, with no digit that the spread denies.
+        """
+        shown = statistics_table("costs", whole.profiles["wordcount"].costs)
+
+        assert [row[:4] for row in shown.texts()[:2]] == [
+            ["hdfs_read_s_per_byte", "1.9", "0.3", "ns/B"],
+            ["map_cpu_s_per_record", "7.41", "0.18", "\u00b5s/record"],
+        ]
+
+    @pytest.mark.parametrize(
+        ("name", "unit"),
+        [("shuffle_bytes_per_s_compressed", "MiB/s"), ("network_bps", "MiB/s"),
+         ("map_startup_s", "s"),
+         ("spill_s_per_record_compressed", "µs/record"), ("map_overlap_share", "")],
+    )  # fmt: skip
+    def test_every_statistic_has_its_unit(self, name, unit):
+        """
+        Rates are distinguished from times, and compression changes no unit.
+        """
+        assert scaled(name)[1] == unit
+
+    def test_correction_without_gain_is_said_to_do_nothing(self, whole):
+        """
+        A coefficient of zero corrects nothing, and the report says why.
+        """
+        speed = whole.profiles["terasort"].speed
+
+        assert "shows no gain" in correction_text("terasort", speed)
+        assert "no speed was measured" in correction_text("terasort", None)
+
+
+class TestMethod:
+    def test_manifest_is_shown_in_units_for_people(self, whole):
+        """
+        Times are dates, bytes have a unit, a command line is one line.
+        """
+        tables = [block for block in section(whole).shown() if isinstance(block, Table)]
+        shown = dict(row[:2] for row in tables[-1].texts())
+
+        assert shown["started_s"] == "2026-01-01 00:00:00 UTC"
+        assert shown["hardware.memory_bytes"] == "24 GiB"
+        assert shown["command_line"] == "harness all experiments/quick.yaml"
+
+    def test_empty_mapping_is_a_leaf(self):
+        """
+        Nothing of a manifest is lost, not even an empty entry.
+        """
+        assert list(flatten({"a": {}, "b": {"c": None}})) == [("a", {}), ("b.c", None)]
+
+
+def test_given_order_beats_the_clock(whole):
+    """
+    Trials stand as the run ordered them; those it does not name follow by their start.
+    """
+    first, second, third = (r.trial.id for r in whole.trials[:3])
+    data = dataclasses.replace(whole, trials=whole.trials[:3], order=(third, first))
+
+    assert [r.trial.id for r in data.ordered_trials()] == [third, first, second]
