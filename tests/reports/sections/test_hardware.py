@@ -124,13 +124,8 @@ def test_the_set_up_has_what_was_asked(whole):
     Axes of all nodes, and workers that differ.
     """
     node = Node(disk_bytes_per_s=(5 * MIB, None))
-<<<<<<< HEAD:tests/reports/test_hardware.py
     nodes = {"worker2": NodeLimits(cores=0.5, network_bytes_per_s=125_000)}
-    asked = whole.experiment.model_copy(update={"cluster": ClusterAxes(node=node, nodes=nodes)})
-=======
-    nodes = {"worker2": Hardware(cores=0.5, network_bytes_per_s=125_000)}
     changed = whole.experiment.model_copy(update={"cluster": ClusterAxes(node=node, nodes=nodes)})
->>>>>>> 37965e6 (Reports are a document of sections for all formats; metrics are plug-ins):tests/reports/sections/test_hardware.py
 
     shown = dict(row[:2] for row in method_rows(dataclasses.replace(whole, experiment=changed)))
 
