@@ -38,7 +38,7 @@ _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 def home_digest(home: HadoopHome) -> str:
     """What names a Hadoop home on hosts."""
-    lists = [(name, file_digest(path)) for path, name in _class_lists()]
+    lists = [(member_name, file_digest(source_path)) for source_path, member_name in _class_lists()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
     return _short_digest([sums_digest(home.sums), instrumented_digest(home), lists, _FORMAT])
@@ -66,7 +66,9 @@ def java_digest(java: Java) -> str:
 def java_bundle(java: Java) -> Path:
     """This machine's Java as one archive with the folder ``java-DIGEST``, links followed."""
     folder = f"java-{java_digest(java)}"
-    names = sorted(path.name for path in java.home.iterdir() if path.name not in _LEFT_OUT)
+    names = sorted(
+        source_path.name for source_path in java.home.iterdir() if source_path.name not in _LEFT_OUT
+    )
     return _bundle(f"{folder}.tar", lambda: _tree(java.home, names, f"{folder}/"))
 
 
@@ -83,11 +85,14 @@ def write_node_bundle(
     content[NAME] = agent_bytes()
     if name_space is not None:
         content |= {
-            f"nodes/master/name/{path.relative_to(name_space)}": path.read_bytes()
-            for path in sorted(name_space.rglob("*"))
-            if path.is_file()
+            f"nodes/master/name/{source_path.relative_to(name_space)}": source_path.read_bytes()
+            for source_path in sorted(name_space.rglob("*"))
+            if source_path.is_file()
         }
-    digests = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in content.items())
+    digests = sorted(
+        (member_name, hashlib.sha256(content_bytes).hexdigest())
+        for member_name, content_bytes in content.items()
+    )
     digest = _short_digest([digests, sorted(folders)])
     content[f"made-{digest}"] = b""
     packed = io.BytesIO()
@@ -96,10 +101,10 @@ def write_node_bundle(
             member = tarfile.TarInfo(folder)
             member.type = tarfile.DIRTYPE
             archive.addfile(_anonymous(member))
-        for name, data in content.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(_anonymous(member), io.BytesIO(data))
+        for member_name, content_bytes in content.items():
+            member = tarfile.TarInfo(member_name)
+            member.size = len(content_bytes)
+            archive.addfile(_anonymous(member), io.BytesIO(content_bytes))
     target.write_bytes(base64.encodebytes(packed.getvalue()))
     return digest
 
@@ -112,43 +117,43 @@ def _class_lists() -> list[tuple[Path, str]]:
     """The lists that class-data archives are made of, with their names in the bundle."""
     named = {"classes.lst": CLASS_LIST, "tasks.lst": TASK_LIST}
     named |= {file.name: file for file in sorted(CLASS_LIST.parent.glob("lambdas-*.lst"))}
-    return [(file, f"lists/{name}") for name, file in named.items() if file.is_file()]
+    return [(file, f"lists/{member_name}") for member_name, file in named.items() if file.is_file()]
 
 
 def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Path:
     """The archive of that name, kept from one start to the next; written in one step."""
-    folder = clusters_folder().parent / "archives"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    file = folder / name
-    if file.is_file():
-        return file
-    part = file.with_name(f"{name}.{os.getpid()}")
+    bundles_folder = clusters_folder().parent / "archives"
+    bundles_folder.mkdir(mode=0o700, exist_ok=True)
+    bundle = bundles_folder / name
+    if bundle.is_file():
+        return bundle
+    partial_file = bundle.with_name(f"{name}.{os.getpid()}")
     try:
-        with tarfile.open(part, "w", dereference=True) as archive:
-            for path, inner_name in members():
-                archive.add(path, inner_name, recursive=False, filter=_anonymous)
-        part.replace(file)
+        with tarfile.open(partial_file, "w", dereference=True) as archive:
+            for source_path, inner_name in members():
+                archive.add(source_path, inner_name, recursive=False, filter=_anonymous)
+        partial_file.replace(bundle)
     except OSError as error:
         raise MachineError(
             f"the archive {name} cannot be made: {error.strerror}",
-            where=str(error.filename or folder),
+            where=str(error.filename or bundles_folder),
             fix="make room, or let this user read it",
         ) from error
     finally:
-        part.unlink(missing_ok=True)
-    return file
+        partial_file.unlink(missing_ok=True)
+    return bundle
 
 
 def _tree(root: Path, names: Iterable[str], prefix: str) -> Iterator[tuple[Path, str]]:
     """All below *names* with its name in the archive, and ``complete`` at the end."""
-    for name in names:
-        yield root / name, prefix + name
-        for here, folders, files in os.walk(root / name, followlinks=True):
+    for member_name in names:
+        yield root / member_name, prefix + member_name
+        for here, folders, files in os.walk(root / member_name, followlinks=True):
             folders.sort()
             for below in sorted([*folders, *files]):
-                path = Path(here, below)
-                if path.exists():  # a link of a packager may lead nowhere
-                    yield path, prefix + str(path.relative_to(root))
+                source_path = Path(here, below)
+                if source_path.exists():  # a link of a packager may lead nowhere
+                    yield source_path, prefix + str(source_path.relative_to(root))
     yield Path(os.devnull), f"{prefix}complete"
 
 

@@ -14,12 +14,13 @@ import re
 import socket
 import sys
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import ClusterError, HarnessError, SpecError
+from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
@@ -27,9 +28,9 @@ from harness.node.build import NAME
 from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.bundles import home_bundle, java_bundle
 from harness.providers.ansible.nodes import Nodes
-from harness.providers.ansible.playbook import play
+from harness.providers.ansible.playbook import play, require_tools
 from harness.providers.ansible.state import HostsState, claim, remove
-from harness.providers.base import Cluster
+from harness.providers.base import Cluster, Finding
 from harness.providers.host import Host, Running
 from harness.providers.ids import CONTAINER, LOG, application_name
 from harness.providers.ssh.collect import Source, collect
@@ -75,6 +76,19 @@ class AnsibleCluster(Cluster):
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         return remove(name)
+
+    @staticmethod
+    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+        """Whether playbooks can be run from this machine."""
+
+        def check_ssh() -> Finding:
+            try:
+                require_tools()
+            except MachineError as error:
+                return Finding("ssh", "note", error.what, error.fix)
+            return Finding("ssh", "ok", "ansible-runner and ssh, for bare hosts")
+
+        return (check_ssh,)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -246,7 +260,11 @@ class AnsibleCluster(Cluster):
         """
         dead: list[str] = []
         for host in self.hosts:
-            names = {d.key: d.name for d in self._daemons if d.member.name == host.name}
+            names = {
+                daemon.key: daemon.name
+                for daemon in self._daemons
+                if daemon.member.name == host.name
+            }
             log = self.folder / f"deaths-{host.name}"
             if not self._follow_deaths(host, log):
                 dead += names.values()
@@ -257,17 +275,18 @@ class AnsibleCluster(Cluster):
             dead += [names[key] for key in keys if key in names]
         return list(dict.fromkeys(dead))
 
-    def _follow_deaths(self, host: Host, log: Path) -> bool:
+    def _follow_deaths(self, host: Host, local_copy: Path) -> bool:
         """Have the host's record of deaths copied to *log*; `False`: it cannot be reached."""
         follower = self._followers.get(host.name)
         with suppress(ClusterError):
             if follower is None or follower.poll() is not None:
                 deaths = f"{self.layout.base}/deaths"
                 # what is there already counts at once, before the follower has started
-                head = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S).out.encode()
-                log.write_bytes(head)
-                argv = ["tail", "-c", f"+{len(head) + 1}", "-F", deaths]
-                self._followers[host.name] = host.start(argv, log)
+                read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S)
+                known_deaths = read.out.encode()
+                local_copy.write_bytes(known_deaths)
+                command = ["tail", "-c", f"+{len(known_deaths) + 1}", "-F", deaths]
+                self._followers[host.name] = host.start(command, local_copy)
             return True
         self._followers.pop(host.name, None)
         return False
@@ -278,10 +297,12 @@ class AnsibleCluster(Cluster):
 
         def read_logs(host: Host) -> dict[str, str]:
             logs = {}
-            for daemon in (d for d in self._daemons if d.member.name == host.name):
-                argv = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon.key}.log"]
+            for daemon in self._daemons:
+                if daemon.member.name != host.name:
+                    continue
+                command = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon.key}.log"]
                 try:
-                    text = host.run(argv, _LOOK_S).out
+                    text = host.run(command, _LOOK_S).out
                 except ClusterError as error:
                     text = error.what
                 logs[daemon.name] = printable("\n".join(text.splitlines()[-lines:]))

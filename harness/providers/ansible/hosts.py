@@ -176,24 +176,26 @@ def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_byt
     *owner* is us, *room_bytes* what has to be free on each.
     """
     problems = [
-        (name, what, fix)
-        for name, host in facts.items()
-        for what, fix in _problems(host, ssh, owner, room_bytes)
+        (node_name, problem, remedy)
+        for node_name, host_facts in facts.items()
+        for problem, remedy in _problems(host_facts, ssh, owner, room_bytes)
     ]
     if problems:
         raise ClusterError(
-            "; ".join(f"{name}: {what}" for name, what, _ in problems),
+            "; ".join(f"{node_name}: {problem}" for node_name, problem, _ in problems),
             where="hosts of the cluster",
-            fix="; ".join(dict.fromkeys(fix for _, _, fix in problems)),
+            fix="; ".join(dict.fromkeys(remedy for _, _, remedy in problems)),
         )
-    if len({host.machine for host in facts.values()}) > 1:
-        machines = ", ".join(f"{name} {excerpt(host.machine)}" for name, host in facts.items())
+    if len({host_facts.machine for host_facts in facts.values()}) > 1:
+        machines = ", ".join(
+            f"{node_name} {excerpt(host_facts.machine)}" for node_name, host_facts in facts.items()
+        )
         raise SpecError(
             f"hosts of several kinds: {machines}",
             where="cluster.hosts",
             fix="take hosts of one kind",
         )
-    if len(bases := {host.base for host in facts.values()}) > 1:
+    if len(bases := {host_facts.base for host_facts in facts.values()}) > 1:
         raise SpecError(
             f"the user's home folders differ: {', '.join(sorted(bases))}",
             where="cluster.hosts",
@@ -203,8 +205,8 @@ def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_byt
 
 def require_java(facts: Mapping[str, Facts]) -> bool:
     """Whether a host needs our Java; `ClusterError` where ours would not run there."""
-    lacking = [name for name, host in facts.items() if host.fit_java is None]
-    foreign = [name for name in lacking if facts[name].machine != os.uname().machine]
+    lacking = [node_name for node_name, host_facts in facts.items() if host_facts.fit_java is None]
+    foreign = [node_name for node_name in lacking if facts[node_name].machine != os.uname().machine]
     if foreign:
         raise ClusterError(
             f"{', '.join(foreign)}: no Java 17 or newer, and ours is for another processor",
@@ -214,46 +216,48 @@ def require_java(facts: Mapping[str, Facts]) -> bool:
     return bool(lacking)
 
 
-def _problems(host: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[tuple[str, str]]:
+def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[tuple[str, str]]:
     """What is in the way on one host, and how to repair it."""
     problems = []
-    is_foreign = bool(host.owner) and host.owner != owner
+    is_foreign = bool(facts.owner) and facts.owner != owner
     if is_foreign:
-        what = f"holds the cluster of another harness ({excerpt(host.owner, 120)})"
-        problems.append((what, "take that one down first, or choose another --name"))
-    elif host.taken:
-        what = f"ports {', '.join(map(str, host.taken))} are taken"
-        fix = "end what listens there: another Hadoop, or another harness's cluster"
-        problems.append((what, fix))
-    if not re.fullmatch(_PLAIN_PATH, host.base):
-        what = f"the folder '{excerpt(host.base, 120)}' has odd characters"
-        problems.append((what, "take a user with a home folder of plain letters"))
-    elif not host.writable:
-        what = f"{excerpt(host.user)} cannot write to {host.base}"
-        problems.append((what, "take a user that has a home folder"))
-    if host.hostname and not re.fullmatch(_HOSTNAME, host.hostname):
-        what = f"its own name '{excerpt(host.hostname, 80)}' stands for no address"
-        problems.append((what, "give the host a name of letters and digits, and have it resolved"))
-    if host.free_bytes < room_bytes:
-        have, need = host.free_bytes // 2**20, room_bytes // 2**20
-        what = f"the disk is too full: {have} MiB are free where {need} MiB are needed"
-        problems.append((what, f"make room below {excerpt(host.home, 300)}"))
-    if host.gpus_lack:
-        fix = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
-        problems.append((f"the GPUs do not work: {excerpt(host.gpus_lack, 200)}", fix))
-    if abs(host.clock_s) > MOST_CLOCK_S:
-        side = "ahead of" if host.clock_s > 0 else "behind"
-        what = f"its clock is {abs(host.clock_s):.0f} s {side} ours"
-        problems.append((what, "have the clocks kept: timedatectl set-ntp true"))
-    if (host.unnamed or host.hostname) and not host.root:  # only root writes names to /etc/hosts
-        names = excerpt(", ".join(filter(None, [*host.unnamed, host.hostname])), 200)
-        user = excerpt(host.user)
+        problem = f"holds the cluster of another harness ({excerpt(facts.owner, 120)})"
+        problems.append((problem, "take that one down first, or choose another --name"))
+    elif facts.taken:
+        problem = f"ports {', '.join(map(str, facts.taken))} are taken"
+        remedy = "end what listens there: another Hadoop, or another harness's cluster"
+        problems.append((problem, remedy))
+    if not re.fullmatch(_PLAIN_PATH, facts.base):
+        problem = f"the folder '{excerpt(facts.base, 120)}' has odd characters"
+        problems.append((problem, "take a user with a home folder of plain letters"))
+    elif not facts.writable:
+        problem = f"{excerpt(facts.user)} cannot write to {facts.base}"
+        problems.append((problem, "take a user that has a home folder"))
+    if facts.hostname and not re.fullmatch(_HOSTNAME, facts.hostname):
+        problem = f"its own name '{excerpt(facts.hostname, 80)}' stands for no address"
+        problems.append(
+            (problem, "give the host a name of letters and digits, and have it resolved")
+        )
+    if facts.free_bytes < room_bytes:
+        free_mib, needed_mib = facts.free_bytes // 2**20, room_bytes // 2**20
+        problem = f"the disk is too full: {free_mib} MiB are free where {needed_mib} MiB are needed"
+        problems.append((problem, f"make room below {excerpt(facts.home, 300)}"))
+    if facts.gpus_lack:
+        remedy = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
+        problems.append((f"the GPUs do not work: {excerpt(facts.gpus_lack, 200)}", remedy))
+    if abs(facts.clock_s) > MOST_CLOCK_S:
+        direction = "ahead of" if facts.clock_s > 0 else "behind"
+        problem = f"its clock is {abs(facts.clock_s):.0f} s {direction} ours"
+        problems.append((problem, "have the clocks kept: timedatectl set-ntp true"))
+    if (facts.unnamed or facts.hostname) and not facts.root:  # only root writes names to /etc/hosts
+        names = excerpt(", ".join(filter(None, [*facts.unnamed, facts.hostname])), 200)
+        user = excerpt(facts.user)
         if not ssh.become:
-            what = f"does not know {names}, and {user} may not name them"
-            fix = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
-            problems.append((what, fix))
-        elif host.sudo:
-            what = f"does not know {names}, and {excerpt(host.sudo, 120)}"
-            fix = f"let {user} use sudo without a password, or connect as root"
-            problems.append((what, fix))
+            problem = f"does not know {names}, and {user} may not name them"
+            remedy = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
+            problems.append((problem, remedy))
+        elif facts.sudo:
+            problem = f"does not know {names}, and {excerpt(facts.sudo, 120)}"
+            remedy = f"let {user} use sudo without a password, or connect as root"
+            problems.append((problem, remedy))
     return problems

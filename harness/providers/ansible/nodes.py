@@ -34,16 +34,20 @@ class Nodes:
         state.base = next(iter(facts.values())).base
         state.home = f"{state.base}/hadoop-{home_digest(self.home)}"
         brought_java = f"{state.base}/java-{java_digest(self.home.java)}"
-        for name, host in facts.items():
-            can_be_root = host.root or (state.access.become and not host.sudo)
+        for node_name, host_facts in facts.items():
+            can_be_root = host_facts.root or (state.access.become and not host_facts.sudo)
             unit = f"mapreduce-harness-{state.name}.service"
-            state.python[name] = host.python
-            state.java[name] = host.fit_java.home if host.fit_java else brought_java
-            state.units[name] = unit if host.systemd and can_be_root else ""
-            if host.unnamed or host.hostname:
-                state.named[name] = host.hostname
+            state.python[node_name] = host_facts.python
+            state.java[node_name] = (
+                host_facts.fit_java.home if host_facts.fit_java else brought_java
+            )
+            state.units[node_name] = unit if host_facts.systemd and can_be_root else ""
+            if host_facts.unnamed or host_facts.hostname:
+                state.named[node_name] = host_facts.hostname
         # All hosts or none: tasks of a job have the same options on each node.
-        archived = all(self._archives(host) <= {*host.marks} for host in facts.values())
+        archived = all(
+            self._archives(host_facts) <= {*host_facts.marks} for host_facts in facts.values()
+        )
         state.shared = archived or state.access.keep
 
     def inventory(
@@ -55,34 +59,34 @@ class Nodes:
         fresh: dict[str, dict[str, str]] = {}
         inventory = state.inventory()
         for member in state.members:
-            host, file = facts[member.name], folder / f"{member.name}.tar.base64"
+            host_facts, file = facts[member.name], folder / f"{member.name}.tar.base64"
             inventory["all"]["hosts"][member.name] |= {
                 "harness_home_archive": str(hadoop),
-                "harness_java_archive": "" if host.fit_java else str(java),
+                "harness_java_archive": "" if host_facts.fit_java else str(java),
                 "harness_node_archive": str(file),
                 "harness_node_digest": self._write_bundle(file, member),
-                "harness_archive_key": self._java_build(host) if state.shared else "",
+                "harness_archive_key": self._java_build(host_facts) if state.shared else "",
                 "harness_traced": self.home.trace_path_jar is not None,
                 "harness_gpus": state.spec.node.gpus if member.name != "master" else 0,
             }
             needed = {f"{Path(state.home).name}/complete"}
-            if host.fit_java is None:
+            if host_facts.fit_java is None:
                 needed.add(f"java-{java_digest(self.home.java)}/complete")
             if state.shared:
-                needed |= self._archives(host)
-            if not needed <= {*host.marks}:
+                needed |= self._archives(host_facts)
+            if not needed <= {*host_facts.marks}:
                 fresh[member.name] = {}
         inventory["all"]["children"] = {"harness_fresh": {"hosts": fresh}}
         return inventory
 
-    def _archives(self, host: Facts) -> set[str]:
+    def _archives(self, host_facts: Facts) -> set[str]:
         """Marks of the class-data archives of a host's Java."""
         names = ("classes", "tasks") if self.home.trace_path_jar is not None else ("classes",)
-        build = self._java_build(host)
-        return {f"{Path(self.state.home).name}/{name}-{build}" for name in names}
+        build = self._java_build(host_facts)
+        return {f"{Path(self.state.home).name}/{archive_name}-{build}" for archive_name in names}
 
-    def _java_build(self, host: Facts) -> str:
-        return host.fit_java.build if host.fit_java else java_digest(self.home.java)
+    def _java_build(self, host_facts: Facts) -> str:
+        return host_facts.fit_java.build if host_facts.fit_java else java_digest(self.home.java)
 
     def _write_bundle(self, file: Path, member: Member) -> str:
         """Write configuration, plan of the daemons, programs and folders of a node; the digest."""
@@ -92,15 +96,15 @@ class Nodes:
         for daemon in daemons.daemons(layout):
             if daemon.member != member:
                 continue
-            argv = daemons.daemon_argv(f"{state.java[member.name]}/bin/java", layout, daemon)
+            command = daemons.daemon_argv(f"{state.java[member.name]}/bin/java", layout, daemon)
             if daemon.kind == "historyserver":
                 # started before HDFS answers, it sleeps 10 s between its tries
                 url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
                 waiting = ["await", f"{base}/plan.json", url, "Operational"]
-                argv = [python, "-I", "-S", f"{base}/{NAME}", *waiting, *argv]
+                command = [python, "-I", "-S", f"{base}/{NAME}", *waiting, *command]
             planned.append({
                 "key": daemon.key,
-                "argv": argv,
+                "argv": command,
                 "env": state.environment(member),
                 "cwd": layout.data(member),
                 "log": f"{base}/logs/{daemon.key}.log",

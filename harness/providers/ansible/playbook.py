@@ -7,6 +7,7 @@ Text that a user wrote never becomes a template: it is wrapped.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shlex
 import shutil
@@ -59,28 +60,29 @@ class Outcome:
 
     def note(self, event: Mapping[str, Any], progress: Callable[[str], None] | None = None) -> bool:
         """Take in an event of the runner; `False`: it writes no file for it."""
-        kind, data = event.get("event", ""), event.get("event_data") or {}
-        host, task = str(data.get("host", "")), printable(data.get("task", ""))
-        result = data.get("res") or {}
-        if kind == "playbook_on_task_start" and progress is not None:
-            progress(task)
-        elif kind == "runner_on_ok":
-            self.ok[host] = self.ok.get(host, 0) + 1
-            if result.get("changed"):
-                self.changed[host] = self.changed.get(host, 0) + 1
-        elif kind == "runner_on_unreachable" or (
-            kind == "runner_on_failed" and not data.get("ignore_errors")
+        event_kind, event_data = event.get("event", ""), event.get("event_data") or {}
+        host_name = str(event_data.get("host", ""))
+        task_name = printable(event_data.get("task", ""))
+        task_result = event_data.get("res") or {}
+        if event_kind == "playbook_on_task_start" and progress is not None:
+            progress(task_name)
+        elif event_kind == "runner_on_ok":
+            self.ok[host_name] = self.ok.get(host_name, 0) + 1
+            if task_result.get("changed"):
+                self.changed[host_name] = self.changed.get(host_name, 0) + 1
+        elif event_kind == "runner_on_unreachable" or (
+            event_kind == "runner_on_failed" and not event_data.get("ignore_errors")
         ):
-            parts = (result.get(key) for key in ("msg", "stderr", "module_stderr", "stdout"))
+            parts = (task_result.get(key) for key in ("msg", "stderr", "module_stderr", "stdout"))
             lines = dict.fromkeys(str(part).strip() for part in parts if part)
             reason = printable("\n".join(filter(None, lines)))
             if len(reason) > _MOST_WORDS:
                 reason = f"{reason[:200]} ... {reason[-400:]}"
-            prefix = "unreachable: " if kind == "runner_on_unreachable" else ""
-            self.failed.append((host, task, prefix + reason))
-        elif kind == "playbook_on_stats":
+            prefix = "unreachable: " if event_kind == "runner_on_unreachable" else ""
+            self.failed.append((host_name, task_name, prefix + reason))
+        elif event_kind == "playbook_on_stats":
             self.finished = True
-        elif kind in ("verbose", "error") and event.get("stdout"):
+        elif event_kind in ("verbose", "error") and event.get("stdout"):
             self.messages.append(printable(event["stdout"]))
         return False
 
@@ -88,10 +90,10 @@ class Outcome:
         """`ClusterError` unless every task of *playbook* was fine; *status* is the runner's."""
         where = f"playbooks/{playbook}"
         if self.failed:
-            host, task, reason = self.failed[0]
-            others = sorted({name for name, _, _ in self.failed} - {host})
+            host_name, task_name, reason = self.failed[0]
+            others = sorted({name for name, _, _ in self.failed} - {host_name})
             raise ClusterError(
-                f"{host} failed at {task!r}: {reason}"
+                f"{host_name} failed at {task_name!r}: {reason}"
                 + (f"\n(and {', '.join(others)})" if others else ""),
                 where=where,
                 fix="repair the host, and repeat: what is done already is not done again",
@@ -109,6 +111,20 @@ class Outcome:
                 where=where,
                 fix="make setup, to have Ansible as it was tested",
             )
+
+
+def require_tools() -> None:
+    """`MachineError` where this machine lacks what playbooks are run with."""
+    if importlib.util.find_spec("ansible_runner") is None:
+        raise MachineError(
+            "no ansible-runner among Python's packages", where="Python packages", fix="make setup"
+        )
+    if shutil.which("ssh") is None:
+        raise MachineError(
+            "no ssh, which Ansible works through",
+            where="PATH",
+            fix="apt-get install -y openssh-client",
+        )
 
 
 def unsafe(text: str) -> dict[str, str]:
@@ -131,18 +147,9 @@ def play(
     Ctrl-C ends it.  `ClusterError` names the host and the task that failed, or says why nothing was
     run.
     """
-    try:
-        import ansible_runner
-    except ModuleNotFoundError as error:
-        raise MachineError(
-            "no ansible-runner", where="Python packages", fix="make setup"
-        ) from error
-    if shutil.which("ssh") is None:
-        raise MachineError(
-            "no ssh, which Ansible works through",
-            where="PATH",
-            fix="apt-get install -y openssh-client",
-        )
+    require_tools()
+    import ansible_runner
+
     outcome, stopped = Outcome(), threading.Event()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The runner would take signals for itself, where it has the main thread.

@@ -51,10 +51,10 @@ class HostsState(BaseModel):
 
     def save(self) -> None:
         """Write the file in one step."""
-        folder = states.cluster_folder(self.name)
-        part = folder / "state.part"
-        part.write_text(self.model_dump_json(indent=1))
-        part.replace(folder / "state.json")
+        cluster_folder = states.cluster_folder(self.name)
+        partial_file = cluster_folder / "state.part"
+        partial_file.write_text(self.model_dump_json(indent=1))
+        partial_file.replace(cluster_folder / "state.json")
 
     @classmethod
     def load(cls, name: str) -> HostsState | None:
@@ -89,7 +89,7 @@ class HostsState(BaseModel):
     def inventory(self) -> dict[str, Any]:
         """What every playbook is given of the hosts."""
         hosts = {}
-        for member, host in zip(self.members, self.spec.hosts, strict=True):
+        for member, address in zip(self.members, self.spec.hosts, strict=True):
             names = ""
             if member.name in self.named:
                 lines = [f"{other.address} {other.name}" for other in self.members]
@@ -97,7 +97,7 @@ class HostsState(BaseModel):
                 lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
                 names = "\n".join(lines)
             hosts[member.name] = {
-                "ansible_host": unsafe(host),
+                "ansible_host": unsafe(address),
                 "ansible_python_interpreter": unsafe(self.python[member.name]),
                 "harness_member": member.name,
                 "harness_python": unsafe(self.python[member.name]),

@@ -71,9 +71,9 @@ def collect(
         argv = [*packer(source.host), source.folder, wanted]
         for tries_left in reversed(range(_TRIES)):
             try:
-                running = source.host.open(argv)
-                started.append(running)
-                return _receive(source, running, pattern, limits, idle_s)
+                command = source.host.open(argv)
+                started.append(command)
+                return _receive(source, command, pattern, limits, idle_s)
             except RefusedArchiveError:
                 raise
             except ClusterError:
@@ -88,52 +88,52 @@ def collect(
             return [path for future in futures for path in future.result()]
         except BaseException:
             stopped.set()
-            for running in started:
-                running.kill()
+            for command in started:
+                command.kill()
             raise
 
 
 def _receive(
-    source: Source, running: Running, pattern: re.Pattern[str], limits: Limits, idle_s: float
+    source: Source, command: Running, pattern: re.Pattern[str], limits: Limits, idle_s: float
 ) -> list[Path]:
     """The files of one stream; the command is over afterwards."""
-    stream, where = running.stdout, f"{source.host.name}: {printable(source.folder)}"
-    assert stream is not None
+    output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
+    assert output is not None
 
     def pieces(silence: Silence) -> Iterator[bytes]:
         while True:
             with silence.waited():
-                piece = stream.read(CHUNK_BYTES)
-            if not piece:
+                content = output.read(CHUNK_BYTES)
+            if not content:
                 return
-            yield piece
+            yield content
 
     try:
-        with Silence(running, idle_s) as silence:
+        with Silence(command, idle_s) as silence:
             try:
-                paths, reason = unpack(pieces(silence), pattern, source.into, where, limits), ""
+                paths, problem = unpack(pieces(silence), pattern, source.into, where, limits), ""
             except ClusterError as error:
                 if isinstance(error, RefusedArchiveError):
                     raise
-                paths, reason = [], error.what
+                paths, problem = [], error.what
         status = None
         with suppress(subprocess.TimeoutExpired):
-            status = running.wait(_LAST_WORDS_S if reason else idle_s)
-        if status == 0 and not reason:
+            status = command.wait(_LAST_WORDS_S if problem else idle_s)
+        if status == 0 and not problem:
             return sorted(paths)
-        running.kill()
-        assert running.stderr is not None
-        lines = running.stderr.read(_MOST_WORDS).strip().splitlines()
+        command.kill()
+        assert command.stderr is not None
+        lines = command.stderr.read(_MOST_WORDS).strip().splitlines()
         if silence.killed:
-            reason = f"nothing came for {idle_s:g} s"
+            problem = f"nothing came for {idle_s:g} s"
         elif lines:
-            reason = excerpt(lines[-1], 300)
+            problem = excerpt(lines[-1], 300)
     finally:
-        put_down(running)
+        put_down(command)
         with suppress(subprocess.TimeoutExpired, ClusterError):
-            running.wait(_END_S)
+            command.wait(_END_S)
     raise ClusterError(
-        f"the logs of {source.host.name} end early: {reason or f'status {status}'}",
+        f"the logs of {source.host.name} end early: {problem or f'status {status}'}",
         where=where,
         fix="see whether the host is up and has Python 3.9 or newer; then repeat",
     )

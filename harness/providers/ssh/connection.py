@@ -115,8 +115,8 @@ class Connection:
             files.close()
 
     @contextlib.contextmanager
-    def errors_as(self, what: str, fix: str, where: str = "") -> Iterator[None]:
-        """Make a `ClusterError` of what the library raises within: the host *what*, because."""
+    def errors_as(self, problem: str, remedy: str, where: str = "") -> Iterator[None]:
+        """Make a `ClusterError` of what the library raises within: the host *problem*, because."""
         import paramiko
 
         try:
@@ -124,7 +124,7 @@ class Connection:
         except (paramiko.SSHException, EOFError, OSError) as error:
             reason = excerpt(str(error) or type(error).__name__, 300)
             raise ClusterError(
-                f"the host {what}: {reason}", where=where or self.where, fix=fix
+                f"the host {problem}: {reason}", where=where or self.where, fix=remedy
             ) from error
 
 
@@ -159,21 +159,22 @@ def unreachable_error(error: BaseException, where: str) -> ClusterError:
     if isinstance(error, ClusterError):
         return error
     if isinstance(error, socket.gaierror):
-        what, fix = "no such host", "write its address, or have its name resolved (/etc/hosts)"
+        problem = "no such host"
+        remedy = "write its address, or have its name resolved (/etc/hosts)"
     elif isinstance(error, ConnectionRefusedError):
-        what, fix = "nothing listens there", "start the host's sshd, or name its port"
+        problem, remedy = "nothing listens there", "start the host's sshd, or name its port"
     elif isinstance(error, TimeoutError):
-        what = f"no answer within {CONNECT_S:g} s"
-        fix = "see whether the host runs, and whether a firewall is in between"
+        problem = f"no answer within {CONNECT_S:g} s"
+        remedy = "see whether the host runs, and whether a firewall is in between"
     elif isinstance(error, _CLOSED) or any(word in str(error) for word in _NO_GREETING):
         closed = isinstance(error.__context__ or error, _CLOSED)
-        how = ": the connection was closed" if closed else f" within {BANNER_S:g} s"
-        what = f"no greeting of an SSH server{how}"
-        fix = "see whether the port is that of sshd, and whether the host is overloaded"
+        circumstance = ": the connection was closed" if closed else f" within {BANNER_S:g} s"
+        problem = f"no greeting of an SSH server{circumstance}"
+        remedy = "see whether the port is that of sshd, and whether the host is overloaded"
     else:
-        what = f"cannot be reached: {excerpt(str(error) or type(error).__name__, 300)}"
-        fix = "ssh -v to the host says more"
-    return ClusterError(what, where=where, fix=fix)
+        problem = f"cannot be reached: {excerpt(str(error) or type(error).__name__, 300)}"
+        remedy = "ssh -v to the host says more"
+    return ClusterError(problem, where=where, fix=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,19 +221,19 @@ def _login_error(error: BaseException, host: str, access: Access, where: str) ->
     if isinstance(error, paramiko.BadHostKeyException):
         return key_error(host, access.port, error.key.asbytes(), error.expected_key.asbytes())
     if isinstance(error, paramiko.PasswordRequiredException):
-        what = f"the key {access.key} is locked by a passphrase, and no agent has it"
-        return ClusterError(what, where=where, fix=f"ssh-add {access.key}")
+        problem = f"the key {access.key} is locked by a passphrase, and no agent has it"
+        return ClusterError(problem, where=where, fix=f"ssh-add {access.key}")
     if isinstance(error, FileNotFoundError):
         return ClusterError(f"no key {access.key}", where=where, fix="name the file: cluster.ssh")
     if not (isinstance(error, paramiko.SSHException) and "uthentication" in str(error)):
         return unreachable_error(error, where)
     key = f"the key {access.key}" if access.key else "the agent's keys"
     if {"password", "keyboard-interactive"} & set(getattr(error, "allowed_types", ())):
-        what = f"the host asks {access.user} for a password: {key} is not enough"
+        problem = f"the host asks {access.user} for a password: {key} is not enough"
     else:
-        what = f"the host takes none of our keys: {key}, for {access.user}"
+        problem = f"the host takes none of our keys: {key}, for {access.user}"
     return ClusterError(
-        what,
+        problem,
         where=where,
         fix="the harness never types passwords; put the public key there by hand:"
         f" ssh-copy-id -p {access.port} {access.user}@{host}",

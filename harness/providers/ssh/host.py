@@ -78,17 +78,17 @@ class SshHost:
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
-        path = target if target.startswith("/") else f"{self.folder}/{target}"
-        fix = "look at the path, its owner and the room on its disk"
+        remote_path = target if target.startswith("/") else f"{self.folder}/{target}"
+        remedy = "look at the path, its owner and the room on its disk"
         with self.connection.open_files() as files:
             try:
-                with self.connection.errors_as(f"cannot write {path}", fix, self.where):
-                    files.put(str(source), path)
+                with self.connection.errors_as(f"cannot write {remote_path}", remedy, self.where):
+                    files.put(str(source), remote_path)
             except ClusterError as error:  # SFTP has no word for a full disk
                 free_kib = ""
                 with suppress(ClusterError, IndexError):
-                    disk = self.run(["df", "-Pk", path.rpartition("/")[0] or "/"], 10)
-                    free_kib = disk.out.splitlines()[-1].split()[3]
+                    df_output = self.run(["df", "-Pk", remote_path.rpartition("/")[0] or "/"], 10)
+                    free_kib = df_output.out.splitlines()[-1].split()[3]
                 if re.fullmatch(r"\d{1,3}", free_kib, re.ASCII):
                     what = f"{error.what}; the disk is full ({free_kib} KiB free)"
                     raise ClusterError(what, where=error.where, fix=error.fix) from error
@@ -96,23 +96,24 @@ class SshHost:
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the host (relative: of its own folder) to *target*; no folder, no pipe."""
-        path = source if source.startswith("/") else f"{self.folder}/{source}"
-        fix = "look at the path and its owner"
+        remote_path = source if source.startswith("/") else f"{self.folder}/{source}"
+        remedy = "look at the path and its owner"
         with (
             self.connection.open_files() as files,
-            self.connection.errors_as(f"cannot read {path}", fix, self.where),
+            self.connection.errors_as(f"cannot read {remote_path}", remedy, self.where),
         ):
-            status = files.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(f"{path} is not a plain file")
-            if status.st_size > MOST_FILE:
-                raise OSError(f"{path} has {status.st_size} bytes, more than {MOST_FILE}")
-            with files.open(path, "rb") as file, target.open("wb") as copy:
-                file.prefetch(status.st_size)
-                left = status.st_size  # what the host sends beyond it is not taken
-                while left > 0 and (piece := file.read(min(left, _PIECE))):
-                    copy.write(piece)
-                    left -= len(piece)
+            attributes = files.stat(remote_path)
+            if not stat.S_ISREG(attributes.st_mode):
+                raise OSError(f"{remote_path} is not a plain file")
+            if attributes.st_size > MOST_FILE:
+                size = attributes.st_size
+                raise OSError(f"{remote_path} has {size} bytes, more than {MOST_FILE}")
+            with files.open(remote_path, "rb") as file, target.open("wb") as copy:
+                file.prefetch(attributes.st_size)
+                remaining_bytes = attributes.st_size  # what the host sends beyond it is not taken
+                while remaining_bytes > 0 and (content := file.read(min(remaining_bytes, _PIECE))):
+                    copy.write(content)
+                    remaining_bytes -= len(content)
 
     def _in_environment(self, argv: Sequence[str]) -> list[str]:
         return ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
@@ -121,9 +122,9 @@ class SshHost:
         """Start a script of `harness.providers.ssh.running` with its *words*."""
         command = ["sh", "-c", script, "sh", MARK.decode(), *words]
         channel = self.connection.open_channel()
-        fix = "see whether the host is up: ssh to it"
+        remedy = "see whether the host is up: ssh to it"
         with (
-            self.connection.errors_as("runs no command", fix, self.where),
+            self.connection.errors_as("runs no command", remedy, self.where),
             deadline(channel),
         ):
             channel.exec_command(f"exec {shlex.join(command)}")

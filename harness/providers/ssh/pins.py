@@ -58,17 +58,17 @@ def fingerprint(key: bytes) -> str:
 
 def write_pin(host: str, port: int, key: str) -> None:
     """Put *key* (its kind and itself) in the place of what is pinned for the host, in one step."""
-    name, file = entry_name(host, port), pins_file()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    entry, known_hosts = entry_name(host, port), pins_file()
+    known_hosts.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = os.open(known_hosts.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        lines = file.read_text().splitlines() if file.exists() else []
-        kept = [line for line in lines if line.split(" ")[0] != name]
-        part = file.with_suffix(".part")
-        part.write_text("".join(f"{line}\n" for line in [*kept, f"{name} {key}"]))
-        part.chmod(0o600)
-        part.replace(file)
+        earlier_lines = known_hosts.read_text().splitlines() if known_hosts.exists() else []
+        kept = [line for line in earlier_lines if line.split(" ")[0] != entry]
+        partial_file = known_hosts.with_suffix(".part")
+        partial_file.write_text("".join(f"{line}\n" for line in [*kept, f"{entry} {key}"]))
+        partial_file.chmod(0o600)
+        partial_file.replace(known_hosts)
     finally:
         os.close(folder)
 

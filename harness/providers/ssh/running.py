@@ -72,13 +72,13 @@ class SshRunning:
 
     def _read_mark(self, receive: Callable[[int], bytes]) -> bytes:
         """The process group that the mark names; nothing behind the mark's line is read."""
-        noise = bytearray()
-        while (start := noise.find(MARK)) < 0 or not noise.endswith(b"\n"):
+        received = bytearray()
+        while (start := received.find(MARK)) < 0 or not received.endswith(b"\n"):
             byte = receive(1)
-            if not byte or len(noise) > _MOST_NOISE:
-                raise self._no_command_error(bytes(noise))
-            noise += byte
-        return bytes(noise[start + len(MARK) : -1])
+            if not byte or len(received) > _MOST_NOISE:
+                raise self._no_command_error(bytes(received))
+            received += byte
+        return bytes(received[start + len(MARK) : -1])
 
     def _no_command_error(self, output: bytes) -> ClusterError:
         while not output.strip() and self._channel.recv_stderr_ready():
@@ -104,12 +104,12 @@ class SshRunning:
         self._channel.shutdown_write()
 
         def copy() -> None:
-            left = most_bytes
+            remaining_bytes = most_bytes
             with stream:
-                while piece := self._channel.recv(_PIECE):
-                    stream.write(piece[:left])
-                    left -= len(piece)
-                    if left < 0:
+                while content := self._channel.recv(_PIECE):
+                    stream.write(content[:remaining_bytes])
+                    remaining_bytes -= len(content)
+                    if remaining_bytes < 0:
                         stream.write(b"\n-- harness: too much output, the command was stopped\n")
                         self.kill()
                         return
@@ -119,7 +119,7 @@ class SshRunning:
         return self
 
     def communicate(
-        self, given: bytes, timeout: float, most_bytes: int
+        self, input_bytes: bytes, timeout: float, most_bytes: int
     ) -> tuple[bytes, bytes, int] | None:
         """
         Output, errors and status at the end; `None` when it takes more than *timeout* seconds.
@@ -133,7 +133,7 @@ class SshRunning:
 
         def send() -> None:
             with contextlib.suppress(BrokenPipeError), stdin:  # it may read nothing
-                stdin.write(given)
+                stdin.write(input_bytes)
 
         def read(stream: Any) -> bytes:
             content: bytes = stream.read(most_bytes + 1)
@@ -149,17 +149,17 @@ class SshRunning:
             try:
                 pool.submit(send)
                 reading = [pool.submit(read, stream) for stream in (self.stdout, self.stderr)]
-                done, pending = wait_for(reading, timeout, FIRST_EXCEPTION)
-                for future in done:
+                finished, pending = wait_for(reading, timeout, FIRST_EXCEPTION)
+                for future in finished:
                     future.result()
                 if pending:
                     return None
-                status = self.wait(max(1.0, end - time.monotonic()))
+                exit_status = self.wait(max(1.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 return None
             finally:
                 self.kill()  # threads that still wait end with the channel
-        return reading[0].result(), reading[1].result(), status
+        return reading[0].result(), reading[1].result(), exit_status
 
     def poll(self) -> int | None:
         """Status, `None` while it runs."""
@@ -186,10 +186,10 @@ class SshRunning:
 
     def _conclude(self) -> None:
         """Learn the status of a command that has ended; `ClusterError` where it is not known."""
-        status, transport = self._channel.exit_status, self._channel.get_transport()
-        if status >= 0:
+        exit_status, transport = self._channel.exit_status, self._channel.get_transport()
+        if exit_status >= 0:
             # a shell's number for a signal, given as `subprocess` gives it
-            self.returncode = 128 - status if 128 < status <= 192 else status
+            self.returncode = 128 - exit_status if 128 < exit_status <= 192 else exit_status
         elif self._killed or (transport is not None and transport.is_active()):
             self.returncode = -9
         else:

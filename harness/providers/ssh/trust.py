@@ -41,7 +41,7 @@ def fetch_key(host: str, port: int, kind: str) -> Any | None:
 
 def trust(
     host: str,
-    mark: str,
+    wanted_fingerprint: str,
     port: int = 22,
     *,
     fetch: Callable[[str, int, str], Any | None] = fetch_key,
@@ -53,24 +53,24 @@ def trust(
     with that fingerprint.
     """
     host_name(host)
-    if not _FINGERPRINT.fullmatch(mark):
+    if not _FINGERPRINT.fullmatch(wanted_fingerprint):
         raise SpecError(
-            f"'{excerpt(mark)}' is not a valid fingerprint of a key",
+            f"'{excerpt(wanted_fingerprint)}' is not a valid fingerprint of a key",
             where="--fingerprint",
             fix="on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
         )
     offered = {}
     for kind in _KINDS:
-        key = fetch(host, port, kind)
-        if key is not None:
-            shown = fingerprint(key.asbytes())
-            if shown == mark.rstrip("="):
-                write_pin(host, port, f"{key.get_name()} {key.get_base64()}")
-                return str(key.get_name())
-            offered[shown] = key.get_name()
-    keys = ", ".join(f"{shown} ({kind})" for shown, kind in offered.items())
+        host_key = fetch(host, port, kind)
+        if host_key is not None:
+            key_fingerprint = fingerprint(host_key.asbytes())
+            if key_fingerprint == wanted_fingerprint.rstrip("="):
+                write_pin(host, port, f"{host_key.get_name()} {host_key.get_base64()}")
+                return str(host_key.get_name())
+            offered[key_fingerprint] = host_key.get_name()
+    keys = ", ".join(f"{key_fingerprint} ({kind})" for key_fingerprint, kind in offered.items())
     raise ClusterError(
-        f"{host} has no key with fingerprint {mark}; it has {keys}"
+        f"{host} has no key with fingerprint {wanted_fingerprint}; it has {keys}"
         if offered
         else f"{host} shows no key of a kind that is known here",
         where=f"{host}, port {port}",
