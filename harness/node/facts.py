@@ -14,15 +14,15 @@ This file imports nothing of the agent: its text is what a host runs before it h
     REQUEST: {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS},
               "gpus": NUMBER}
     answer:  {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
-              "memory_bytes", "java": [{"home", "version", "build"}, ...], "marks": [paths],
+              "memory_bytes", "java": [{"home", "version", "build"}, ...], "copied": [paths],
               "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
               "sudo": "" or what is in the way, "systemd", "owner",
               "gpus_lack": "" or why it does not have so many GPUs}
 
 *unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
 own name, empty where it stands for an address, as it should.  *build* changes with the Java;
-*marks* are the files below the base that say what was copied there before.  *owner* is the owner of
-the cluster there, empty where there is none.  Nothing is written.
+*copied* are the files below the base that say what was copied there before.  *owner* is the owner
+of the cluster there, empty where there is none.  Nothing is written.
 """
 
 import hashlib
@@ -167,7 +167,7 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "java": find_javas(),
-        "marks": sorted(str(path.relative_to(base)) for path in copied)[:_MOST_FILES],
+        "copied": sorted(str(path.relative_to(base)) for path in copied)[:_MOST_FILES],
         "free_bytes": shutil.disk_usage(str(nearest)).free,
         "writable": os.access(str(nearest), os.W_OK),
         "taken": [port for port in request["ports"] if is_port_taken(port)],

@@ -14,21 +14,23 @@ def agent(key, monkeypatch):
     """
     One that holds a key, known to the environment for as long as it runs.
     """
-    door = key.parent / "agent"
+    agent_socket = key.parent / "agent"
     process = subprocess.Popen(
-        ["ssh-agent", "-D", "-a", door], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["ssh-agent", "-D", "-a", agent_socket],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         deadline = time.monotonic() + LIMIT_S
-        while not door.exists():
+        while not agent_socket.exists():
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        monkeypatch.setenv("SSH_AUTH_SOCK", str(door))
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(agent_socket))
         subprocess.run(["ssh-add", "-q", key], check=True, capture_output=True)
         yield
     finally:
         process.kill()
         process.wait()
-        door.unlink(missing_ok=True)
+        agent_socket.unlink(missing_ok=True)
         monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)

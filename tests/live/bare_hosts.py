@@ -117,14 +117,14 @@ class BareHost:
     process: subprocess.Popen = None
     log: Path = None
 
-    def inside(self, *argv):
+    def execute(self, *argv):
         """
         Output of a command on the host, run past its sshd.
         """
         pid = child(child(self.process.pid))
-        enter = ["nsenter", "-t", str(pid), "-m", "-n", "-p", "-u", "chroot", "/mnt/root"]
+        exec_prefix = ["nsenter", "-t", str(pid), "-m", "-n", "-p", "-u", "chroot", "/mnt/root"]
         return subprocess.run(
-            [*enter, *argv], check=True, capture_output=True, text=True, timeout=LIMIT_S
+            [*exec_prefix, *argv], check=True, capture_output=True, text=True, timeout=LIMIT_S
         ).stdout
 
     def written(self):
@@ -137,8 +137,8 @@ class BareHost:
                 -not -path upper/var -not -path 'upper/var/log*' -not -path 'upper/run*' | sort
             cat root/etc/hosts
         """
-        enter = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]
-        return run(*enter)
+        exec_prefix = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]
+        return run(*exec_prefix)
 
     def stop(self):
         """
@@ -151,7 +151,7 @@ class BareHost:
         """
         Take the host's network away.
         """
-        self.inside("ip", "link", "set", "eth0", "down")
+        self.execute("ip", "link", "set", "eth0", "down")
 
 
 @dataclass
@@ -257,10 +257,10 @@ class BareHosts:
             "FOLDER": str(given), "ADDRESS": host.address, "PROJECT": str(PROJECT),
             "SYSTEMD": SYSTEMD if systemd else "", "BOOT_SYSTEMD": BOOT_SYSTEMD,
         }  # fmt: skip
-        enter = ["nsenter", "-t", str(self.first), "-n", "-m", "-p", "--"]
+        exec_prefix = ["nsenter", "-t", str(self.first), "-n", "-m", "-p", "--"]
         with host.log.open("wb") as log:
             host.process = subprocess.Popen(
-                [*enter, *unshared("-nmuC"), "sh", "-c", BOOT], env=environment, cwd="/",
+                [*exec_prefix, *unshared("-nmuC"), "sh", "-c", BOOT], env=environment, cwd="/",
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, process_group=0,
             )  # fmt: skip
         self.hosts.append(host)
@@ -291,9 +291,9 @@ def await_listening(host, port=22):
     while True:
         with (
             contextlib.suppress(OSError),
-            socket.create_connection((host.address, port), 1) as door,
+            socket.create_connection((host.address, port), 1) as connection,
         ):
-            if door.recv(4) == b"SSH-":
+            if connection.recv(4) == b"SSH-":
                 return
         assert time.monotonic() < deadline, host.log.read_text()
         time.sleep(0.05)
@@ -313,9 +313,9 @@ def child(pid):
     """
     deadline = time.monotonic() + LIMIT_S
     while True:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        if found:
-            return int(found[0])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        if children:
+            return int(children[0])
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -41,8 +41,8 @@ def downloaded(package):
             ["apt-get", "download", package], cwd=folder, check=False, timeout=LIMIT_S,
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
         )  # fmt: skip
-        found = list(Path(folder).glob("*.deb"))
-        if done.returncode or not found:
-            said = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
-            pytest.skip(f"apt cannot download {package}: {' '.join(said)[:300]}")
-        return found[0].replace(CACHE / found[0].name)
+        packages = list(Path(folder).glob("*.deb"))
+        if done.returncode or not packages:
+            messages = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
+            pytest.skip(f"apt cannot download {package}: {' '.join(messages)[:300]}")
+        return packages[0].replace(CACHE / packages[0].name)

@@ -118,7 +118,7 @@ def sudo(how=""):
 
 def refused(made):
     """
-    What is said when a cluster does not come up; nothing of it is left here.
+    The error of a cluster that does not come up; nothing of it is left here.
     """
     with pytest.raises(ClusterError) as error:
         made.up(LIMIT_S)
@@ -135,15 +135,15 @@ def files(hosts):
 
 def masters():
     """
-    Connections of this test's Ansible that are open: others' may be, on the same machine.
+    Connections of this test's Ansible that are open: there may be others on the same machine.
     """
-    ours, found = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}".encode(), []
+    variable, connections = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}".encode(), []
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             master = process.name.isdigit() and b"/tmp/mrh-" in (process / "cmdline").read_bytes()
-            if master and ours in (process / "environ").read_bytes().split(b"\0"):
-                found.append(process.name)
-    return found
+            if master and variable in (process / "environ").read_bytes().split(b"\0"):
+                connections.append(process.name)
+    return connections
 
 
 class TestLife:
@@ -164,9 +164,9 @@ class TestLife:
             seen["changed"] = again.changed, check.changed
             seen["hosts"] = sorted({*again.ok, *check.ok})
             seen["pi"] = pi(made, tmp_path)
-            seen["told"] = [host.error for host in survey(made)]
+            seen["errors"] = [host.error for host in survey(made)]
             seen["dead"] = made.dead_daemons()
-            place.hosts[2].inside("pkill", "-9", "-f", "proc_nodemanager")
+            place.hosts[2].execute("pkill", "-9", "-f", "proc_nodemanager")
             seen["died"] = awaited(made.dead_daemons)
         finally:
             program = "import sys; from harness.cli import main; sys.exit(main())"
@@ -178,7 +178,7 @@ class TestLife:
             "changed": ({}, {}),
             "hosts": ["master", "worker1", "worker2"],
             "pi": (0, True),
-            "told": ["", "", ""],
+            "errors": ["", "", ""],
             "dead": [],
             "died": ["nodemanager on worker2"],
             "down": [0, 0],
@@ -218,7 +218,7 @@ def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     try:
         with agent(place.key, monkeypatch):
             made.up(LIMIT_S)
-            users = [host.inside(*owners).split() for host in hosts]
+            users = [host.execute(*owners).split() for host in hosts]
             done = pi(made, tmp_path)
             made.down()
     finally:
@@ -236,10 +236,10 @@ def test_hosts_that_keep_hadoop_have_class_data_archives(place):
     hosts = [place.add(size="6g"), place.add(size="6g")]
     made, seen = cluster(place, hosts, "kept", keep=True), []
     for change in ("true", "true", "touch $(dirname $(readlink -f /usr/bin/java))/../lib/modules"):
-        hosts[1].inside("sh", "-c", change)
+        hosts[1].execute("sh", "-c", change)
         made.up(LIMIT_S)
-        users = [host.inside("sh", "-c", USERS).split() for host in hosts]
-        archives = [host.inside("sh", "-c", ARCHIVES) for host in hosts]
+        users = [host.execute("sh", "-c", USERS).split() for host in hosts]
+        archives = [host.execute("sh", "-c", ARCHIVES) for host in hosts]
         made.down()
         seen.append((users, archives))
     first, second, third = seen
@@ -261,15 +261,17 @@ class TestSystemd:
         unit, seen = "mapreduce-harness-unit.service", {}
         try:
             made.up(LIMIT_S)
-            told = made.folder / "ansible" / "inventory" / "hosts.json"
-            seen["changed"] = play("site.yml", json.loads(told.read_text()), tmp_path / "a").changed
-            seen["state"] = [h.inside("systemctl", "is-active", unit) for h in hosts]
-            hosts[1].inside("pkill", "-9", "-f", "proc_nodemanager")
+            inventory_file = made.folder / "ansible" / "inventory" / "hosts.json"
+            seen["changed"] = play(
+                "site.yml", json.loads(inventory_file.read_text()), tmp_path / "a"
+            ).changed
+            seen["state"] = [h.execute("systemctl", "is-active", unit) for h in hosts]
+            hosts[1].execute("pkill", "-9", "-f", "proc_nodemanager")
             seen["died"] = awaited(made.dead_daemons)
         finally:
             made.down()
 
-        known = [h.inside("systemctl", "list-units", "--all", "mapreduce*") for h in hosts]
+        known = [h.execute("systemctl", "list-units", "--all", "mapreduce*") for h in hosts]
         assert seen == {
             "changed": {}, "state": ["active\n"] * 2, "died": ["nodemanager on worker1"],
         }  # fmt: skip
@@ -277,7 +279,7 @@ class TestSystemd:
 
     def test_ordinary_user_with_sudo(self, place):
         """
-        Names and unit are root's work, the daemons the user's own; the death of one is told, and
+        Names and unit are root's work, the daemons the user's own; the death of one is noticed, and
         ends no other.
         """
         hosts = [place.add(systemd=True, prepare=sudo("NOPASSWD:")) for _ in "ab"]
@@ -285,14 +287,14 @@ class TestSystemd:
         counted = ["pgrep", "-u", "worker", "-fc", "--", "-Dproc_"]
         try:
             made.up(LIMIT_S)
-            theirs = [h.inside(*counted) for h in hosts]
-            hosts[1].inside("pkill", "-9", "-f", "proc_nodemanager")
+            counts = [h.execute(*counted) for h in hosts]
+            hosts[1].execute("pkill", "-9", "-f", "proc_nodemanager")
             died = awaited(made.dead_daemons)
-            theirs.append(hosts[1].inside(*counted))
+            counts.append(hosts[1].execute(*counted))
         finally:
             made.down()
 
-        assert (theirs, files(hosts)) == (["3\n", "2\n", "1\n"], before)
+        assert (counts, files(hosts)) == (["3\n", "2\n", "1\n"], before)
         assert died == ["nodemanager on worker1"]
 
     def test_sudo_that_asks_for_a_password(self, place):
@@ -301,9 +303,11 @@ class TestSystemd:
         """
         hosts = [place.add(prepare=sudo()) for _ in "ab"]
 
-        said = refused(cluster(place, hosts, "asked", user="worker", become=True))
+        message = refused(cluster(place, hosts, "asked", user="worker", become=True))
 
-        assert re.search(r"worker1: does not know master, .*and sudo: a password is required", said)
+        assert re.search(
+            r"worker1: does not know master, .*and sudo: a password is required", message
+        )
 
 
 USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
@@ -342,21 +346,21 @@ def prepared(made):
     """
     The inventory of a cluster that is not started.
     """
-    told = []
+    inventories = []
 
-    class Told(Exception):  # noqa: N818 - it ends the preparation
+    class Stopped(Exception):  # noqa: N818 - it ends the preparation
         pass
 
     def instead(_playbook, inventory, *_rest, **_more):
-        told.append(inventory)
-        raise Told
+        inventories.append(inventory)
+        raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("harness.providers.ansible.cluster.play", instead)
         patch.setattr("harness.providers.ansible.cluster.remove", lambda *_: False)
-        with pytest.raises(Told):
+        with pytest.raises(Stopped):
             made.up()
-    return told[0]
+    return inventories[0]
 
 
 def pi(made, folder):
@@ -385,10 +389,10 @@ def awaited(look):
     What *look* finds, when it finds something.
     """
     deadline = time.monotonic() + 180
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < deadline
         time.sleep(0.2)
-    return found
+    return result
 
 
 @pytest.mark.long
@@ -406,14 +410,14 @@ def test_gpus_of_hosts_are_described_through_their_doors(place, tmp_path):
     run = Store(tmp_path).open_run(Experiment(name="g", question="q", workloads=(axes,)), "")
 
     with made:
-        said = keep_gpus(run, made.spec, made)
+        message = keep_gpus(run, made.spec, made)
         shown = {host.name: host.gpus for host in survey(made)}
 
-    (found,) = run.manifest()["gpus_found"].items()
-    assert (said, found[0], found[1]["devices"][0]["pcie_width"]) == ([], "worker1", 8)
-    assert "; at: " in found[1]["rates_missing"]  # the measuring class itself says so
+    (result,) = run.manifest()["gpus_found"].items()
+    assert (message, result[0], result[1]["devices"][0]["pcie_width"]) == ([], "worker1", 8)
+    assert "; at: " in result[1]["rates_missing"]  # the measuring class itself says so
     assert shown["master"] == {}
-    assert shown["worker1"]["devices"] == found[1]["devices"]
+    assert shown["worker1"]["devices"] == result[1]["devices"]
 
 
 @pytest.mark.long
@@ -433,20 +437,20 @@ class TestFaults:
         assert files(place.hosts[:1]) == before
 
     @pytest.mark.parametrize(
-        ("prepare", "said"),
+        ("prepare", "message"),
         [
             ("rm -f usr/bin/python3*", "no Python on the host"),
             ("ln -sf /bin/false usr/local/bin/python3", "cannot say what the host is"),
             (program(r"echo \"\033[2J{}\""), "cannot say what the host is"),
         ],
     )  # fmt: skip
-    def test_host_without_a_python_that_works(self, place, prepare, said):
+    def test_host_without_a_python_that_works(self, place, prepare, message):
         """
         The error names the host and the package; escapes stay with the host.
         """
         text = refused(cluster(place, [place.hosts[0], place.add(prepare=prepare)]))
 
-        assert said in text
+        assert message in text
         assert "worker1" in text
         assert "\033" not in text
 
@@ -502,21 +506,21 @@ class TestFaults:
         assert "worker1: its clock is 3600 s ahead of ours" in text
 
     @pytest.mark.parametrize(
-        ("become", "said"),
+        ("become", "message"),
         [(False, "worker may not name them"), (True, "sudo is missing")],
     )
-    def test_names_need_root(self, place, become, said):
+    def test_names_need_root(self, place, become, message):
         """
-        A user who may not write /etc/hosts is told who could, and what lacks.
+        The error says who could write /etc/hosts, and what is missing.
         """
         hosts = [place.add(prepare="rm -f usr/bin/sudo") for _ in "ab"]
         made = cluster(place, hosts, user="worker", become=become)
 
-        assert said in refused(made)
+        assert message in refused(made)
 
     def test_cluster_of_another_harness(self, place):
         """
-        Its folder is left alone, and who holds it is said.
+        Its folder is left alone, and the error names its owner.
         """
         folder = "/root/.mapreduce-harness/providers/bare"
         other = place.add(prepare=f"mkdir -p .{folder}; echo 'elsewhere 0 /x' > .{folder}/owner")
@@ -524,7 +528,7 @@ class TestFaults:
         text = refused(cluster(place, [place.hosts[0], other]))
 
         assert "worker1: holds the cluster of another harness (elsewhere 0 /x)" in text
-        assert other.inside("cat", f"{folder}/owner") == "elsewhere 0 /x\n"
+        assert other.execute("cat", f"{folder}/owner") == "elsewhere 0 /x\n"
 
     def test_port_that_is_taken(self, place):
         """
@@ -532,7 +536,7 @@ class TestFaults:
         """
         listen = "import socket, time; s = socket.create_server(('', 9866)); time.sleep(600)"
         busy = place.add()
-        host = busy.inside("sh", "-c", f'python3 -c "{listen}" > /dev/null 2>&1 & echo on')
+        host = busy.execute("sh", "-c", f'python3 -c "{listen}" > /dev/null 2>&1 & echo on')
         assert host == "on\n"
 
         assert "worker1: ports 9866 are taken" in refused(cluster(place, [place.hosts[0], busy]))
@@ -552,17 +556,17 @@ class TestFaults:
         made.folder.mkdir()
         made._state.save()
         for host in hosts:
-            host.inside("mkdir", "-p", "/root/clusters/lost")
-            host.inside("touch", "/root/clusters/lost/deaths")
+            host.execute("mkdir", "-p", "/root/clusters/lost")
+            host.execute("touch", "/root/clusters/lost/deaths")
         seen = [made.dead_daemons()]
         line = '{"key": "nodemanager-worker1", "status": -9}'
-        hosts[1].inside("sh", "-c", f"echo '{line}' >> /root/clusters/lost/deaths")
+        hosts[1].execute("sh", "-c", f"echo '{line}' >> /root/clusters/lost/deaths")
         seen.append(awaited(made.dead_daemons))
         attached = AnsibleCluster.attach("lost")
         seen.append(attached.dead_daemons())
         hosts[1].stop()
         seen.append(awaited(lambda: [d for d in [made.dead_daemons()] if len(d) > 1]))
-        hosts[0].inside("rm", "-r", "/root/clusters")
+        hosts[0].execute("rm", "-r", "/root/clusters")
         for each in (attached, made):
             each.down()
 
@@ -591,10 +595,10 @@ class TestFaults:
             process_group=0,
         )  # fmt: skip
         jars = "/root/.mapreduce-harness/hadoop-*/lib"
-        awaited(lambda: hosts[1].inside("sh", "-c", f"ls -d {jars} 2>/dev/null || true"))
+        awaited(lambda: hosts[1].execute("sh", "-c", f"ls -d {jars} 2>/dev/null || true"))
         opened = len(masters())
         run.send_signal(signal.SIGINT)
-        said = run.communicate(timeout=LIMIT_S)[1]
+        message = run.communicate(timeout=LIMIT_S)[1]
 
-        assert (run.returncode, state.known_names(), masters()) == (130, [], []), said
+        assert (run.returncode, state.known_names(), masters()) == (130, [], []), message
         assert (opened, files(hosts)) == (2, before)

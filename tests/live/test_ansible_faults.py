@@ -44,7 +44,7 @@ def lose(place, what):
     elif kind == "network":
         host.cut()
     else:
-        host.inside("pkill", "-9", "-f", f"proc_{kind}")
+        host.execute("pkill", "-9", "-f", f"proc_{kind}")
 
 
 WHOLE = "datanode on worker1, nodemanager on worker1 died"
@@ -64,7 +64,7 @@ def test_what_is_lost_in_a_trial(place, tmp_path, fault):
     The trial fails in bounded time, by the name of what was lost.  Hosts that are there are left as
     they were; one that has gone is named, and kept in mind for the next command.
     """
-    said, within_s, status = LOST[fault]
+    message, within_s, status = LOST[fault]
     environment, results, log = settings(tmp_path), tmp_path / "results", tmp_path / "log"
     before = [host.written() for host in place.hosts]
     addresses = ", ".join(host.address for host in place.hosts)
@@ -80,7 +80,7 @@ def test_what_is_lost_in_a_trial(place, tmp_path, fault):
 
     assert process.wait(timeout=LIMIT_S) == status, log.read_text()
     (failed,) = [r for r in Store(results).latest("smoke").trials().values() if r.state != "done"]
-    assert re.match(said, failed.reason), failed.reason
+    assert re.match(message, failed.reason), failed.reason
     assert failed.finished_s - lost_s < within_s
     there = [(h, w) for h, w in zip(place.hosts, before, strict=True) if h.process.poll() is None]
     if status == 5:

@@ -69,7 +69,7 @@ def state(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def door(hosts):
+def node(hosts):
     """
     The first host, trusted.
     """
@@ -94,7 +94,7 @@ def running(host, mark):
     """
     How many processes of a host have *mark* in their command lines.
     """
-    commands = host.inside("ps", "-eo", "args").splitlines()
+    commands = host.execute("ps", "-eo", "args").splitlines()
     return sum(mark in c and "harness: process group" not in c and "env" not in c for c in commands)
 
 
@@ -102,11 +102,11 @@ def await_none(host, mark):
     """
     Return when no process of a host has *mark* in its command line any more; seconds it took.
     """
-    begin = time.monotonic()
+    start = time.monotonic()
     while running(host, mark):
-        assert time.monotonic() - begin < 15
+        assert time.monotonic() - start < 15
         time.sleep(0.1)
-    return time.monotonic() - begin
+    return time.monotonic() - start
 
 
 class TestKeys:
@@ -116,12 +116,12 @@ class TestKeys:
         """
         host = hosts.hosts[0]
         connection = Connection(host.address, Access("root", 22, hosts.key))
-        door = SshHost("n", host.address, "/root", connection)
+        node = SshHost("n", host.address, "/root", connection)
         with pytest.raises(ClusterError, match="is not known") as refused:
-            door.run(["true"])
+            node.run(["true"])
         words = shlex.split(refused.value.fix.partition("fingerprint: ")[2])
 
-        assert (words[0], main(words[1:]), door.run(["hostname"]).out) == ("harness", 0, "host1\n")
+        assert (words[0], main(words[1:]), node.run(["hostname"]).out) == ("harness", 0, "host1\n")
         connection.close()
 
     def test_changed_key_is_refused(self, hosts):
@@ -160,22 +160,22 @@ class TestKeys:
         key.chmod(0o600)
         change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "a long word", "-f", key]
         subprocess.run(change, check=True, capture_output=True)
-        door = way_to(host, key)
+        node = way_to(host, key)
         with pytest.raises(ClusterError) as refused:
-            door.run(["true"])
+            node.run(["true"])
         with agent(hosts.key, monkeypatch):
-            let_in = door.run(["echo", "in"]).out
-            door.connection.close()
+            let_in = node.run(["echo", "in"]).out
+            node.connection.close()
 
         assert (refused.value.fix, let_in) == (f"ssh-add {key}", "in\n")
 
 
 class TestCommands:
-    def test_arguments_arrive_as_they_are(self, door):
+    def test_arguments_arrive_as_they_are(self, node):
         """
         No shell of the host makes anything of them.
         """
-        done = door.run(["printf", r"%s\0", *NASTY])
+        done = node.run(["printf", r"%s\0", *NASTY])
 
         assert done.out.split("\0")[:-1] == NASTY
 
@@ -183,11 +183,11 @@ class TestCommands:
         """
         A command has the node's environment and what it is given to read.
         """
-        door = way_to(hosts.hosts[0], hosts.key, environment={"WORD": "a 'b' $c"})
+        node = way_to(hosts.hosts[0], hosts.key, environment={"WORD": "a 'b' $c"})
         given = os.urandom(3_000_000).hex().encode()
 
-        done = door.run(["sh", "-c", 'printf "%s\n" "$WORD"; cat; echo no >&2; exit 3'], 60, given)
-        door.connection.close()
+        done = node.run(["sh", "-c", 'printf "%s\n" "$WORD"; cat; echo no >&2; exit 3'], 60, given)
+        node.connection.close()
 
         expected = ("a 'b' $c\n" + given.decode(), "no\n", 3)
         assert (done.out, done.err, done.status) == expected
@@ -196,27 +196,27 @@ class TestCommands:
         ("argv", "status"),
         [(["true"], 0), (["no-such-command"], 127), (["sh", "-c", "kill -9 $$"], -9)],
     )
-    def test_status(self, door, argv, status):
+    def test_status(self, node, argv, status):
         """
         A status is the command's own, the signal's number below zero.
         """
-        assert door.run(argv).status == status
+        assert node.run(argv).status == status
 
-    def test_slow_command_ends_with_its_children(self, hosts, door):
+    def test_slow_command_ends_with_its_children(self, hosts, node):
         """
         After the time-out nothing of it runs on the host.
         """
         with pytest.raises(HostTimeoutError, match="has not ended after 1 s"):
-            door.run(["sh", "-c", "sleep 1111 & sleep 1111"], timeout=1)
+            node.run(["sh", "-c", "sleep 1111 & sleep 1111"], timeout=1)
 
         assert await_none(hosts.hosts[0], "sleep 1111") < 5
 
-    def test_started_command_is_killed_with_its_children(self, hosts, door, tmp_path):
+    def test_started_command_is_killed_with_its_children(self, hosts, node, tmp_path):
         """
         Its output is in the log; its end is that of a killed one.
         """
         log = tmp_path / "log"
-        command = door.start(["sh", "-c", "echo out; echo err >&2; sleep 2222 & sleep 2222"], log)
+        command = node.start(["sh", "-c", "echo out; echo err >&2; sleep 2222 & sleep 2222"], log)
         while len(log.read_bytes()) < 8:
             time.sleep(0.05)
         before = command.poll(), running(hosts.hosts[0], "sleep 2222") > 1
@@ -226,77 +226,77 @@ class TestCommands:
         seen = (before, command.wait(5), sorted(log.read_text().split()))
         assert seen == ((None, True), -9, ["err", "out"])
 
-    def test_pipes(self, door):
+    def test_pipes(self, node):
         """
         What is written to an open command comes back as it came; its end is told.
         """
-        command = door.open(["sh", "-c", "cat; echo over >&2; exit 5"])
+        command = node.open(["sh", "-c", "cat; echo over >&2; exit 5"])
         sent = os.urandom(5_000_000)
         writer = threading.Thread(target=lambda: (command.stdin.write(sent), command.stdin.close()))
         writer.start()
-        got = command.stdout.read()
+        received = command.stdout.read()
         writer.join()
 
-        seen = (got == sent, command.stderr.read(), command.wait(5))
+        seen = (received == sent, command.stderr.read(), command.wait(5))
         assert seen == (True, b"over\n", 5)
 
-    def test_reader_that_has_gone_is_a_broken_pipe(self, door):
+    def test_reader_that_has_gone_is_a_broken_pipe(self, node):
         """
         Writing to a command that has ended fails as with a process of this machine.
         """
-        command = door.open(["true"])
+        command = node.open(["true"])
         command.wait(5)
 
         with pytest.raises(BrokenPipeError):
             command.stdin.write(b"x" * 2**24)
 
-    def test_many_at_once(self, door):
+    def test_many_at_once(self, node):
         """
         More commands than a server allows on one connection run beside each other.
         """
-        commands = [door.open(["cat"]) for _ in range(25)]
+        commands = [node.open(["cat"]) for _ in range(25)]
         for number, command in enumerate(commands):
             command.stdin.write(b"%d" % number)
             command.stdin.close()
 
         assert [int(c.stdout.read()) for c in commands] == list(range(25))
 
-    def test_noise_of_a_login_shell_is_no_output(self, hosts, door):
+    def test_noise_of_a_login_shell_is_no_output(self, hosts, node):
         """
         What a start-up file prints stands in no answer.
         """
-        hosts.hosts[0].inside("sh", "-c", "echo 'echo hello; echo ho >&2' > /root/.bashrc")
+        hosts.hosts[0].execute("sh", "-c", "echo 'echo hello; echo ho >&2' > /root/.bashrc")
 
-        done = door.run(["echo", "answer"])
-        hosts.hosts[0].inside("rm", "/root/.bashrc")
+        done = node.run(["echo", "answer"])
+        hosts.hosts[0].execute("rm", "/root/.bashrc")
 
         assert (done.out, done.err) == ("answer\n", "")
 
-    def test_files_go_and_come(self, door, tmp_path):
+    def test_files_go_and_come(self, node, tmp_path):
         """
-        A relative name lies in the node's own folder; what is no plain file is not fetched.
+        A relative name is in the node's own folder; only plain files are fetched.
         """
         (tmp_path / "a").write_bytes(os.urandom(300_000))
-        door.put(tmp_path / "a", "it's a file")
-        door.get("/root/it's a file", tmp_path / "b")
+        node.put(tmp_path / "a", "it's a file")
+        node.get("/root/it's a file", tmp_path / "b")
 
         with pytest.raises(ClusterError, match="not a plain file"):
-            door.get("/dev/zero", tmp_path / "c")
+            node.get("/dev/zero", tmp_path / "c")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 class TestFaults:
-    def test_lost_connection(self, hosts, door, tmp_path):
+    def test_lost_connection(self, hosts, node, tmp_path):
         """
-        Who waits is told; the command ends on the host; the next one finds its way by itself.
+        Whoever waits gets an error; the command ends on the host; the next one connects again.
         """
-        command = door.start(["sh", "-c", "sleep 3333 & sleep 3333"], tmp_path / "log")
-        hosts.hosts[0].inside("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@')")
+        command = node.start(["sh", "-c", "sleep 3333 & sleep 3333"], tmp_path / "log")
+        hosts.hosts[0].execute("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@')")
 
         with pytest.raises(ClusterError, match="connection was lost"):
             command.wait(10)
         assert await_none(hosts.hosts[0], "sleep 3333") < 5
-        assert door.run(["echo", "again"]).out == "again\n"
+        assert node.run(["echo", "again"]).out == "again\n"
 
     def test_nobody_there(self, hosts):
         """
@@ -327,33 +327,33 @@ class TestFaults:
         """
         Somebody takes the connection and says nothing.
         """
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            connection = Connection("127.0.0.1", Access("root", silent.getsockname()[1]))
-            begin = time.monotonic()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            connection = Connection("127.0.0.1", Access("root", server.getsockname()[1]))
+            start = time.monotonic()
 
             with pytest.raises(ClusterError, match="no greeting"):
                 connection.open_channel()
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - start < 10
 
     def test_password_is_asked_for(self, hosts):
         """
-        The harness types none; the error says whom the host wants to know.
+        The harness types none; the error says for which user the host asks.
         """
         sshd = "PasswordAuthentication yes\nPubkeyAuthentication no"
-        door = way_to(hosts.add(sshd=sshd), hosts.key)
+        node = way_to(hosts.add(sshd=sshd), hosts.key)
 
         with pytest.raises(ClusterError, match="asks root for a password") as refused:
-            door.run(["true"])
-        assert refused.value.fix.endswith(f"ssh-copy-id -p 22 root@{door.address}")
+            node.run(["true"])
+        assert refused.value.fix.endswith(f"ssh-copy-id -p 22 root@{node.address}")
 
     def test_key_that_the_host_does_not_know(self, hosts):
         """
         The error names the key and the user.
         """
-        door = way_to(hosts.add(authorized=False), hosts.key)
+        node = way_to(hosts.add(authorized=False), hosts.key)
 
         with pytest.raises(ClusterError, match=f"takes none of our keys: the key {hosts.key}, for"):
-            door.run(["true"])
+            node.run(["true"])
 
     def test_account_without_a_shell(self, hosts):
         """
@@ -363,22 +363,22 @@ class TestFaults:
             r"sed -i '/^worker:/d' etc/passwd; echo 'worker:x:1234:1234::/:/bin/no' >> etc/passwd"
         )
         prepare += """; printf '#!/bin/sh\\necho "\\033[2Jgo away"\\n' > bin/no; chmod +x bin/no"""
-        door = way_to(hosts.add(prepare=prepare), hosts.key, "worker")
+        node = way_to(hosts.add(prepare=prepare), hosts.key, "worker")
 
         with pytest.raises(ClusterError, match=r"runs no command: \\x1b\[2Jgo away"):
-            door.run(["true"])
+            node.run(["true"])
 
-    def test_endless_output_is_stopped(self, hosts, door, monkeypatch, tmp_path):
+    def test_endless_output_is_stopped(self, hosts, node, monkeypatch, tmp_path):
         """
         Neither memory nor disk of this machine is filled by a host that does not stop talking.
         """
         monkeypatch.setattr(ssh, "MOST_OUTPUT", 2**20)
         monkeypatch.setattr(ssh, "MOST_LOG", 2**20)
         with pytest.raises(ClusterError, match="has written more than 1048576 bytes"):
-            door.run(["yes"])
+            node.run(["yes"])
         log = tmp_path / "log"
 
-        status = door.start(["yes"], log).wait(30)
+        status = node.start(["yes"], log).wait(30)
         await_none(hosts.hosts[0], "yes")
 
         assert (status, log.stat().st_size < 2**20 + 200) == (-9, True)
@@ -387,12 +387,12 @@ class TestFaults:
         """
         SFTP knows no word for it: the error says it all the same.
         """
-        door = way_to(hosts.add(size="8m"), hosts.key)
+        node = way_to(hosts.add(size="8m"), hosts.key)
         (tmp_path / "big").write_bytes(os.urandom(9_000_000))
 
         with pytest.raises(ClusterError, match="the disk is full"):
-            door.put(tmp_path / "big", "big")
-        door.connection.close()
+            node.put(tmp_path / "big", "big")
+        node.connection.close()
 
 
 class TestCollection:
@@ -400,37 +400,37 @@ class TestCollection:
         """
         Connections that are killed again and again: every file is here in the end, and whole.
         """
-        doors = [way_to(host, hosts.key) for host in (hosts.hosts[0], hosts.add())]
+        nodes = [way_to(host, hosts.key) for host in (hosts.hosts[0], hosts.add())]
         sums = {}
-        for door in doors:
-            door.put(node_agent_path(), "node.pyz")
+        for node in nodes:
+            node.put(node_agent_path(), "node.pyz")
             write = (
                 "mkdir -p logs/c1; for n in 1 2 3; do head -c 4M /dev/urandom > logs/c1/$n; done"
             )
-            door.run(["sh", "-c", f"cd; {write}"])
-            sums[door.name] = door.run(["sh", "-c", "cat /root/logs/c1/* | sha256sum"]).out[:64]
+            node.run(["sh", "-c", f"cd; {write}"])
+            sums[node.name] = node.run(["sh", "-c", "cat /root/logs/c1/* | sha256sum"]).out[:64]
         over = threading.Event()
 
         def cut():
             for host in hosts.hosts * 2:
                 if not over.wait(0.7):
-                    host.inside("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@') || true")
+                    host.execute("sh", "-c", "kill -9 $(pgrep -f '^sshd: root@') || true")
 
         cutter = threading.Thread(target=cut)
         cutter.start()
-        sources = [Source(door, "/root/logs", tmp_path / door.name) for door in doors]
+        sources = [Source(node, "/root/logs", tmp_path / node.name) for node in nodes]
         paths = collect(
-            sources, lambda door: ["python3", "-I", "-S", f"{door.folder}/node.pyz", "pack"], r".*"
+            sources, lambda node: ["python3", "-I", "-S", f"{node.folder}/node.pyz", "pack"], r".*"
         )
         over.set()
         cutter.join()
-        for door in doors:
-            door.connection.close()
+        for node in nodes:
+            node.connection.close()
 
-        got = {
-            door.name: hashlib.sha256(
-                b"".join(p.read_bytes() for p in paths if p.is_relative_to(tmp_path / door.name))
+        received = {
+            node.name: hashlib.sha256(
+                b"".join(p.read_bytes() for p in paths if p.is_relative_to(tmp_path / node.name))
             ).hexdigest()
-            for door in doors
+            for node in nodes
         }
-        assert got == sums
+        assert received == sums

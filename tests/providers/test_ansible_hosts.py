@@ -19,7 +19,7 @@ from harness.providers.ssh.connection import Access, Connection
 ANSWER = {
     "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",
     "machine": "x86_64", "kernel": "6.1", "cores": 2, "memory_bytes": 2**32, "java": [],
-    "marks": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
+    "copied": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
     "hostname": "", "sudo": "", "systemd": False, "owner": "",
     "gpus_lack": "",
 }  # fmt: skip

@@ -34,7 +34,7 @@ def home(tmp_path):
     return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
 
 
-def nodes(home, tmp_path, *, keep, marks=((), ())):
+def nodes(home, tmp_path, *, keep, copied=((), ())):
     """
     State and inventory of a cluster of two hosts, on which these files are already.
     """
@@ -42,7 +42,7 @@ def nodes(home, tmp_path, *, keep, marks=((), ())):
     spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
     state = HostsState(name="x", spec=spec, addresses=["10.0.0.1", "10.0.0.2"])
     described = Nodes(state, home, "me")
-    by_host = {name: facts(marks=there) for name, there in zip(BOTH, marks, strict=True)}
+    by_host = {name: facts(copied=there) for name, there in zip(BOTH, copied, strict=True)}
     described.decide(by_host)
     return state, described.inventory(by_host, tmp_path / "archives", Path("/h.tar"), None)["all"]
 
@@ -71,8 +71,8 @@ class TestWhoGetsThem:
         Tasks of a job have the same options on each node.
         """
         whole = there(home, "complete", "classes-b")
-        alike = nodes(home, tmp_path, keep=False, marks=(whole, whole))[0].shared
-        mixed = nodes(home, tmp_path, keep=False, marks=(whole, whole[:1]))[0].shared
+        alike = nodes(home, tmp_path, keep=False, copied=(whole, whole))[0].shared
+        mixed = nodes(home, tmp_path, keep=False, copied=(whole, whole[:1]))[0].shared
 
         assert (alike, mixed) == (True, False)
 
@@ -84,12 +84,12 @@ class TestWhoGetsThem:
             (("classes-b",), ["worker1"]),
         ],
     )
-    def test_only_hosts_that_lack_something_are_prepared(self, home, tmp_path, marks, fresh):
+    def test_only_hosts_that_lack_something_are_prepared(self, home, tmp_path, copied, fresh):
         """
         Hadoop, or an archive for the Java that the host has by now.
         """
         whole = there(home, "complete", "classes-b")
-        inventory = nodes(home, tmp_path, keep=True, marks=(whole, there(home, *marks)))[1]
+        inventory = nodes(home, tmp_path, keep=True, copied=(whole, there(home, *copied)))[1]
 
         assert sorted(inventory["children"]["harness_fresh"]["hosts"]) == fresh
 

@@ -60,8 +60,8 @@ class Facts(Record):
     """
     What a host says of itself; *clock_s* is how far its clock is ahead of ours.
 
-    *marks* say what was put there before, and wholly; *gpus_lack* why it does not have the GPUs
-    that it is to offer, empty where it has.
+    *copied* are files that say what was put there before, and wholly; *gpus_lack* says why it does
+    not have the GPUs that it is to offer, empty where it has.
     """
 
     python: str
@@ -74,7 +74,7 @@ class Facts(Record):
     cores: int
     memory_bytes: int
     java: tuple[InstalledJava, ...]
-    marks: tuple[str, ...]
+    copied: tuple[str, ...]
     free_bytes: int
     writable: bool
     taken: tuple[int, ...]

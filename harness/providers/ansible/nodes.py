@@ -46,7 +46,7 @@ class Nodes:
                 state.named[node_name] = host_facts.hostname
         # All hosts or none: tasks of a job have the same options on each node.
         archived = all(
-            self._archives(host_facts) <= {*host_facts.marks} for host_facts in facts.values()
+            self._archives(host_facts) <= {*host_facts.copied} for host_facts in facts.values()
         )
         state.shared = archived or state.access.keep
 
@@ -74,7 +74,7 @@ class Nodes:
                 needed.add(f"java-{java_digest(self.home.java)}/complete")
             if state.shared:
                 needed |= self._archives(host_facts)
-            if not needed <= {*host_facts.marks}:
+            if not needed <= {*host_facts.copied}:
                 fresh[member.name] = {}
         inventory["all"]["children"] = {"harness_fresh": {"hosts": fresh}}
         return inventory

@@ -100,18 +100,21 @@ def _receive(
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
 
-    def pieces(silence: Silence) -> Iterator[bytes]:
+    def pieces(idle_timeout: Silence) -> Iterator[bytes]:
         while True:
-            with silence.waited():
+            with idle_timeout.waited():
                 content = output.read(CHUNK_BYTES)
             if not content:
                 return
             yield content
 
     try:
-        with Silence(command, idle_s) as silence:
+        with Silence(command, idle_s) as idle_timeout:
             try:
-                paths, problem = unpack(pieces(silence), pattern, source.into, where, limits), ""
+                paths, problem = (
+                    unpack(pieces(idle_timeout), pattern, source.into, where, limits),
+                    "",
+                )
             except ClusterError as error:
                 if isinstance(error, RefusedArchiveError):
                     raise
@@ -124,7 +127,7 @@ def _receive(
         command.kill()
         assert command.stderr is not None
         lines = command.stderr.read(_MOST_WORDS).strip().splitlines()
-        if silence.killed:
+        if idle_timeout.killed:
             problem = f"nothing came for {idle_s:g} s"
         elif lines:
             problem = excerpt(lines[-1], 300)
