@@ -77,7 +77,7 @@ class TestWhoGetsThem:
         assert (alike, mixed) == (True, False)
 
     @pytest.mark.parametrize(
-        ("marks", "fresh"),
+        ("copied", "fresh"),
         [
             (("complete", "classes-b"), []),
             (("complete", "classes-older"), ["worker1"]),
