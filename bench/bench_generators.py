@@ -19,9 +19,8 @@ from harness.cli.console import table
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.history import fetch_history
 from harness.run.inputs import generator_properties
-from harness.run.jobs import JobRunner
+from harness.run.jobs import JobRunner, fetch_history
 from harness.workloads import WORKLOADS
 
 MIB = 2**20

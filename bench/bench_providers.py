@@ -20,8 +20,8 @@ from pathlib import Path
 
 from harness.cli.console import table
 from harness.providers.ssh.trust import trust
+from harness.run import QuietConsole
 from harness.run.session import Session
-from harness.run.talk import Silence
 from harness.stats.spread import coefficient_of_variation
 from tests.live import bare_hosts, engine
 
@@ -29,7 +29,7 @@ FILE = Path(__file__).parent / "providers.yaml"
 WORKERS = 3
 
 
-class Start(Silence):
+class Start(QuietConsole):
     """Keeps how long the cluster took to be healthy."""
 
     def __init__(self) -> None:

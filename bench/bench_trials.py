@@ -13,8 +13,8 @@ from pathlib import Path
 
 from harness.evaluate.flow import Evaluation
 from harness.profiling import fit_speed
+from harness.run import QuietConsole
 from harness.run.session import Session
-from harness.run.talk import Silence
 from harness.stats.spread import coefficient_of_variation
 
 FILE = Path(__file__).parent / "terasort.yaml"
@@ -22,7 +22,7 @@ FILE = Path(__file__).parent / "terasort.yaml"
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(FILE.read_text(), str(FILE), Path(folder), (), Silence())
+        session = Session(FILE.read_text(), str(FILE), Path(folder), (), QuietConsole())
         run, failed = session.measure()
         print(f"failed trials: {failed}")
         evaluation = session.evaluation(run)

@@ -40,13 +40,14 @@ from harness.hadoop.jvm import IN_PLACE, container_options
 from harness.hadoop.tracing import PATH_JAR
 from harness.hadoop_home.home import HadoopHome, instrumented_digest
 from harness.monitor.machine import machine_facts
-from harness.monitor.probe import SpeedProbe, rate, usable_cores
+from harness.monitor.probe import SpeedProbe, usable_cores
+from harness.monitor.samples import mean_rate
 from harness.parsing.samples import read_speed
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.state import clusters_folder
 from harness.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
-from harness.run.talk import Talk
+from harness.run import Console
 from harness.tracer.checks import Observed
 from harness.tracer.selftest import JobBench, require_traced
 from harness.units import MIB
@@ -84,7 +85,7 @@ def measure(
     cluster: LocalCluster,
     folder: Path,
     minutes: float,
-    talk: Talk,
+    console: Console,
     modes: Sequence[str] = MODES,
 ) -> tuple[list[Effect], Path]:
     """
@@ -97,7 +98,7 @@ def measure(
     file, key = overhead_file(), _key(cluster.home)
     samples = load(file, key)
     probe_log = folder / "speed.txt"
-    bench = _Bench(cluster, folder, talk)
+    bench = _Bench(cluster, folder, console)
     with SpeedProbe(log=probe_log), tied(cluster.daemon_pids()) as places:
         for job, drawn in _jobs(bench, minutes, samples, modes):
             new = _samples(job, drawn, _by_host(_read_probe(probe_log), places))
@@ -226,7 +227,7 @@ def _jobs(
         done += 1
         longest = max(longest, time.monotonic() - job_started)
         left_s = max(60 * minutes - (time.monotonic() - started), 0.0)
-        bench.talk.say(f"overhead: {done} jobs, {left_s / 60:.0f} min left")
+        bench.console.say(f"overhead: {done} jobs, {left_s / 60:.0f} min left")
 
 
 def _warm_up(bench: JobBench) -> None:
@@ -354,7 +355,7 @@ def _sample(job: Observed, attempt: TaskAttempt, mode: str, probed: _Probed) -> 
         start_s=attempt.start_s,
         cpu_s=attempt.counters[_CPU] / 1e3,
         start_up_s=work_start_s - attempt.start_s if work_start_s else None,
-        rate=rate(probed.get(attempt.host, ()), attempt.start_s, attempt.finish_s),
+        rate=mean_rate(probed.get(attempt.host, ()), attempt.start_s, attempt.finish_s),
         records=task.loop.records if task else 0,
         outputs=task.loop.outputs if task else 0,
         spans=len(task.spans) if task else 0,

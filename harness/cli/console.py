@@ -116,7 +116,7 @@ class Progress:
     """
     How far something is: a bar on a terminal, else a plain line at most every 30 s.
 
-    The face of `harness.run.talk.Talk`.  A bar ends with the last step, or with the command.
+    Implements `harness.run.Console`.  A bar ends with the last step, or with the command.
     """
 
     def __init__(

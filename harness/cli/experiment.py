@@ -46,7 +46,7 @@ def experiment_arguments(function: F) -> F:
 def session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
     """Open the session of an experiment file; `SpecError` where the file cannot be read."""
     from harness.cli.console import Progress
-    from harness.run.session import Session, check_readable
+    from harness.run.session import Session, read_experiment_file
 
-    text = check_readable(file)
+    text = read_experiment_file(file)
     return Session(text, str(file), results_dir, overrides, Progress())

@@ -1,51 +1,117 @@
-"""Jobs of profiling trials as observations: what a profile is made from."""
+"""
+What stored trials show of their tasks, from the containers' logs and the tracer's recordings.
+
+Profiles are fitted to it (observations), and reports show it (where the time of tasks went).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
 
-from harness.evaluate.containers import ContainerLogs
-from harness.evaluate.model_inputs import planned_jobs, question
-from harness.parsing.task_log import spills_of
+from harness.evaluate.model_inputs import model_inputs, planned_jobs
+from harness.parsing.shuffle_log import read_shuffle_log
+from harness.parsing.task_log import read_task_log, spills_of
+from harness.profiling.inside import compare
+from harness.profiling.inside_definitions import MAP, REDUCE
+from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
 from harness.profiling.observation import Observation
 from harness.profiling.spans import map_inside, reduce_inside
-from harness.records.prediction import JobConfig, JobInput
+from harness.records.prediction import JobInput
+from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes
-from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
+from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joined
 from harness.records.trial import TrialRecord
-from harness.store import Run
+from harness.reports.data import Difference, JobTaskTimes
+from harness.reports.task_parts import task_parts
+from harness.reports.tracks import drawn_attempts
+from harness.store import RawLogs, Run
 from harness.workloads.base import INPUT_TOLERANCE
 
 BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
+TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
+
+
+class ContainerLogs:
+    """
+    Logs of the tasks of one job; *tasks* are what was read of them, by attempt.
+
+    An uberized job has none of its own: all its attempts ran in its application master, whose log
+    mixes them.
+    """
+
+    def __init__(self, raw: RawLogs, trace: JobTrace) -> None:
+        """Read the logs that *raw* has of the attempts of *trace*."""
+        self._raw = raw
+        folders = {}  # by container
+        for name in raw.names() if not trace.uberized else ():
+            folder, _, file = name.rpartition("/")
+            if file == TASK_LOG and folder:
+                folders[folder.rpartition("/")[2]] = folder
+        self._logged = [
+            (attempt, folders[attempt.container_id])
+            for attempt in trace.attempts
+            if attempt.container_id in folders
+        ]
+        self.tasks = {}
+        for attempt, folder in self._logged:
+            with raw.open(f"{folder}/{TASK_LOG}") as lines:
+                task_log = read_task_log(lines, f"{folder}/{TASK_LOG}")
+            self.tasks[attempt.attempt_id] = task_log
+
+    def times(self, *, is_compressed: bool) -> Iterator[MapTimes | ReduceTimes]:
+        """Task times of each attempt with a log; *is_compressed*: the map outputs are."""
+        for attempt, folder in self._logged:
+            task_log = self.tasks[attempt.attempt_id]
+            if attempt.kind == "map":
+                yield map_from_logs(task_log, attempt, compressed=is_compressed)
+                continue
+            name = f"{folder}/{SHUFFLE_LOG}"
+            if name not in self._raw.names():  # Hadoop was set to write one log for both
+                name = f"{folder}/{TASK_LOG}"
+            with self._raw.open(name) as lines:
+                yield reduce_from_logs(task_log, read_shuffle_log(lines, name), attempt)
 
 
 def observe(
     run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
 ) -> list[Observation]:
     """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
-    cell = record.trial.cell
-    config, cluster, planned = question(cell)
+    cell, trial_id = record.trial.cell, record.trial.id
+    config, cluster, planned = model_inputs(cell)
     whole = joined(jobs)
-    logs = ContainerLogs(run.raw(record.trial.id), whole)
-    inside = list(_inside(run, record, whole, logs, config))
-    found = []
+    logs = ContainerLogs(run.raw(trial_id), whole)
+    times: list[MapTimes | ReduceTimes] = []
+    if record.trial.cell.tracing.mode != "off":
+        times += logs.times(is_compressed=config.map_output_compressed)
+        attempts = {attempt.attempt_id: attempt for attempt in whole.attempts}
+        for task in run.read_recordings(trial_id):
+            if (attempt := attempts.get(task.attempt_id)) is not None:
+                times.append(recorded_times(task, attempt))
+    observations = []
     for number, trace in enumerate(jobs):
-        mine = {a.attempt_id for a in trace.attempts}
-        found.append(
+        names = {attempt.attempt_id for attempt in trace.attempts}
+        spills = {name: spills_of(log) for name, log in logs.tasks.items() if name in names}
+        observations.append(
             Observation(
                 trial=record.trial,
                 trace=trace,
                 config=config,
                 cluster=cluster,
                 job_input=input_read(trace, planned),
-                spills={a: spills_of(log) for a, log in logs.tasks.items() if a in mine},
+                spills=spills,
                 rate=rate,
-                inside=tuple(i for i in inside if i.attempt_id in mine),
+                inside=tuple(each for each in times if each.attempt_id in names),
                 number=number,
                 planned_jobs=planned_jobs(cell),
             )
         )
-    return found
+    return observations
+
+
+def recorded_times(task: TaskSpans, attempt: TaskAttempt) -> MapTimes | ReduceTimes:
+    """Task times of an attempt from its recording."""
+    return map_inside(task, attempt) if attempt.kind == "map" else reduce_inside(task, attempt)
 
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
@@ -54,24 +120,46 @@ def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
 
     A later job of a trial may read what one before it wrote: other bytes, in other splits.
     """
-    size = trace.counters.get(BYTES_READ, 0)
-    same = abs(size - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
-    if size == 0 or (same and trace.num_maps == planned.num_splits):
+    size, maps = trace.counters.get(BYTES_READ, 0), trace.num_maps
+    is_same_size = abs(size - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
+    if size == 0 or (is_same_size and maps == planned.num_splits):
         return planned
-    maps = trace.num_maps
-    read = {"input_bytes": size, "num_files": maps, "num_splits": maps, "split_bytes": size / maps}
-    return planned.model_copy(update=read)
+    changes = {"input_bytes": size, "num_files": maps, "num_splits": maps}
+    return planned.model_copy(update={**changes, "split_bytes": size / maps})
 
 
-def _inside(
-    run: Run, record: TrialRecord, trace: JobTrace, logs: ContainerLogs, config: JobConfig
-) -> Iterator[MapTimes | ReduceTimes]:
-    """What the tasks' logs tell of them, and what the tracer recorded in them."""
-    if record.trial.cell.tracing.mode == "off":
-        return
-    yield from logs.inside(compressed=config.map_output_compressed)
-    attempts = {a.attempt_id: a for a in trace.attempts}
-    for task in run.read_recordings(record.trial.id):
-        if (attempt := attempts.get(task.attempt_id)) is not None:
-            told = map_inside if attempt.kind == "map" else reduce_inside
-            yield told(task, attempt)
+def job_task_times(
+    trace: JobTrace, logged: Iterable[MapTimes | ReduceTimes], recordings: Iterable[TaskSpans]
+) -> JobTaskTimes:
+    """
+    Where the time of a job's tasks went, from what their logs say and what was recorded of them.
+
+    Attempts that failed or were killed are drawn, and count in no mean.  Of *recordings* only what
+    is drawn stays in memory.
+    """
+    attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
+    succeeded = {name: one for name, one in attempts.items() if one.state == "succeeded"}
+    drawn, drawn_recordings = drawn_attempts(trace), dict[str, TaskSpans]()
+    recorded: list[MapTimes | ReduceTimes] = []
+    parts = {}
+    for task in recordings:
+        name = task.attempt_id
+        if name in drawn and name in attempts:
+            drawn_recordings[name] = task
+        if name in succeeded:
+            recorded.append(recorded_times(task, succeeded[name]))
+            parts[name] = task_parts(recorded[-1], succeeded[name], task)
+    logged = [times for times in logged if times.attempt_id in succeeded]
+    for times in logged:
+        name = times.attempt_id
+        parts.setdefault(name, task_parts(times, succeeded[name]))
+    counters = {name: attempt.counters for name, attempt in succeeded.items()}
+    return JobTaskTimes(
+        parts=tuple(parts.values()),
+        recordings=drawn_recordings,
+        from_logs={times.attempt_id: times for times in logged if times.attempt_id in drawn},
+        differences=[
+            Difference(name, (MAP.get(name) or REDUCE[name]).text, *astuple(difference))
+            for name, difference in compare(recorded, logged, counters).items()
+        ],
+    )

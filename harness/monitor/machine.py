@@ -12,16 +12,17 @@ import platform
 import re
 import shutil
 import threading
+import time
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
 from typing import IO, Any, Self
 
 from harness.errors import MachineError
-from harness.node import sample
+from harness.node import sample as node_sample
 from harness.node.sample import Reading
 from harness.records.trace import MachineSample
 from harness.units import MIB
@@ -31,36 +32,38 @@ MOST_STEAL = 0.05  # mean share of the cores' time that other virtual machines t
 MOST_MEMORY_PRESSURE = 0.10  # mean share of time in which some task waited for memory
 LEAST_MEMORY = 256 * MIB  # available at any moment: below it the kernel drops caches and swaps
 MOST_RUNNABLE = 2.0  # mean runnable threads per core: our containers are no more than the cores
+# Far above what slewing (500 parts in a million at most) does in minutes; 1 % of a ten-second job.
+MOST_SHIFT_S = 0.1
 
 
-def disturbed(samples: Sequence[MachineSample], cores: int | None = None) -> str:
+def find_disturbance(samples: Sequence[MachineSample], cores: int | None = None) -> str:
     """
-    Name the rule by which a trial was disturbed, with its numbers, or return nothing.
+    Name the rule by which a trial was disturbed, with its numbers; empty where none applies.
 
-    Load cannot be told apart by its owner: an experiment that itself runs more containers than
-    cores is marked by the last rule, rightly, since its tasks wait for each other.
+    Load does not say whose it is: an experiment that itself runs more containers than cores is
+    marked by the last rule, rightly, since its tasks wait for each other.
     """
     if not samples:
         return ""
-    steal = fmean(s.steal for s in samples)
+    steal = fmean(sample.steal for sample in samples)
     if steal > MOST_STEAL:
         return f"steal {steal:.1%} of the time, above {MOST_STEAL:.0%}"
-    pressure = fmean(s.memory_pressure or 0.0 for s in samples)
+    pressure = fmean(sample.memory_pressure or 0.0 for sample in samples)
     if pressure > MOST_MEMORY_PRESSURE:
         return f"memory pressure {pressure:.1%} of the time, above {MOST_MEMORY_PRESSURE:.0%}"
-    available = min(s.available_bytes for s in samples)
+    available = min(sample.available_bytes for sample in samples)
     if available < LEAST_MEMORY:
         return f"{available / MIB:.0f} MiB of memory available, below {LEAST_MEMORY / MIB:.0f} MiB"
-    runnable = fmean(s.runnable for s in samples) / (cores or os.cpu_count() or 1)
+    runnable = fmean(sample.runnable for sample in samples) / (cores or os.cpu_count() or 1)
     if runnable > MOST_RUNNABLE:
         return f"{runnable:.1f} runnable threads per core, above {MOST_RUNNABLE:g}"
     return ""
 
 
 def read_counters(root: Path = Path("/proc")) -> Reading:
-    """Take one reading; raises `MachineError` where the kernel does not tell."""
+    """Take one reading; raises `MachineError` where the kernel does not give one."""
     try:
-        return sample.read_counters(root)
+        return node_sample.read_counters(root)
     except OSError as error:
         raise MachineError(
             f"the machine cannot be sampled: {error.strerror}",
@@ -70,8 +73,8 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
 
 
 def between(before: Reading, after: Reading) -> MachineSample | None:
-    """Shares of the time between two readings, or `None` where no tick lies between them."""
-    shares = sample.between(before, after)
+    """Shares of the time between two readings, or `None` where no tick is between them."""
+    shares = node_sample.between(before, after)
     return None if shares is None else MachineSample(**shares)
 
 
@@ -86,7 +89,7 @@ class MachineSampler:
         self.path, self.interval_s, self.root = path, interval_s, root
         self._ended = threading.Event()
         self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._guarded, name="machine sampler", daemon=True)
+        self._thread = threading.Thread(target=self._sample, name="machine sampler", daemon=True)
         self._file: IO[str]
 
     def __enter__(self) -> Self:
@@ -107,78 +110,108 @@ class MachineSampler:
         if self._failure is not None and error is None:
             raise self._failure
 
-    def _guarded(self) -> None:
+    def _sample(self) -> None:
         try:
-            self._sample()
+            has_ended = False
+            while not has_ended:
+                has_ended = self._ended.wait(self.interval_s)
+                reading = read_counters(self.root)
+                sample = between(self._last, reading)
+                if sample is not None:
+                    self._last = reading
+                    self._file.write(json.dumps(asdict(sample)) + "\n")
+                    self._file.flush()
         except (OSError, MachineError) as failure:
             self._failure = failure  # raised in the thread that waits for us
 
-    def _sample(self) -> None:
-        while True:
-            ended = self._ended.wait(self.interval_s)
-            now = read_counters(self.root)
-            sample = between(self._last, now)
-            if sample is not None:
-                self._last = now
-                self._file.write(json.dumps(asdict(sample)) + "\n")
-                self._file.flush()
-            if ended:
-                return
+
+@dataclass
+class Stopwatch:
+    """
+    A stopwatch beside the wall clock, from its making on.
+
+    Hadoop writes times of the wall clock into its histories.  When somebody sets that clock, the
+    times of a job are wrong; the monotonic clock, which is never set, shows it.  *at_s* is when the
+    stopwatch was made (*wall*, epoch seconds); durations come from the monotonic clock.
+    """
+
+    wall: Callable[[], float] = time.time
+    at_s: float = field(init=False)
+    _start_s: float = field(init=False)
+    _offset_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start_s, self._offset_s = time.monotonic(), self._measure_offset()
+        self.at_s = self._start_s + self._offset_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it was made, whatever the wall clock did."""
+        return time.monotonic() - self._start_s
+
+    def find_shift(self) -> str:
+        """How far the wall clock was set meanwhile, as the reason of a failure; else empty."""
+        shift_s = self._measure_offset() - self._offset_s
+        if abs(shift_s) <= MOST_SHIFT_S:
+            return ""
+        direction = "forward (or the machine slept)" if shift_s > 0 else "back"
+        return f"the machine's clock was set {abs(shift_s):.1f} s {direction} during the trial"
+
+    def _measure_offset(self) -> float:
+        """Wall clock minus monotonic clock; the one of three that was interrupted least."""
+        offsets = []
+        for _ in range(3):
+            before, wall_s, after = time.monotonic(), self.wall(), time.monotonic()
+            offsets.append((after - before, wall_s - after))
+        return min(offsets)[1]
 
 
 def machine_facts(disk: Path = Path()) -> dict[str, Any]:
     """
-    What this machine is, for the manifest of a run; facts that it does not tell are left out.
+    What this machine is, for the manifest of a run; facts that it does not report are left out.
 
     *disk* is a path on the file system to describe: that of the results, by default the current
     folder.  Sizes are bytes, `load` is the mean number of runnable threads over the last minute.
     """
+    disk = disk.resolve()
+    usage = shutil.disk_usage(disk)
+    file_systems = {}  # by mount point, later mounts last
+    for line in _read("/proc/self/mounts").splitlines():
+        _, mount_point, kind, *_ = line.split(" ")
+        mount_point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount_point)
+        if disk.is_relative_to(mount_point):
+            file_systems[mount_point] = kind
+    disk_facts: dict[str, Any] = {"total_bytes": usage.total, "free_bytes": usage.free}
+    if file_systems:
+        disk_facts["file_system"] = file_systems[max(file_systems, key=len)]
+    sizes = {
+        name: int(kib) * 1024
+        for name, kib in re.findall(r"^(\w+): +(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
+    }
     facts = {
-        "cpu": _match("/proc/cpuinfo", r"model name\s*: (.*)"),
+        "cpu": _search("/proc/cpuinfo", r"model name\s*: (.*)"),
         "cores": os.cpu_count(),
         "cores_usable": len(os.sched_getaffinity(0)),
-        "virtual": _match("/proc/cpuinfo", r"^flags\s*:.*\bhypervisor\b") is not None,
-        "governor": _match("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(.+)"),
-        "memory_bytes": _kib("/proc/meminfo", "MemTotal"),
-        "swap_bytes": _kib("/proc/meminfo", "SwapTotal"),
+        "virtual": _search("/proc/cpuinfo", r"^flags\s*:.*\b(hypervisor)\b") is not None,
+        "governor": _search("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(.+)"),
+        "memory_bytes": sizes.get("MemTotal"),
+        "swap_bytes": sizes.get("SwapTotal"),
         "kernel": platform.release(),
         "architecture": platform.machine(),
-        "os": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
+        "os": _search("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "load": round(os.getloadavg()[0], 2),
-        "disk": _disk(disk.resolve()),
+        "disk": disk_facts,
     }
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _disk(path: Path) -> dict[str, Any]:
-    """File system below *path*: its type, and bytes in all and free."""
-    usage = shutil.disk_usage(path)
-    kinds = {point: kind for point, kind in _mounts() if path.is_relative_to(point)}
-    facts: dict[str, Any] = {"total_bytes": usage.total, "free_bytes": usage.free}
-    if kinds:
-        facts["file_system"] = kinds[max(kinds, key=len)]
-    return facts
+def _search(path: str, pattern: str) -> str | None:
+    """First group of *pattern* in the file at *path*."""
+    match = re.search(pattern, _read(path), re.MULTILINE)
+    return match[1].strip() if match else None
 
 
-def _mounts() -> Iterator[tuple[str, str]]:
-    """Mount points and the types of their file systems, later mounts last."""
-    for line in _text("/proc/self/mounts").splitlines():
-        _, point, kind, *_ = line.split(" ")
-        yield re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), point), kind
-
-
-def _kib(path: str, name: str) -> int | None:
-    kib = _match(path, rf"^{name}: +(\d+) kB")
-    return None if kib is None else 1024 * int(kib)
-
-
-def _match(path: str, pattern: str) -> str | None:
-    """First group of *pattern* in the file at *path*, or the whole match where it has none."""
-    match = re.search(pattern, _text(path), re.MULTILINE)
-    return match[match.re.groups].strip() if match else None
-
-
-def _text(path: str) -> str:
+def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:

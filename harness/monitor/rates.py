@@ -1,105 +1,116 @@
 """
-Rates of a node's disk and memory, which SPN-GC asks for: measured once in a run, on a worker.
+Rates of a node's disk and memory, which SPN-GC needs: measured once in a run, on a worker.
 
-A Java class (``workloads/probe``) does it through the node's own door, in the folder in which its
-daemons write: a file of 64 MiB past the page cache, and 128 MiB of memory on one core.  It takes
-a second or two and no more than about twenty.
+A Java class (``workloads/probe``) does it on the node, in the folder in which its daemons write: a
+file of 64 MiB past the page cache, and 128 MiB of memory on one core.  It takes a second or two and
+no more than about twenty.
 """
 
 from __future__ import annotations
 
-import statistics
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from statistics import median
 from typing import Any
 
-from harness.errors import MachineError
+from harness.errors import HarnessError, MachineError
 from harness.models import MODELS
+from harness.monitor.probe import probe_jar
+from harness.providers.base import Cluster
 from harness.providers.host import Host
+from harness.records.manifest import NodeRates
 from harness.records.profile import Statistic
 from harness.stats.spread import standard_deviation
+from harness.store import Run
 
 RATES = ("disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps")
 CLASS = "mapreduce.harness.probe.Rates"
+DISK_PART = "data"  # of a node's folder: HDFS blocks are there, on the disk that is limited
 _FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 _LIMIT_S = 120.0
 _MOST_BPS = 10**15
 
 
-def wanted(models: Iterable[str]) -> bool:
-    """Whether one of *models* asks for rates."""
-    return any(not MODELS[m].required.isdisjoint(RATES) for m in models if m in MODELS)
+def are_rates_required(models: Iterable[str]) -> bool:
+    """Whether one of *models* cannot do without rates."""
+    known_models = [MODELS[name] for name in models if name in MODELS]
+    return any(not model.required.isdisjoint(RATES) for model in known_models)
 
 
-def measure_rates(host: Host, java: str, jar: str, part: str = "") -> dict[str, Any]:
+def record_rates(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None:
     """
-    Measure on *host*, in its own folder: bytes per second of each pass, by the statistics' names.
+    Measure a worker's rates, once in *run*, and write them into its manifest.
 
-    *part* is the folder in it that lies on the node's disk, where that is another one's.  *java*
-    and *jar* are where the host has its ``java`` command and the probe's jar.
-    `how` is ``direct``, or ``cached`` where the file system allows no direct reading and writing.
-    `MachineError` says what the measurement said where it failed.
+    Where that fails *say* gets a warning: models report by themselves which statistic is missing.
     """
-    folder = f"{host.folder}/{part}" if part else host.folder
-    argv = [java, *_FLAGS, "-cp", jar, CLASS, folder]
-    done = host.run(argv, timeout=_LIMIT_S)
-    found = read_rates(done.out)
-    if done.status != 0 or not found:
-        said = next((line for line in done.err.splitlines() if line.strip()), "no message")
+    if run.read_manifest().rates:
+        return
+    worker = next(iter(cluster.hosts[1:]), None)
+    if worker is None:
+        say("warning: rates are not measured: the cluster's nodes cannot be reached from here")
+        return
+    try:
+        is_limited = worker.name in cluster.disk_bytes()
+        folder = f"{worker.folder}/{DISK_PART}" if is_limited else worker.folder
+        jar = cluster.host_path(worker, probe_jar())
+        rates = measure_rates(worker, cluster.java_on(worker), jar, folder)
+    except HarnessError as error:
+        say(f"warning: {error.what}")
+    else:
+        run.update_manifest(rates={worker.name: rates})
+
+
+def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
+    """
+    Measure on *host* the disk of *folder* and its memory.
+
+    *java* and *jar* are where the host has its ``java`` command and the probe's jar.
+    `MachineError` has the first line that a failed measurement wrote.
+    """
+    done = host.run([java, *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
+    rates = read_rates(done.out) if done.status == 0 else None
+    if rates is None:
+        lines = (line for line in done.err.splitlines() if line.strip())
         raise MachineError(
-            f"the rates of {host.name} cannot be measured: {said[:200]!a}",
+            f"the rates of {host.name} cannot be measured: {next(lines, 'no message')[:200]!a}",
             where=folder,
             fix="make setup, then run it again",
         )
-    return found
+    return rates
 
 
-def read_rates(text: str) -> dict[str, Any]:
-    """Read what the measurement printed; nothing where a rate is missing or is no rate."""
-    rates: dict[str, list[int]] = {name: [] for name in RATES}
+def read_rates(text: str) -> NodeRates | None:
+    """Read what the measurement printed; `None` where a rate is missing or not plausible."""
+    passes: dict[str, list[int]] = {name: [] for name in RATES}
     how = ""
     for line in text.splitlines():
         name, _, value = line.partition(" ")
-        if name == "how" and value in ("direct", "cached"):
+        if name == "how":
             how = value
-        elif f"{name}_bps" in rates and value.isascii() and value.isdigit():
-            rates[f"{name}_bps"].append(int(value))
-    whole = how and all(_are_rates(passes) for passes in rates.values())
-    return {**rates, "how": how} if whole else {}
+        elif f"{name}_bps" in passes and value.isascii() and value.isdigit():
+            passes[f"{name}_bps"].append(int(value))
+    if how not in ("direct", "cached"):
+        return None
+    if not all(rates and 0 < min(rates) <= max(rates) <= _MOST_BPS for rates in passes.values()):
+        return None
+    return NodeRates.model_validate({**passes, "how": how})
 
 
-def rate_statistics(nodes: Any) -> dict[str, Statistic]:
-    """
-    Median of all passes on all *nodes*, as the manifest of a run has them (``rates``).
-
-    What does not look like rates is left out: then they are absent, as where nothing was measured.
-    """
-    told = {n: v for n, v in nodes.items() if _is_whole(v)} if isinstance(nodes, Mapping) else {}
-    found = {}
-    for name in RATES if told else ():
-        passes = [float(p) for node in told.values() for p in node[name]]
-        found[name] = Statistic(
-            value=statistics.median(passes),
-            count=len(passes),
-            spread=standard_deviation(passes),
-            source=f"{_what(name, told.values())}, on {', '.join(told)}",
-            nodes={node: statistics.median(values[name]) for node, values in told.items()},
+def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
+    """Median of all passes on all *nodes*, as the manifest of a run has them; none without."""
+    if not nodes:
+        return {}
+    is_direct = all(node.how == "direct" for node in nodes.values())
+    file = f"a file of 64 MiB, {'direct' if is_direct else 'through the page cache'}"
+    statistics = {}
+    for name in RATES:
+        passes: dict[str, Any] = {node: getattr(rates, name) for node, rates in nodes.items()}
+        every = [float(rate) for rates in passes.values() for rate in rates]
+        what = "128 MiB of memory on one core" if name.startswith("mem") else file
+        statistics[name] = Statistic(
+            value=median(every),
+            count=len(every),
+            spread=standard_deviation(every),
+            source=f"{what}, on {', '.join(nodes)}",
+            nodes={node: median(rates) for node, rates in passes.items()},
         )
-    return found
-
-
-def _what(name: str, nodes: Iterable[Mapping[str, Any]]) -> str:
-    if name.startswith("mem"):
-        return "128 MiB of memory on one core"
-    ways = {node["how"] for node in nodes}
-    return f"a file of 64 MiB, {'direct' if ways == {'direct'} else 'through the page cache'}"
-
-
-def _is_whole(node: Any) -> bool:
-    if not isinstance(node, Mapping) or node.get("how") not in ("direct", "cached"):
-        return False
-    return all(isinstance(node.get(n), list) and _are_rates(node[n]) for n in RATES)
-
-
-def _are_rates(passes: Sequence[Any]) -> bool:
-    return bool(passes) and all(type(p) is int and 0 < p <= _MOST_BPS for p in passes)
+    return statistics

@@ -1,8 +1,8 @@
 """
-What was sampled of machines during a trial: the files of it, and what they tell in sum.
+What was sampled of machines during a trial: its files, and what they come to.
 
-This machine's are ``speed.txt`` and ``machine.jsonl``; those of a machine that was watched through
-the door of a node have the node's name in theirs: ``speed-worker1.txt``.
+This machine's are ``speed.txt`` and ``machine.jsonl``; those of a machine that was sampled through
+a node have the node's name in theirs: ``speed-worker1.txt``.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 import shutil
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import Any, Protocol
 
-from harness.monitor.probe import rate
 from harness.parsing.samples import read_machine, read_speed
-from harness.records.trace import MachineSample
+from harness.records.trace import MachineSample, SpeedSample
 
 PROBE_LOG = "speed.txt"
 MACHINE_LOG = "machine.jsonl"
+SAMPLE_S = 1.0  # a sample of the speed probe sums over the second that ends at its time
 
 
 class RawFiles(Protocol):
@@ -46,6 +46,20 @@ def named_after(log: str, node: str) -> str:
     return f"{stem}-{node}.{ending}"
 
 
+def mean_rate(samples: Iterable[SpeedSample], start_s: float, end_s: float) -> float | None:
+    """
+    Units of work per CPU second between two moments, or `None` where nothing was sampled.
+
+    A sample counts where the middle of its second is between them, ends included.
+    """
+    units, cpu_s = 0, 0.0
+    for sample in samples:
+        if start_s <= sample.at_s - SAMPLE_S / 2 <= end_s:
+            units += sample.units
+            cpu_s += sample.cpu_s
+    return units / cpu_s if cpu_s > 0 else None
+
+
 def trial_rate(raw: RawFiles, start_s: float, end_s: float) -> float | None:
     """
     Units of work per CPU second between two moments (seconds since the epoch), of all machines.
@@ -54,35 +68,40 @@ def trial_rate(raw: RawFiles, start_s: float, end_s: float) -> float | None:
     `None` where nothing was sampled, or one of the machines had no sample.
     """
     rates = []
-    for name in _files(raw, PROBE_LOG):
+    for name in _machine_files(raw, PROBE_LOG):
         with raw.open(name) as lines:
-            rates.append(rate(read_speed(lines, name), start_s, end_s))
-    known = [r for r in rates if r]
-    return harmonic_mean(known) if known and len(known) == len(rates) else None
+            rate = mean_rate(read_speed(lines, name), start_s, end_s)
+        if not rate:
+            return None
+        rates.append(rate)
+    return harmonic_mean(rates) if rates else None
 
 
 def machine_means(raw: RawFiles) -> dict[str, float]:
     """Mean shares of the time, ``busy`` and ``steal``, over the samples of all machines."""
     samples: list[MachineSample] = []
-    for name in _files(raw, MACHINE_LOG):
+    for name in _machine_files(raw, MACHINE_LOG):
         with raw.open(name) as lines:
             samples += read_machine(lines, name)
     if not samples:
         return {}
-    return {"busy": fmean(s.busy for s in samples), "steal": fmean(s.steal for s in samples)}
+    return {
+        "busy": fmean(sample.busy for sample in samples),
+        "steal": fmean(sample.steal for sample in samples),
+    }
 
 
-def _files(raw: RawFiles, log: str) -> Iterator[str]:
-    """The files of all machines that were sampled."""
-    stem, _, ending = log.partition(".")
-    pattern = re.compile(rf"{stem}(-[^/]+)?\.{ending}")
-    return (name for name in raw.names() if pattern.fullmatch(name))
-
-
-def slice_file(source: Path, start: int, target: Path) -> None:
+def copy_tail(source: Path, start: int, target: Path) -> None:
     """Copy what was written to *source* since it had *start* bytes, from the next whole line on."""
-    with source.open("rb") as stream, target.open("wb") as out:
+    with source.open("rb") as stream, target.open("wb") as copy:
         stream.seek(max(0, start - 1))
         if start:
             stream.readline()
-        shutil.copyfileobj(stream, out)
+        shutil.copyfileobj(stream, copy)
+
+
+def _machine_files(raw: RawFiles, log: str) -> Iterator[str]:
+    """Files of all machines that were sampled; what a task's container left is in a folder."""
+    stem, _, ending = log.partition(".")
+    pattern = re.compile(rf"{stem}(-[^/]+)?\.{ending}")
+    return (name for name in raw.names() if pattern.fullmatch(name))

@@ -1,1 +1,27 @@
-"""Plan, check and run the trials of an experiment."""
+"""Plan, check beforehand, execute: from an experiment file to stored trials."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Console(Protocol):
+    """Where long work reports its progress; the command line implements it."""
+
+    def say(self, text: str) -> None:
+        """Report one line."""
+        ...
+
+    def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
+        """Report that *done* of *total* are done, and the seconds that are probably left."""
+        ...
+
+
+class QuietConsole:
+    """Reports nothing."""
+
+    def say(self, text: str) -> None:
+        """Drop *text*."""
+
+    def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
+        """Drop the step."""

@@ -26,7 +26,7 @@ _ALL_COMPILERS = "-XX:TieredStopAtLevel=4"
 
 @dataclass(frozen=True, slots=True)
 class ReadyInput:
-    """An input that lies in the file system: where, its files, and what the verdict needs."""
+    """An input in the file system: where it is, its files, and what the verdict needs."""
 
     uri: str
     plan: InputPlan
@@ -38,7 +38,7 @@ class Inputs:
     """
     The inputs of one running cluster.
 
-    *await_idle* returns when no application holds a container: the trial after a generator's job
+    *await_idle* returns when no application has a container: the trial after a generator's job
     must not share the cluster with its application master.  *properties* are those of generators;
     *folder* of the file system has the inputs.
     """
@@ -56,47 +56,44 @@ class Inputs:
     def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
         """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
         plan = workload.plan_input(spec, block_bytes)
-        if plan.key not in self.ready:
-            self.say(f"input: {spec.name} {spec.input_bytes} bytes in {len(plan.files)} files")
-            self.ready[plan.key] = self._make(workload, spec, block_bytes, plan)
+        if plan.key in self.ready:
+            return self.ready[plan.key]
+        self.say(f"input: {spec.name} {spec.input_bytes} bytes in {len(plan.files)} files")
+        target = f"{self.folder}/{plan.key}"
+        self.partial = f"{self.folder}/.partial-{plan.key}-{time.time_ns()}"
+        self.hdfs.delete(target)
+        command = workload.generate(spec, block_bytes, self.partial)
+        self.jobs.run(command, self.properties, self.logs / f"generate-{plan.key}.log")
+        self._check_size(plan, spec.name)
+        sample = workload.sample(spec, self._open_files(plan))
+        self.hdfs.rename(self.partial, target)
+        self.partial = ""
+        self.await_idle()
+        self.ready[plan.key] = ReadyInput(target, plan, sample)
         return self.ready[plan.key]
 
-    def sweep(self) -> None:
+    def remove_partial(self) -> None:
         """Remove what a generator left half-made: a full file system has room again."""
         if self.partial:
             self.hdfs.delete(self.partial)
             self.partial = ""
 
-    def _make(
-        self, workload: Workload, spec: WorkloadSpec, block_bytes: int, plan: InputPlan
-    ) -> ReadyInput:
-        target = f"{self.folder}/{plan.key}"
-        partial = f"{self.folder}/.partial-{plan.key}-{time.time_ns()}"
-        self.partial = partial
-        self.hdfs.delete(target)
-        made = workload.generate(spec, block_bytes, partial)
-        self.jobs.run(made, self.properties, self.logs / f"generate-{plan.key}.log")
-        self._check(partial, plan, spec.name)
-        sample = workload.sample(spec, self._files(partial, plan))
-        self.hdfs.rename(partial, target)
-        self.partial = ""
-        self.await_idle()
-        return ReadyInput(target, plan, sample)
-
-    def _check(self, folder: str, plan: InputPlan, workload: str) -> None:
+    def _check_size(self, plan: InputPlan, workload: str) -> None:
         """Compare with the plan, not with what was asked: some jobs read less than they move."""
-        found = {name: size for name, size, is_folder in self.hdfs.list(folder) if not is_folder}
-        total = sum(found.get(f.name, 0) for f in plan.files)
+        entries = self.hdfs.list(self.partial)
+        sizes = {name: size for name, size, is_folder in entries if not is_folder}
+        total = sum(sizes.get(file.name, 0) for file in plan.files)
         if abs(total - plan.bytes) > INPUT_TOLERANCE * plan.bytes:
             raise JobError(
                 f"input of {workload} has {total} bytes, and its plan has {plan.bytes}",
-                where=folder,
+                where=self.partial,
                 fix="read the generator's log, kept with the trial",
             )
 
-    def _files(self, folder: str, plan: InputPlan) -> Iterator[File]:
-        for path, pieces in self.hdfs.open_many([f"{folder}/{f.name}" for f in plan.files]):
-            yield path.removeprefix(f"{folder}/"), pieces
+    def _open_files(self, plan: InputPlan) -> Iterator[File]:
+        paths = [f"{self.partial}/{file.name}" for file in plan.files]
+        for path, chunks in self.hdfs.open_many(paths):
+            yield path.rpartition("/")[2], chunks
 
 
 def generator_properties(properties: Mapping[str, str]) -> dict[str, str]:

@@ -1,23 +1,27 @@
-"""One Hadoop job at a time: its client, under a time limit, on a cluster that must live."""
+"""One Hadoop job at a time: its client, under a time limit, and the history that it leaves."""
 
 from __future__ import annotations
 
 import re
 import time
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from harness.errors import ClusterError, JobError
+from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop_home.home import job_jar
-from harness.providers.host import Running
+from harness.parsing.history import read_history
+from harness.providers.base import Cluster
+from harness.providers.hdfs import Hdfs
+from harness.records.trace import JobTrace
+from harness.units import format_bytes
 from harness.workloads.base import JobCommand
 
+MOST_BYTES = 2**32  # of a job's history: a task takes some KiB of it
 _POLL_S = 0.05
 _HEALTH_S = 1.0
-# What YarnClientImpl and Job say once a job is accepted; a job may be named before, and refused.
+# What YarnClientImpl and Job log once a job is accepted; a job may be named before, and refused.
 _JOB = re.compile(rb"(?:Submitted application application|Running job: job)_(\d{1,20}_\d{1,10})\b")
 
 
@@ -26,21 +30,7 @@ class TimeLimitError(JobError):
 
 
 class StoppedError(JobError):
-    """The user wants no more: the job was given up."""
-
-
-class JobCluster(Protocol):
-    """What running a job asks of a cluster."""
-
-    def client(
-        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
-    ) -> Running:
-        """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
-        ...
-
-    def dead_daemons(self) -> list[str]:
-        """Name the daemons that should run and do not."""
-        ...
+    """The user interrupted the job."""
 
 
 @dataclass
@@ -49,14 +39,15 @@ class JobRunner:
     Runs clients on *cluster*, each until *deadline* (monotonic seconds) at the latest.
 
     *on_tick* is called while a client runs; what it raises ends the client.  *on_limit* is called
-    when a client has reached its limit, before it is ended.
+    when a client has reached its limit, before it is ended.  *jars* join the class path of all.
     """
 
-    cluster: JobCluster
+    cluster: Cluster
     limit_s: float
     deadline: float = float("inf")
     on_tick: Callable[[], None] = lambda: None
     on_limit: Callable[[], None] = lambda: None
+    jars: Sequence[Path] = ()
 
     def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> tuple[str, ...]:
         """
@@ -67,39 +58,41 @@ class JobRunner:
         command's jar is not built.
         """
         deadline = min(self.deadline, time.monotonic() + self.limit_s)
-        jars = [job_jar(command.jar)] if command.jar else []
+        jars = [*self.jars, *([job_jar(command.jar)] if command.jar else [])]
         argv = command.argv(properties)
         client = self.cluster.client(command.main_class, argv, log=log, jars=jars)
         try:
-            status = self._wait(client, deadline)
+            checked_s = time.monotonic()
+            while (status := client.poll()) is None:
+                now_s = time.monotonic()
+                if now_s > deadline:
+                    self.on_limit()
+                    raise TimeLimitError(
+                        "the job did not end within its time limit",
+                        where="job client",
+                        fix="raise trial_limit, or read the container logs of the trial",
+                    )
+                if now_s - checked_s > _HEALTH_S:
+                    checked_s = now_s
+                    self.check_alive()
+                self.on_tick()
+                time.sleep(_POLL_S)
         finally:
-            _end(client)
+            if client.poll() is None:
+                client.kill()  # with its JVM on the gateway
+                client.wait()
+        jobs = job_ids(log)
         if status != 0:
             self.check_alive()  # a client often fails because of a daemon: then that is the reason
+            progress = ""
+            if len(jobs) > 1:
+                progress = f" after it had submitted job {len(jobs)}, {jobs[-1]}"
             raise JobError(
-                f"the client ended with status {status}{_told(job_ids(log))}: {last_line(log)}",
+                f"the client ended with status {status}{progress}: {last_line(log)}",
                 where=log.name,
                 fix="read that log and the container logs beside it",
             )
-        return job_ids(log)
-
-    def _wait(self, client: Running, deadline: float) -> int:
-        looked = time.monotonic()
-        while (status := client.poll()) is None:
-            now = time.monotonic()
-            if now > deadline:
-                self.on_limit()
-                raise TimeLimitError(
-                    "the job did not end within its time limit",
-                    where="job client",
-                    fix="raise trial_limit, or read the container logs of the trial",
-                )
-            if now - looked > _HEALTH_S:
-                looked = now
-                self.check_alive()
-            self.on_tick()
-            time.sleep(_POLL_S)
-        return status
+        return jobs
 
     def check_alive(self) -> None:
         """Raise `ClusterError` when a daemon has died."""
@@ -111,32 +104,88 @@ class JobRunner:
             )
 
 
-# What the client says of a job whose application has failed, with the reason behind it.
-_ENDED = " failed with state "
-
-
 def job_ids(log: Path) -> tuple[str, ...]:
-    """Ids of the jobs that a client's log says were submitted, each once, in their order."""
-    found = _JOB.findall(log.read_bytes())
-    return tuple(dict.fromkeys(f"job_{number.decode()}" for number in found))
-
-
-def _told(jobs: Sequence[str]) -> str:
-    """How far a client came that had several jobs."""
-    return f" after it had submitted job {len(jobs)}, {jobs[-1]}" if len(jobs) > 1 else ""
+    """Ids of the jobs that a client's log reports as submitted, each once, in their order."""
+    numbers = _JOB.findall(log.read_bytes())
+    return tuple(dict.fromkeys(f"job_{number.decode()}" for number in numbers))
 
 
 def last_line(log: Path, width: int = 300) -> str:
-    """The last error in *log*, or why its job failed, or what it said last; no stack frames."""
+    """The last error in *log*, or why its job failed, or its last line; no stack frames."""
     lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
-    telling = [s for s in lines if s.strip() and not s.lstrip().startswith(("at ", "..."))]
-    errors = [s for s in telling if "Exception" in s or "rror" in s]
-    ends = [s.rpartition("Job: ")[2] for s in telling if _ENDED in s]
-    return (errors or ends or telling or ["it said nothing"])[-1].strip()[:width]
+    lines = [
+        line for line in lines if line.strip() and not line.lstrip().startswith(("at ", "..."))
+    ]
+    errors = [line for line in lines if "Exception" in line or "rror" in line]
+    # The client's line about an application that has failed, with the reason behind it.
+    ends = [line.rpartition("Job: ")[2] for line in lines if " failed with state " in line]
+    return (errors or ends or lines or ["its log is empty"])[-1].strip()[:width]
 
 
-def _end(client: Running) -> None:
-    """End a client that still runs, with its JVM on the gateway."""
-    if client.poll() is None:
-        client.kill()
-        client.wait()
+def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: float) -> JobTrace:
+    """
+    Copy history and configuration of *job*, the *number*-th of its trial, into *raw*; read it.
+
+    Waits at most *wait_s* seconds until both are where the history server keeps them; `JobError`
+    after that.
+    """
+    history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
+    deadline = time.monotonic() + wait_s
+    while not _is_copied(cluster, job, history, configuration):
+        if time.monotonic() > deadline:
+            raise JobError(
+                f"no history of {job} after {wait_s:g} s",
+                where=" and ".join(cluster.history_folders(job)),
+                fix="read the application master's syslog among the trial's container logs",
+            )
+        time.sleep(0.1)
+    with history.open("rb") as lines:
+        return read_history(lines, history.name)
+
+
+def _is_copied(cluster: Cluster, job: str, history: Path, configuration: Path) -> bool:
+    """Copy history and configuration of *job*; whether both were there."""
+    for folder in cluster.history_folders(job):
+        # Of several attempts of an application master the last has the whole history.
+        paths = list(find_files(cluster.hdfs, folder, job))[::-1]
+        sources = {
+            target: next((path for path in paths if path.endswith(ending)), "")
+            for target, ending in ((history, ".jhist"), (configuration, "_conf.xml"))
+        }
+        if all(sources.values()):
+            try:
+                opened = cluster.hdfs.open_many(list(sources.values()))
+                for target, (_, chunks) in zip(sources, opened, strict=True):
+                    write_chunks(target, chunks)
+            except ClusterError:  # the history server moved them between the look and the copy
+                return False
+            return True
+    return False
+
+
+def find_files(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str]:
+    """Paths of the files below *root* whose names contain *word*; no folder, no files."""
+    try:
+        entries = hdfs.list(root)
+    except HarnessError:
+        return
+    for name, _, is_folder in entries:
+        if is_folder and depth:
+            yield from find_files(hdfs, f"{root}/{name}", word, depth - 1)
+        elif not is_folder and word in name:
+            yield f"{root}/{name}"
+
+
+def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write *chunks* to the new file *path*; `JobError` for more than `MOST_BYTES`."""
+    size = 0
+    with path.open("wb") as target:
+        for chunk in chunks:
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise JobError(
+                    f"the history of a job is larger than {format_bytes(MOST_BYTES)}",
+                    where=path.name,
+                    fix="look at the cluster's master: no job writes so much",
+                )
+            target.write(chunk)

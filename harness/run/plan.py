@@ -1,13 +1,14 @@
 """
 The plan: which trials there are, which of them results/ already holds, how long the rest takes.
 
-Pure; `refuse` is given the function that knows what a cluster can hold.
+Pure; `refuse_cells` is given the function that knows what a cluster has room for.
 """
 
 from __future__ import annotations
 
 import re
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +16,7 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from harness.errors import SpecError
-from harness.evaluate.cells import configured
+from harness.evaluate.model_inputs import effective_configuration
 from harness.experiment.file import places
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
@@ -53,7 +54,7 @@ class Plan:
     @property
     def pending(self) -> tuple[Trial, ...]:
         """Trials that are still to be run, in their order."""
-        return tuple(p.trial for p in self.trials if p.state == "pending")
+        return tuple(planned.trial for planned in self.trials if planned.state == "pending")
 
 
 def make_plan(
@@ -66,13 +67,43 @@ def make_plan(
     (`TRIAL_S` + input / `BYTES_PER_S` for each of its jobs), scaled by what the done trials say of
     the rule.  Each group of trials on one cluster adds its start and its warm-up trials.
     """
-    expected = _expectation(trials, records, experiment.trial_limit_s)
-    axes = varying(t.cell for t in trials)
-    planned = tuple(
-        PlannedTrial(t, _state(records.get(t.id)), label(t.cell, axes), expected(t.cell))
-        for t in trials
-    )
-    return Plan(planned, _needed_s(planned, experiment.warmup))
+    measured_s: dict[str, list[float]] = {}
+    ratios = []
+    for trial in trials:
+        record = records.get(trial.id)
+        if record is not None and record.state == "done":
+            seconds = record.finished_s - record.started_s
+            measured_s.setdefault(trial.cell.id, []).append(seconds)
+            ratios.append(seconds / _rule_s(trial.cell))
+    scale = median(ratios) if ratios else 1.0
+    axes = varying(trial.cell for trial in trials)
+    planned = []
+    for trial in trials:
+        record, measured = records.get(trial.id), measured_s.get(trial.cell.id)
+        expected_s = fmean(measured) if measured else scale * _rule_s(trial.cell)
+        planned.append(
+            PlannedTrial(
+                trial,
+                state="pending" if record is None else record.state,
+                label=label(trial.cell, axes),
+                estimate_s=min(experiment.trial_limit_s, expected_s),
+            )
+        )
+    total_s = 0.0
+    pending = [each for each in planned if each.state == "pending"]
+    for _, group in groupby(pending, key=lambda each: each.trial.cell.cluster.id):
+        on_cluster = list(group)
+        if on_cluster[0].trial.cell.cluster.limited:
+            total_s += LIMITING_S
+        total_s += CLUSTER_START_S + experiment.warmup * on_cluster[0].estimate_s
+        total_s += sum(each.estimate_s for each in on_cluster)
+    return Plan(tuple(planned), total_s)
+
+
+def _rule_s(cell: Cell) -> float:
+    """Seconds of a trial while nothing was measured."""
+    jobs = WORKLOADS[cell.workload.name].jobs(cell.workload) or SOME_JOBS
+    return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -81,112 +112,69 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "schema_version": 1,
         "trials": [
             {
-                "id": p.trial.id,
-                "cell": p.trial.cell.model_dump(mode="json"),
-                "cell_id": p.trial.cell.id,
-                "label": p.label,
-                "repetition": p.trial.repetition,
-                "profiling": p.trial.profiling,
-                "state": p.state,
-                "estimate_s": round(p.estimate_s, 1),
+                "id": planned.trial.id,
+                "cell": planned.trial.cell.model_dump(mode="json"),
+                "cell_id": planned.trial.cell.id,
+                "label": planned.label,
+                "repetition": planned.trial.repetition,
+                "profiling": planned.trial.profiling,
+                "state": planned.state,
+                "estimate_s": round(planned.estimate_s, 1),
             }
-            for p in plan.trials
+            for planned in plan.trials
         ],
         "estimate_s": round(plan.estimate_s, 1),
     }
 
 
-def refuse(
+def refuse_cells(
     cells: Iterable[Cell],
-    refusals: Callable[[ClusterSpec, dict[str, str]], Iterable[str]],
+    find_refusals: Callable[[ClusterSpec, dict[str, str]], Iterable[str]],
     source: str,
     text: str = "",
 ) -> None:
     """
-    Raise one `SpecError` with everything that *refusals* has against any of *cells*.
+    Raise one `SpecError` with everything that *find_refusals* has against any of *cells*.
 
-    *refusals* gets the cluster and the job's properties, with those that its workload sets, and
-    says what cannot be held and why: Hadoop itself would wait for ever.  Keys that a reason names
-    are looked up in *text*, the file called *source*, so that the error points at them.
+    It gets the cluster and the job's properties, with those that its workload sets, and says what
+    has no room and why: Hadoop itself would wait for ever.  Keys that a reason names are looked up
+    in *text*, the file called *source*, so that the error points at them.
     """
-    found: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for cell in cells:
-        for reason in refusals(cell.cluster, configured(cell)):
-            found[reason] = found.get(reason, 0) + 1
-    if not found:
+        counts.update(find_refusals(cell.cluster, effective_configuration(cell)))
+    if not counts:
         return
-    at = [_place(reason, source, text) for reason in found]
-    lines = list(found)
-    if len(found) > 1:
-        each = zip(at, found.items(), strict=True)
-        lines = [f"  {where}: {reason} ({count} cells)" for where, (reason, count) in each]
-        lines.insert(0, "the cluster cannot hold this grid")
+    positions = places(text, source)
+    wheres = {}
+    for reason in counts:
+        # A name with a dot or an underscore is not an English word; else the end of a path of keys.
+        named = [key for key in positions if ("." in key or "_" in key) and key in reason]
+        paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
+        named = sorted(named, key=len, reverse=True)
+        named += [key for path in paths for key in reversed(path) if key in positions]
+        wheres[reason] = positions[named[0]] if named else source
+    lines = list(counts)
+    if len(counts) > 1:
+        lines = ["the cluster cannot run this grid"]
+        lines += [f"  {wheres[reason]}: {reason} ({n} cells)" for reason, n in counts.items()]
     raise SpecError(
         "\n".join(lines),
-        where=at[0],
+        where=next(iter(wheres.values())),
         fix="change cluster.node or the configuration; nothing was started",
     )
 
 
 def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
     """Raise `SpecError`, at its place in *text*, for an input that a workload cannot make."""
-    seen = set[str]()
+    checked = set[str]()
     for cell in cells:
         workload, block = cell.workload, block_bytes(cell.cluster)
-        if (key := f"{workload!r} {block}") in seen:
+        if (key := f"{workload!r} {block}") in checked:
             continue
-        seen.add(key)
+        checked.add(key)
         try:
             WORKLOADS[workload.name].plan_input(workload, block)
         except SpecError as error:
-            at = places(text, source).get(f"workloads.{workload.name}", source)
-            raise SpecError(error.what, where=at, fix=error.fix) from error
-
-
-def _place(reason: str, source: str, text: str) -> str:
-    """Where the file says what *reason* is about: a name in it, else the end of a path of keys."""
-    there = places(text, source)
-    # A name with a dot or an underscore is no English word.
-    named = [name for name in there if ("." in name or "_" in name) and name in reason]
-    if named:
-        return there[max(named, key=len)]
-    paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
-    keys = [key for path in paths for key in reversed(path) if key in there]
-    return there[keys[0]] if keys else source
-
-
-def _expectation(
-    trials: Sequence[Trial], records: Mapping[str, TrialRecord], limit_s: float
-) -> Callable[[Cell], float]:
-    seen: dict[str, list[float]] = {}
-    ratios = []
-    for trial in trials:
-        record = records.get(trial.id)
-        if record is not None and record.state == "done":
-            took = record.finished_s - record.started_s
-            seen.setdefault(trial.cell.id, []).append(took)
-            ratios.append(took / _rule_s(trial.cell))
-    scale = median(ratios) if ratios else 1.0
-    measured = {cell: fmean(times) for cell, times in seen.items()}
-    return lambda cell: min(limit_s, measured.get(cell.id, scale * _rule_s(cell)))
-
-
-def _rule_s(cell: Cell) -> float:
-    planned = WORKLOADS[cell.workload.name].jobs(cell.workload)
-    jobs = SOME_JOBS if planned is None else planned
-    return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
-
-
-def _state(record: TrialRecord | None) -> State:
-    return "pending" if record is None else record.state
-
-
-def _needed_s(planned: Iterable[PlannedTrial], warmup: int) -> float:
-    pending = [p for p in planned if p.state == "pending"]
-    total = 0.0
-    for _, group in groupby(pending, key=lambda p: p.trial.cell.cluster.id):
-        there = list(group)
-        limiting = LIMITING_S if there[0].trial.cell.cluster.limited else 0.0
-        times = [p.estimate_s for p in there]
-        total += CLUSTER_START_S + limiting + warmup * times[0] + sum(times)
-    return total
+            where = places(text, source).get(f"workloads.{workload.name}", source)
+            raise SpecError(error.what, where=where, fix=error.fix) from error

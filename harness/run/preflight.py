@@ -1,7 +1,8 @@
 """
-Whether this machine can run an experiment, and what its author may not expect of it.
+What is checked before anything is started.
 
-All of it is said before anything is started.
+The names in an experiment file, whether this machine can run the experiment, and what its author
+may not expect of it.
 """
 
 from __future__ import annotations
@@ -13,36 +14,72 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.errors import HarnessError, MachineError
-from harness.evaluate.cells import configured, jars_of, overruled
+from harness.errors import HarnessError, MachineError, SpecError
+from harness.evaluate.model_inputs import effective_configuration, required_jars
+from harness.experiment.file import KnownNames
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment
-from harness.hadoop.names import is_known, is_own, resembling
+from harness.hadoop.names import is_known, is_own, objection, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective
 from harness.hadoop_home.home import HadoopHome, job_jar
+from harness.models import MODELS
 from harness.monitor.machine import machine_facts
 from harness.providers import PROVIDERS
 from harness.providers.gpus import find_devices, here
 from harness.providers.state import clusters_folder
 from harness.records.prediction import Cluster
-from harness.records.trial import Cell, ClusterSpec
-from harness.run.talk import Talk
+from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.run import Console
 from harness.units import MIB, format_bytes
+from harness.workloads import WORKLOADS
+from harness.workloads.shape import arguments
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
+def known_names() -> KnownNames:
+    """Everything that an experiment file may name here, and what is known of it."""
+    return KnownNames(
+        workloads=tuple(WORKLOADS),
+        models=tuple(MODELS),
+        providers=tuple(PROVIDERS),
+        parameters={name: tuple(workload.parameters) for name, workload in WORKLOADS.items()},
+        scales={name: workload.scales for name, workload in WORKLOADS.items()},
+        refusal=argument_refusal,
+        objection=objection,
+        gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
+        extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
+        required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
+    )
+
+
+def argument_refusal(workload: str, name: str, value: str | float) -> tuple[str, str] | None:
+    """
+    Say what is wrong with an argument of a workload, and what to write; `None`: nothing.
+
+    Names that are not known are left to the reader of the file.
+    """
+    if workload not in WORKLOADS or name not in WORKLOADS[workload].parameters:
+        return None
+    spec = WorkloadSpec(name=workload, input_bytes=1, parameters={name: value})
+    try:
+        arguments(spec, WORKLOADS[workload].parameters)
+    except SpecError as error:
+        return error.what, error.fix
+    return None
+
+
 @dataclass
-class Fitness:
-    """An *experiment* of the file *source* before this machine; *find_home* gives Hadoop's home."""
+class Preflight:
+    """Checks an *experiment* of the file *source*; *find_home* gives Hadoop's home."""
 
     experiment: Experiment
     source: str
     find_home: Callable[[], HadoopHome]
-    talk: Talk
+    console: Console
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -50,32 +87,38 @@ class Fitness:
         return expand(self.experiment)
 
     @property
-    def _refusals(self) -> tuple[Callable[[], None], ...]:
-        return (
-            self._refuse_too_large,
-            self._refuse_too_much_input,
-            self._refuse_untraceable,
-            self._refuse_unbuilt,
-            self._refuse_unlimitable,
-        )
+    def clusters(self) -> list[ClusterSpec]:
+        """Each cluster of the experiment once."""
+        return list({cell.cluster.id: cell.cluster for cell in self.cells}.values())
 
     @property
-    def _here(self) -> bool:
-        """Whether the cluster lives on this machine's memory and disk."""
+    def is_here(self) -> bool:
+        """Whether the cluster uses this machine's memory and disk."""
         return PROVIDERS[self.experiment.cluster.provider].on_this_machine
 
-    def refuse(self) -> None:
-        """Raise `MachineError` for the first thing that this machine lacks or cannot hold."""
-        for refuse_it in self._refusals:
-            refuse_it()
+    @property
+    def checks(self) -> tuple[Callable[[], None], ...]:
+        """Each raises `MachineError` for something that this machine lacks or has no room for."""
+        return (
+            self.check_memory,
+            self.check_disk,
+            self.check_tracer,
+            self.check_jars,
+            self.check_limits,
+        )
 
-    def _refuse_too_large(self) -> None:
-        """Raise `MachineError` for a cluster whose processes this machine's memory cannot hold."""
+    def require(self) -> None:
+        """Raise `MachineError` for the first thing that this machine lacks or has no room for."""
+        for check in self.checks:
+            check()
+
+    def check_memory(self) -> None:
+        """Whether this machine's memory has room for all processes of a cluster."""
         memory = machine_facts().get("memory_bytes")
-        if not self._here:
-            return
-        for cell in self.cells:
-            needed = memory_needed(cell.cluster, effective(cell.cluster, configured(cell)))
+        for cell in self.cells if self.is_here else ():
+            needed = memory_needed(
+                cell.cluster, effective(cell.cluster, effective_configuration(cell))
+            )
             if memory and needed > memory:
                 raise MachineError(
                     f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
@@ -84,9 +127,9 @@ class Fitness:
                     fix="lower cluster.workers, cluster.node.task_memory or the slots",
                 )
 
-    def _refuse_too_much_input(self) -> None:
-        """Raise `MachineError` for an input that has no room on the disk of the clusters."""
-        if not self._here:
+    def check_disk(self) -> None:
+        """Whether the disk of the clusters has room for each input."""
+        if not self.is_here:
             return
         free = shutil.disk_usage(clusters_folder()).free
         for cell in self.cells:
@@ -100,8 +143,8 @@ class Fitness:
                     fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
                 )
 
-    def _refuse_untraceable(self) -> None:
-        """Raise `MachineError` where tasks are to be traced and the home lacks what that takes."""
+    def check_tracer(self) -> None:
+        """Whether tasks can be traced, where they are to be."""
         mode = self.experiment.tracing.mode
         if mode in ("spans", "units") and self.find_home().trace_path_jar is None:
             raise MachineError(
@@ -110,101 +153,110 @@ class Fitness:
                 fix="make setup (or write trace: logs)",
             )
 
-    def _refuse_unbuilt(self) -> None:
-        """Raise `MachineError` where a jar of our own jobs that the trials run is not built."""
+    def check_jars(self) -> None:
+        """Whether the jars of our own jobs that the trials run are built."""
         one_of_each = {cell.workload.name: cell for cell in self.cells}
-        for jar in sorted({jar for cell in one_of_each.values() for jar in jars_of(cell)}):
+        for jar in sorted({jar for cell in one_of_each.values() for jar in required_jars(cell)}):
             job_jar(jar)
 
-    def _refuse_unlimitable(self) -> None:
-        """Raise `MachineError` where nodes are to be limited, and this user cannot do it here."""
-        for spec in {cell.cluster.id: cell.cluster for cell in self.cells}.values():
-            PROVIDERS[spec.provider].require_limits(spec)
+    def check_limits(self) -> None:
+        """Whether this user can limit nodes here, where they are to be limited."""
+        for cluster in self.clusters:
+            PROVIDERS[cluster.provider].require_limits(cluster)
 
     def warn(self) -> None:
-        """Tell before anything is started what will not be what its author expects."""
-        self._warn_of_names()
-        self._warn_of_overruled()
-        self._warn_of_contention()
-        self._warn_of_gpus()
+        """Report before anything is started what will not be what its author expects."""
+        warnings = [
+            *self._unknown_properties(),
+            *self.overridden_properties(),
+            *self._contention(),
+            *self._missing_gpus(),
+        ]
         least = min(cell.workload.input_bytes for cell in self.cells)
         if least < LEAST_INPUT:
-            self.talk.say(
-                f"warning: an input of {format_bytes(least)} tells nothing but how long tasks take"
-                " to start; a number without a unit is bytes: write 32 MiB"
+            warnings.append(
+                f"an input of {format_bytes(least)} shows nothing but how long tasks take to"
+                " start; a number without a unit is bytes: write 32 MiB"
             )
+        for warning in warnings:
+            self.console.say(f"warning: {warning}")
 
     def warn_of_lacks(self) -> None:
-        """Say in a plan, which may be for another machine, what this one would refuse to run."""
-        for refuse_it in self._refusals:
+        """Report in a plan, which may be for another machine, what this one would not run."""
+        for check in self.checks:
             try:
-                refuse_it()
+                check()
             except MachineError as error:
-                self.talk.say(f"warning: {error.what}: this machine will not run it")
+                self.console.say(f"warning: {error.what}: this machine will not run it")
 
     def look(self) -> None:
-        """Say what is seen of clusters that run already; `HarnessError`: they cannot be used."""
-        for spec in {cell.cluster.id: cell.cluster for cell in self.cells}.values():
-            if seen := PROVIDERS[spec.provider].look(spec):
-                self.talk.say(f"{spec.provider} cluster: {seen}")
+        """Report what is seen of clusters that run already; `HarnessError`: they are unusable."""
+        for cluster in self.clusters:
+            if seen := PROVIDERS[cluster.provider].look(cluster):
+                self.console.say(f"{cluster.provider} cluster: {seen}")
 
-    def look_in_vain(self) -> None:
+    def try_look(self) -> None:
         """The same in a plan, which is made whatever is seen."""
         try:
             self.look()
         except HarnessError as error:
-            said = f"{error.what} (at: {error.where}; fix: {error.fix})"
-            self.talk.say(f"warning: {said}: nothing would run")
+            details = f"{error.what} (at: {error.where}; fix: {error.fix})"
+            self.console.say(f"warning: {details}: nothing would run")
 
-    def _warn_of_names(self) -> None:
-        """Tell of properties that begin as Hadoop's do and that it does not know."""
+    def _unknown_properties(self) -> list[str]:
+        """Properties whose names start as Hadoop's do and that it does not know."""
         given = {**self.experiment.cluster.site, **self.experiment.configuration}
-        strange = [name for name in given if not is_known(name) and not is_own(name)]
-        for name in strange[:MOST_WARNINGS]:
-            near = resembling(name)
-            hint = f"; the nearest that it knows is {near}" if near else ""
-            self.talk.say(f"warning: Hadoop knows no property {name}: passed on as it is{hint}")
-        if strange[MOST_WARNINGS:]:
-            self.talk.say(f"warning: and {len(strange) - MOST_WARNINGS} more such properties")
+        unknown = [name for name in given if not is_known(name) and not is_own(name)]
+        warnings = []
+        for name in unknown[:MOST_WARNINGS]:
+            nearest = resembling(name)
+            hint = f"; the nearest that it knows is {nearest}" if nearest else ""
+            warnings.append(f"Hadoop knows no property {name}: passed on as it is{hint}")
+        if unknown[MOST_WARNINGS:]:
+            warnings.append(f"and {len(unknown) - MOST_WARNINGS} more such properties")
+        return warnings
 
-    def _warn_of_overruled(self) -> None:
-        """Tell of properties that a workload sets itself, whatever the file says."""
-        found = {
-            f"warning: {cell.workload.name} sets {name} to {value}, whatever the configuration says"
-            for cell in self.cells
-            for name, value in overruled(cell)
-        }
-        for warning in sorted(found):
-            self.talk.say(warning)
+    def overridden_properties(self) -> list[str]:
+        """Properties of the file that a workload sets to another value itself."""
+        return sorted(
+            {
+                f"{cell.workload.name} sets {name} to {value}, whatever the configuration says"
+                for cell in self.cells
+                for name, value in effective_configuration(cell).items()
+                if cell.configuration.get(name, value) != value
+            }
+        )
 
-    def _warn_of_contention(self) -> None:
-        if not self._here:
-            return
+    def _contention(self) -> list[str]:
+        """More containers at once than cores, on this machine."""
         cores = os.cpu_count() or 1
-        for cell in self.cells:
-            slots = effective(cell.cluster, configured(cell))
-            if max(slots.map_slots, slots.reduce_slots) > cores:
-                self.talk.say(
-                    f"warning: {max(slots.map_slots, slots.reduce_slots)} containers at once on"
-                    f" {cores} cores measure contention; set mapreduce.job.running.map.limit"
-                    f" and mapreduce.job.running.reduce.limit to {cores}"
+        for cell in self.cells if self.is_here else ():
+            slots = effective(cell.cluster, effective_configuration(cell))
+            containers = max(slots.map_slots, slots.reduce_slots)
+            if containers > cores:
+                warning = (
+                    f"{containers} containers at once on {cores} cores measure contention; set"
+                    " mapreduce.job.running.map.limit and mapreduce.job.running.reduce.limit"
+                    f" to {cores}"
                 )
-                return
+                return [warning]
+        return []
 
-    def _warn_of_gpus(self) -> None:
-        """Tell of GPUs that nodes of this machine are to offer, and that it has not, or lost."""
-        asked = {cell.cluster.node.gpus * cell.cluster.workers for cell in self.cells}
-        if not self._here or not any(asked):
-            return
-        devices = find_devices(here)
+    def _missing_gpus(self) -> list[str]:
+        """GPUs that nodes on this machine are to offer, and that it has not, or has lost."""
+        offered = max(cell.cluster.node.gpus * cell.cluster.workers for cell in self.cells)
+        if not self.is_here or not offered:
+            return []
+        devices, warnings = find_devices(here), []
         if devices.names and devices.said:
-            self.talk.say(f"warning: nvidia-smi fails, the GPUs here may not work: {devices.said}")
-        if len(devices.names) < max(asked):
-            self.talk.say(
-                f"warning: nodes offer {max(asked)} GPUs together, and this machine has"
+            warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.said}")
+        if len(devices.names) < offered:
+            warnings.append(
+                f"nodes offer {offered} GPUs together, and this machine has"
                 f" {len(devices.names) or 'none'}: YARN counts them all the same, and a task that"
                 " computes on one fails"
             )
+        return warnings
 
 
 def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:

@@ -1,50 +1,36 @@
 """
 One experiment file and its results folder: the steps that the command line offers.
 
-`everything` is the composition of the steps and nothing more.
+`harness all` is the composition of the steps and nothing more.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-import subprocess
-import sys
-
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from harness import __version__
-from harness.errors import DataError, ParseError, SpecError
+from harness.errors import SpecError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
 from harness.hadoop_home.home import HadoopHome
-from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
-from harness.monitor.rates import wanted
-from harness.parsing.history import read_history
+from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
-from harness.records.trace import JobTrace
-from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions
+from harness.providers.limits.calibrate import unsupported_limits
+from harness.records.trial import ClusterSpec, Trial, Versions
+from harness.run import Console
 from harness.run.execute import Execution, OnError, cluster_name
-from harness.run.hardware import refused_limits
-from harness.run.known import known_names
-from harness.run.plan import Plan, make_plan, refuse, refuse_inputs
-from harness.run.preflight import Fitness
-from harness.run.recordings import write_trace
-from harness.run.talk import Talk
-from harness.run.versions import ENTRY
+from harness.run.manifest import record_command
+from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
+from harness.run.preflight import Preflight, known_names
+from harness.run.traces import remake_trace
 from harness.store import Run, Store
-
-_HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
 
 
 @dataclass
@@ -55,26 +41,33 @@ class Session:
     source: str
     results_dir: Path
     overrides: tuple[str, ...]
-    talk: Talk
+    console: Console
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment; `SpecError` says all that is wrong with its file."""
-        known = known_names()
-        experiment = read_experiment(self.text, self.source, self.overrides, known=known)
-        cells = expand(experiment)
-        refuse(cells, _refusals, self.source, self.text)
-        refuse_inputs(cells, self.source, self.text)
-        return self._as_traced(experiment)
+        """
+        The experiment, with the tracing that its provider can give.
 
-    def _as_traced(self, experiment: Experiment) -> Experiment:
-        """The experiment with the tracing that its provider can give: nodes may not be ours."""
+        `SpecError` says all that is wrong with its file.
+        """
+
+        def find_refusals(cluster: ClusterSpec, properties: dict[str, str]) -> list[str]:
+            # Limits that the provider cannot set are refused: nothing is ignored silently.
+            provider = PROVIDERS[cluster.provider]
+            unlimited = unsupported_limits(cluster, provider.limitable)
+            return [*refusals(cluster, properties, sets_site=provider.sets_site), *unlimited]
+
+        names = known_names()
+        experiment = read_experiment(self.text, self.source, self.overrides, known=names)
+        cells = expand(experiment)
+        refuse_cells(cells, find_refusals, self.source, self.text)
+        refuse_inputs(cells, self.source, self.text)
         mode, provider = experiment.tracing.mode, experiment.cluster.provider
         if mode in PROVIDERS[provider].traces:
             return experiment
-        self.talk.say(
+        self.console.say(
             f"warning: trace: {mode} needs the tracer on the nodes, and provider {provider} puts"
-            " nothing there: trace: logs it is, and what needs more is not applicable"
+            " nothing there: trace: logs is used, and what needs more is not applicable"
         )
         tracing = experiment.tracing.model_copy(update={"mode": "logs"})
         return experiment.model_copy(update={"tracing": tracing})
@@ -95,9 +88,9 @@ class Session:
         return order(self.experiment, expand(self.experiment), self.versions)
 
     @cached_property
-    def fitness(self) -> Fitness:
-        """What stands between the experiment and this machine."""
-        return Fitness(self.experiment, self.source, lambda: self.home, self.talk)
+    def preflight(self) -> Preflight:
+        """What is checked before anything is started."""
+        return Preflight(self.experiment, self.source, lambda: self.home, self.console)
 
     @cached_property
     def store(self) -> Store:
@@ -105,11 +98,11 @@ class Session:
         return Store(self.results_dir)
 
     def plan(self) -> Plan:
-        """All trials with what the newest run of the experiment holds of them; starts nothing."""
+        """All trials with what the newest run of the experiment has of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
-        self.fitness.warn()
-        self.fitness.warn_of_lacks()
-        self.fitness.look_in_vain()
+        self.preflight.warn()
+        self.preflight.warn_of_lacks()
+        self.preflight.try_look()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -118,37 +111,39 @@ class Session:
     ) -> tuple[Run, int]:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
-        self.fitness.refuse()
-        self.fitness.look()
-        self.fitness.warn()
+        self.preflight.require()
+        self.preflight.look()
+        self.preflight.warn()
         probe_jar()
         run = self.store.open_run(experiment, self.text, new=new)
         if run.note:
-            self.talk.say(run.note)
+            self.console.say(run.note)
         with run.lock():
             if remove(cluster_name(run), experiment.cluster.provider):
-                self.talk.say("cluster: took down what a killed run had left")
-            self._complete_traces(run)
+                self.console.say("cluster: took down what a killed run had left")
+            for trial_id, record in run.trials().items():
+                if not run.has_trace(trial_id):  # the run was killed after this trial
+                    remake_trace(run, record)
             run.write_plan(trials)
-            run.manifest(self._manifest() | _told_by_nodes(run))
-            planned = {t.id for t in trials}
+            record_command(run, experiment, self.versions, self.overrides)
+            planned = {trial.id for trial in trials}
             done = planned & set(run.trials())
-            self.talk.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
+            self.console.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
             execution = Execution(
                 run=run,
                 home=self.home,
                 versions=self.versions,
                 limit_s=experiment.trial_limit_s,
                 warmup=experiment.warmup,
-                talk=self.talk,
+                console=self.console,
                 on_error=on_error,
                 retries=retries,
-                rated=wanted(experiment.predict.models),
+                needs_rates=are_rates_required(experiment.predict.models),
             )
             execution.execute(trials, done)
             run.finish()
-        ended = (r for i, r in run.trials().items() if i in planned)
-        return run, sum(r.state != "done" for r in ended)
+        ended = [record for trial_id, record in run.trials().items() if trial_id in planned]
+        return run, sum(record.state != "done" for record in ended)
 
     def latest(self) -> Run:
         """The newest run of the experiment; `DataError` where there is none."""
@@ -158,122 +153,36 @@ class Session:
         """Make the trace tables again from the raw logs; return how many trials have them."""
         run = self.latest()
         with run.lock():
-            return sum(make_trace(run, record) for record in run.trials().values())
-
-    def _complete_traces(self, run: Run) -> None:
-        """Make the traces of trials after which the run was killed."""
-        for trial_id, record in run.trials().items():
-            if not run.has_trace(trial_id):
-                make_trace(run, record)
+            return sum(remake_trace(run, record) for record in run.trials().values())
 
     def evaluation(self, run: Run | None = None) -> Evaluation:
         """Give the newest run (or *run*) to be profiled, predicted, scored, reported."""
         run = run or self.latest()
         return Evaluation(run, run.experiment(), run.read_plan())
 
-    def _manifest(self) -> dict[str, Any]:
-        return {
-            "harness": __version__,
-            "commit": _commit(),
-            "command": shlex.join(["harness", *sys.argv[1:]]),
-            "versions": self.versions.model_dump(),
-            "python": sys.version.split()[0],
-            "machine": machine_facts(),
-            "seed": self.experiment.seed,
-            "overrides": list(self.overrides),
-            **self._gpus(),
-        }
 
-    def _gpus(self) -> dict[str, Any]:
-        """How many GPUs nodes are to have, for the manifest: nothing where no node has one."""
-        node = self.experiment.cluster.node
-        if not any(node.gpus) and not node.gpus_found:
-            return {}
-        origin = "found on the nodes" if node.gpus_found else "declared, not detected"
-        return {"gpus": {"per_node": list(node.gpus), "origin": origin}}
-
-
-def _told_by_nodes(run: Run) -> dict[str, Any]:
-    """What the manifest has of the nodes' versions already: this machine's are a first guess."""
-    known = run.manifest()
-    return {name: known[name] for name in ("versions", ENTRY) if ENTRY in known}
-
-
-def _refusals(cluster: ClusterSpec, configuration: Mapping[str, str]) -> list[str]:
-    """Why *cluster* cannot be made, or cannot hold a job with *configuration*."""
-    sets_site = PROVIDERS[cluster.provider].sets_site
-    return [*refusals(cluster, configuration, sets_site=sets_site), *refused_limits(cluster)]
-
-
-def make_trace(run: Run, record: TrialRecord) -> bool:
-    """
-    Make the trace tables of a trial from its raw logs; `False`: it left no history.
-
-    A failed trial may have failed because its history cannot be read: then it has no trace.
-    """
-    trial_id = record.trial.id
-    try:
-        traces = _read_histories(run, trial_id)
-    except ParseError:
-        if record.state == "done":
-            raise
-        traces = []
-    if record.state == "done" and not traces:
-        raise DataError(
-            f"trial {trial_id} has no history",
-            where=str(run.trial_dir(trial_id)),
-            fix="its logs were removed: move the trial's folder away and run it again",
-        )
-    write_trace(run, record, traces)
-    return bool(traces)
-
-
-def _read_histories(run: Run, trial_id: str) -> list[JobTrace]:
-    traces, raw = [], run.raw(trial_id)
-    found = (_HISTORY.fullmatch(name) for name in raw.names())
-    for name in (m[0] for m in sorted(filter(None, found), key=lambda m: int(m[1]))):
-        with raw.open(name) as lines:
-            traces.append(read_history(lines, f"trials/{trial_id}/raw/{name}.gz"))
-    return traces
-
-
-def check_readable(path: Path) -> str:
+def read_experiment_file(path: Path) -> str:
     """Text of an experiment file; `SpecError` where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        where = str(path)
+        if not path.is_absolute():
+            try:
+                where += f", seen from {Path.cwd()}"
+            except OSError:
+                where += ", seen from a folder that has been removed"
+        others: dict[str, Path] = {}
+        for folder in (path, path.parent, Path("experiments")):
+            with suppress(OSError):
+                files = sorted(folder.glob("*.yaml"))
+                others |= {file.stem: file for file in files if file != path}
+        nearest = get_close_matches(path.stem, others, n=1)
         raise SpecError(
             f"the experiment file cannot be read: {reason}",
-            where=str(path) if path.is_absolute() else f"{path}, seen from {_here()}",
-            fix=_near_file(path) or "name an experiment file, such as experiments/demo.yaml",
+            where=where,
+            fix=f"did you mean {others[nearest[0]]}?"
+            if nearest
+            else "name an experiment file, such as experiments/demo.yaml",
         ) from error
-
-
-def _near_file(path: Path) -> str:
-    """Fix for a *path* that cannot be read: an experiment file of nearly that name, if any."""
-    folders = (path, path.parent, Path("experiments"))
-    found: dict[str, Path] = {}
-    for folder in folders:
-        with suppress(OSError):
-            found |= {p.stem: p for p in sorted(folder.glob("*.yaml")) if p != path}
-    close = get_close_matches(path.stem, found, n=1)
-    return f"did you mean {found[close[0]]}?" if close else ""
-
-
-def _here() -> str:
-    try:
-        return str(Path.cwd())
-    except OSError:
-        return "a folder that has been removed"
-
-
-def _commit() -> str:
-    """Commit of the source tree that runs, with ``-dirty`` where it was changed; may be empty."""
-    here = Path(__file__).resolve().parent
-    argv = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -24,13 +24,11 @@ from harness.hadoop.tracing import SPANS_FILE
 from harness.hadoop_home.home import SOURCE, HadoopHome
 from harness.parsing.ltrace import read_ltrace
 from harness.parsing.task_log import read_task_log
-from harness.providers.host import Running
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
-from harness.run.history import fetch_history
+from harness.run import Console
 from harness.run.inputs import Inputs, generator_properties
-from harness.run.jobs import JobRunner
-from harness.run.talk import Talk
+from harness.run.jobs import JobRunner, fetch_history
 from harness.tracer.checks import (
     Check,
     Observed,
@@ -89,17 +87,17 @@ _UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "
 
 
 @contextmanager
-def cluster_for(spec: ClusterSpec, home: HadoopHome, talk: Talk) -> Iterator[LocalCluster]:
+def cluster_for(spec: ClusterSpec, home: HadoopHome, console: Console) -> Iterator[LocalCluster]:
     """Give the cluster that is up, but none of a running experiment; else one of *spec*."""
     for name in LocalCluster.names():
         if name.startswith(("run-", "selftest-")):
             continue
         cluster = LocalCluster.attach(name)
         if cluster.is_up():
-            talk.say(f"cluster: {name}, which is up")
+            console.say(f"cluster: {name}, which is up")
             yield cluster
             return
-    talk.say(f"cluster: starting {spec.workers} workers")
+    console.say(f"cluster: starting {spec.workers} workers")
     with LocalCluster(f"selftest-{os.getpid()}", spec, home) as cluster:
         yield cluster
 
@@ -116,17 +114,17 @@ def require_traced(home: HadoopHome) -> None:
             raise MachineError(f"{what} missing", where=str(home.path), fix="make setup")
 
 
-def run_selftest(cluster: LocalCluster, talk: Talk) -> list[Check]:
+def run_selftest(cluster: LocalCluster, console: Console) -> list[Check]:
     """Run the jobs on *cluster* and check what was recorded of them."""
     require_traced(cluster.home)
     jobs = (_count_words, _sort, _sleep, _collect_large_record, _run_untraced)
     results: list[Check] = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = JobBench(cluster, Path(folder), talk)
+        bench = JobBench(cluster, Path(folder), console)
         for number, job in enumerate(jobs):
-            talk.step(number, len(jobs), None, "")
+            console.step(number, len(jobs), None, "")
             results += job(bench)
-    talk.step(len(jobs), len(jobs), None, "")
+    console.step(len(jobs), len(jobs), None, "")
     return results
 
 
@@ -136,7 +134,7 @@ class JobBench:
 
     cluster: LocalCluster
     folder: Path
-    talk: Talk
+    console: Console
     jobs: int = field(init=False, default=0)
     last_job: str = field(init=False, default="")
 
@@ -170,7 +168,7 @@ class JobBench:
             self.cluster.hdfs,
             JobRunner(self.cluster, _LIMIT_S),
             self.folder,
-            self.talk.say,
+            self.console.say,
             partial(self.cluster.await_idle, timeout_s=60.0),
             generator_properties(self.cluster.site_properties()),
         )
@@ -186,7 +184,7 @@ class JobBench:
         self.jobs += 1
         folder = self.folder / f"{self.jobs}-{name}"
         folder.mkdir()
-        runner = JobRunner(_ClusterWithJars(self.cluster, jars), _LIMIT_S)
+        runner = JobRunner(self.cluster, _LIMIT_S, jars=jars)
         (self.last_job,) = runner.run(command, properties, folder / "client.log")
         trace = fetch_history(self.cluster, self.last_job, folder, 0, _HISTORY_S)
         self.cluster.await_idle(timeout_s=60.0)
@@ -204,22 +202,6 @@ class JobBench:
                 with path.open("rb") as lines:
                     logs[attempt] = read_task_log(lines, str(path))
         return Observed(name, trace, tasks, logs)
-
-
-@dataclass(frozen=True)
-class _ClusterWithJars:
-    """A cluster whose clients have *jars* beside Hadoop's."""
-
-    cluster: LocalCluster
-    jars: Sequence[Path]
-
-    def client(
-        self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
-    ) -> Running:
-        return self.cluster.client(main_class, args, log=log, jars=[*self.jars, *jars])
-
-    def dead_daemons(self) -> list[str]:
-        return self.cluster.dead_daemons()
 
 
 def _count_words(bench: JobBench) -> Iterator[Check]:

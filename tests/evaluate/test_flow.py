@@ -13,14 +13,14 @@ import pytest
 
 from harness.errors import DataError
 from harness.evaluate.flow import REPORT_FILES, Evaluation
-from harness.evaluate.job_inside import job_inside
+from harness.evaluate.observations import job_task_times
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trial import Tracing, TrialRecord
 from harness.reports.data import JobTaskTimes
-from harness.run.session import make_trace
+from harness.run.traces import remake_trace
 from harness.store import Run, Store
 from tests.run.fakes import DATA, VERSIONS
 
@@ -77,7 +77,7 @@ def commit(run, trial, state, rate):
         reason="" if state == "done" else "the client ended with status 1",
     )  # fmt: skip
     folder.commit(record)
-    make_trace(run, record)
+    remake_trace(run, record)
 
 
 def fill(folder):
@@ -368,10 +368,10 @@ class TestInside:
         """
         e = evaluation(stored)
         ((record, job), *_) = e.report_data().timelines
-        (told,) = e.inside(record, job).from_logs.values()
+        (told,) = e.task_times(record, job).from_logs.values()
         (attempt,) = (a for a in job.attempts if a.attempt_id == told.attempt_id)
         strange = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
-        inside = job_inside(job, [told], [recorded(attempt), strange])
+        inside = job_task_times(job, [told], [recorded(attempt), strange])
 
         assert [p.source for p in inside.parts] == ["spans"]
         assert set(inside.recordings) == {attempt.attempt_id}
@@ -385,7 +385,7 @@ class TestInside:
         _, job = e.report_data().timelines[0]
         first, *rest = job.attempts
         job = replace(job, attempts=(replace(first, state="killed"), *rest))
-        inside = job_inside(job, [], [recorded(first)])
+        inside = job_task_times(job, [], [recorded(first)])
 
         assert set(inside.recordings) == {first.attempt_id}
         assert (inside.parts, list(inside.differences)) == ((), [])
@@ -399,4 +399,4 @@ class TestInside:
         cell = record.trial.cell.model_copy(update={"tracing": Tracing(mode="off")})
         off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
 
-        assert e.inside(off, job) == JobTaskTimes()
+        assert e.task_times(off, job) == JobTaskTimes()

@@ -5,7 +5,7 @@ Tests for `harness.evaluate.model_inputs`.
 import pytest
 
 from harness.errors import ModelError
-from harness.evaluate.model_inputs import place, predict_cell, question
+from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
 from harness.models import MODELS
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import Prediction
@@ -106,19 +106,19 @@ class TestSeveralJobs:
         assert (answer.job_s, answer.not_applicable) == (None, ("something",))
 
 
-def test_question_is_what_the_plan_says():
+def test_model_inputs_of_is_what_the_plan_says():
     """
     A model is told of configuration, effective slots and input; nothing of it was measured.
     """
     limited = {"mapreduce.job.reduces": "4", "mapreduce.job.running.map.limit": "1"}
-    config, cluster, job_input = question(terasort(workers=3, **limited).cell)
+    config, cluster, job_input = model_inputs(terasort(workers=3, **limited).cell)
 
     assert (config.num_reduces, config.use_combiner) == (4, False)
     assert (cluster.num_nodes, cluster.map_slots) == (3, 1)
     assert (job_input.num_splits, job_input.input_bytes) == (3, 6_000_000)
 
 
-def test_question_has_the_replicas_of_the_input():
+def test_model_inputs_of_has_the_replicas_of_the_input():
     """
     Those of the cluster, in which the input lies.
     """
@@ -126,7 +126,7 @@ def test_question_has_the_replicas_of_the_input():
     site = cell.cluster.site | {"dfs.replication": "1"}
     alone = cell.model_copy(update={"cluster": cell.cluster.model_copy(update={"site": site})})
 
-    assert (question(cell)[2].replication, question(alone)[2].replication) == (2, 1)
+    assert (model_inputs(cell)[2].replication, model_inputs(alone)[2].replication) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_question_has_the_replicas_of_the_input():
         ({"block": Parameter(4096, "")}, {"block": 512}, 512),
     ],
 )
-def test_question_has_the_block_of_a_device(monkeypatch, parameters, given, bytes_):
+def test_model_inputs_of_has_the_block_of_a_device(monkeypatch, parameters, given, bytes_):
     """
     Where a workload has such an argument; of all others there is none.
     """
@@ -148,7 +148,7 @@ def test_question_has_the_block_of_a_device(monkeypatch, parameters, given, byte
     cell = terasort(name="rounds").cell
     spec = cell.workload.model_copy(update={"parameters": given})
 
-    assert question(cell.model_copy(update={"workload": spec}))[2].gpu_block_bytes == bytes_
+    assert model_inputs(cell.model_copy(update={"workload": spec}))[2].gpu_block_bytes == bytes_
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_place(size, factor, expected):
         configuration={FACTOR: factor, "mapreduce.job.reduces": "2", "codec": "a.b.C"},
     )
 
-    assert place(cell, Profile(workload="w", ranges=ranges)) == expected
+    assert profiled_range(cell, Profile(workload="w", ranges=ranges)) == expected
 
 
 def test_place_without_a_profile():
     """
     Nothing was profiled, so everything is outside.
     """
-    assert place(terasort().cell, None) == "outside"
+    assert profiled_range(terasort().cell, None) == "outside"

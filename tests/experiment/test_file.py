@@ -18,7 +18,7 @@ from harness.errors import SpecError
 from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment, experiment_schema
-from harness.run.known import known_names
+from harness.run.preflight import known_names
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 KNOWN = KnownNames(("wordcount", "terasort"), ("whatif", "whatif-mr2"), ("local",))

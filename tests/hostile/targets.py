@@ -29,16 +29,16 @@ from harness.cli import vectors as cli_vectors
 from harness.cli.console import clean
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.job_inside import job_inside
-from harness.evaluate.model_inputs import question
+from harness.evaluate.model_inputs import model_inputs
+from harness.evaluate.observations import job_task_times
 from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand, label, order, varying
 from harness.hadoop.properties import job_config
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
-from harness.monitor.machine import disturbed
-from harness.monitor.probe import rate
+from harness.monitor.machine import find_disturbance
+from harness.monitor.samples import mean_rate
 from harness.parsing.history import read_history
 from harness.parsing.jobconf import read_properties
 from harness.parsing.ltrace import read_ltrace, read_units
@@ -57,8 +57,8 @@ from harness.reports.sections.task_times import parts_table
 from harness.reports.task_parts import bars
 from harness.reports.tracks import thinned, tracks
 from harness.reports.waterfall import render_task, render_tasks
-from harness.run.plan import make_plan, plan_json, refuse
-from harness.run.recordings import write_trace
+from harness.run.plan import make_plan, plan_json, refuse_cells
+from harness.run.traces import write_trace
 from harness.scoring.measured import measured
 from harness.store import Run, Store
 from harness.store.recordings import read_recordings, read_segments, write_recordings
@@ -159,12 +159,12 @@ def _logs() -> Iterator[Target]:
     )
 
     def of_machine(samples: Any) -> None:
-        spoken(disturbed(samples))
+        spoken(find_disturbance(samples))
         if samples:
             fmean(s.busy for s in samples)
 
     yield _parser("machine", read_machine, (machine,), go_on=of_machine)
-    yield _parser("speed_probe", read_speed, (speed,), go_on=lambda s: rate(s, 0.0, 2e9))
+    yield _parser("speed_probe", read_speed, (speed,), go_on=lambda s: mean_rate(s, 0.0, 2e9))
 
 
 def packed(*patterns: str) -> tuple[bytes, ...]:
@@ -177,11 +177,11 @@ def _task_logs() -> Iterator[Target]:
     reduce = replace(attempt, kind="reduce")
 
     def of_map(log: Any) -> None:
-        shown(job_inside(a_job(attempt), [map_from_logs(log, attempt)], []), a_job(attempt))
+        shown(job_task_times(a_job(attempt), [map_from_logs(log, attempt)], []), a_job(attempt))
 
     def of_reduce(log: Any) -> None:
         told = reduce_from_logs(TaskLog(), log, reduce)
-        shown(job_inside(a_job(reduce), [told], []), a_job(reduce))
+        shown(job_task_times(a_job(reduce), [told], []), a_job(reduce))
 
     task_logs = (*files("*.syslog"), *packed("*/*.syslog.gz"))
     yield _parser("task_log", read_task_log, task_logs, go_on=of_map, every=5)
@@ -217,9 +217,9 @@ def _ltrace(folder: Path) -> Target:
     def go_on(task: Any) -> None:
         attempt = _attempt_of(task)
         job = a_job(attempt)
-        shown(job_inside(job, [], [task]), job)
+        shown(job_task_times(job, [], [task]), job)
         killed = a_job(replace(attempt, state="killed"))
-        shown(job_inside(killed, [], [task]), killed)
+        shown(job_task_times(killed, [], [task]), killed)
         spoken(render_task(task, attempt), render_tasks(job, [task]))
         json.dumps(list(chrome_events(job, [task])), allow_nan=False)
         write_recordings(folder, _Kept(task))
@@ -269,10 +269,10 @@ def _units() -> Target:
 def _planned(experiment: Any) -> None:
     """What `harness plan` and `harness all` do with an experiment before anything is started."""
     cells = expand(experiment)
-    refuse(cells, refusals, "e.yaml")
+    refuse_cells(cells, refusals, "e.yaml")
     trials = order(experiment, cells, VERSIONS)
     for cell in cells[:2]:
-        question(cell)
+        model_inputs(cell)
     spoken(*(clean(label(cell, varying(cells))) for cell in cells[:50]))
     json.dumps(plan_json(make_plan(experiment, trials[:50], {})), allow_nan=False)
     told(ReportData(experiment))

@@ -236,7 +236,7 @@ def test_a_killed_task_is_no_clean_measurement(results, log, environment):
 
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
     (failed,) = [r for r in held(results) if r.state != "done"]
-    assert "failed and was made up for" in failed.reason
+    assert "failed and was repeated" in failed.reason
     assert "137" in failed.reason
     assert log.read_text().count("cluster: starting") == 1
 

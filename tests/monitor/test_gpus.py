@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.hadoop_home.home import job_jar
 from harness.hadoop_home.java import find_java
 from harness.monitor import gpus as module
-from harness.monitor.gpus import ENTRY, MISSING, RATES, keep_gpus, read_copies
+from harness.monitor.gpus import RATES, read_copies, record_gpus
 from harness.providers.host import LocalHost
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.workloads.base import GPU
@@ -46,10 +46,10 @@ def node(folder, name, listing=None, java=f"echo '{MEASURED}'"):
             tool.write_text(f"#!/bin/sh\n{script}\n")
             tool.chmod(0o755)
 
-    def enter(argv):
+    def exec_prefix(argv):
         return ["/usr/bin/env", f"PATH={programs}", argv[0], *argv[1:]]
 
-    return LocalHost(name, "127.0.0.1", str(folder), enter, {"PATH": str(programs)})
+    return LocalHost(name, "127.0.0.1", str(folder), exec_prefix, {"PATH": str(programs)})
 
 
 @pytest.fixture
@@ -65,24 +65,24 @@ def keep(run):
             hosts=hosts, watched=watched,
             host_path=lambda host, path: str(path), java_on=lambda host: "java",
         )  # fmt: skip
-        return keep_gpus(run, spec, cluster)
+        return record_gpus(run, spec, cluster)
 
     return kept
 
 
-def test_each_worker_is_asked_through_its_own_door(keep, run, tmp_path):
+def test_each_worker_describes_its_own_gpus(keep, run, tmp_path):
     """
     One that does not have what it offers is named; what another cluster had is kept.
     """
-    run.manifest({ENTRY: {"worker9": NONE}})
-    said = keep(node(tmp_path, "worker1", LINE), node(tmp_path, "worker2"))
-    found = run.manifest()[ENTRY]
+    run.update_manifest(gpus_found={"worker9": NONE})
+    warnings = keep(node(tmp_path, "worker1", LINE), node(tmp_path, "worker2"))
+    entries = run.read_manifest().document()["gpus_found"]
 
-    assert found["worker1"] == {"devices": [L4], "library": "", **COPIES}
-    assert found["worker2"].keys() == {"devices", "library", "message"}
-    assert found["worker2"]["devices"] == []
-    assert found["worker9"] == NONE
-    (only,) = said
+    assert entries["worker1"] == {"devices": [L4], "library": "", **COPIES}
+    assert entries["worker2"].keys() == {"devices", "library", "message"}
+    assert entries["worker2"]["devices"] == []
+    assert entries["worker9"] == NONE
+    (only,) = warnings
     assert only.startswith("the GPUs of worker2 may not work: 1 offered, none found (")
 
 
@@ -103,7 +103,9 @@ def test_this_machine_is_described_once(keep, run, monkeypatch, tmp_path):
     workers = [node(tmp_path, name, LINE) for name in ("worker1", "worker2")]
 
     assert keep(*workers, gpus=2, watched=None) == []
-    assert run.manifest()[ENTRY] == {"machine": {"devices": [L4], "library": "", **COPIES}}
+    assert run.read_manifest().document()["gpus_found"] == {
+        "machine": {"devices": [L4], "library": "", **COPIES}
+    }
 
 
 @pytest.mark.parametrize(
@@ -125,20 +127,22 @@ def test_why_rates_are_missing(keep, run, tmp_path, java, why):
     """
     keep(node(tmp_path, "worker1", LINE, java))
 
-    assert run.manifest()[ENTRY]["worker1"] == {"devices": [L4], "library": "", MISSING: why}
+    entry = run.read_manifest().document()["gpus_found"]["worker1"]
+
+    assert entry == {"devices": [L4], "library": "", "rates_missing": why}
 
 
 def test_rates_are_measured_once_in_a_run(keep, run, tmp_path):
     """
     Those that are missing are tried again: somebody may have built the library meanwhile.
     """
-    missing = {MISSING: "no library"}
-    run.manifest({ENTRY: {"worker1": {**NONE, **COPIES}, "worker2": {**NONE, **missing}}})
+    missing = {"rates_missing": "no library"}
+    run.update_manifest(gpus_found={"worker1": NONE | COPIES, "worker2": NONE | missing})
     keep(*(node(tmp_path, name, LINE, f"echo '{ONE}'") for name in ("worker1", "worker2")))
-    found = run.manifest()[ENTRY]
+    entries = run.read_manifest().gpus_found
 
-    assert [found[name]["d2h_bps"] for name in ("worker1", "worker2")] == [COPIES["d2h_bps"], [1]]
-    assert MISSING not in found["worker2"]
+    assert [entries[name].d2h_bps for name in ("worker1", "worker2")] == [(11_000_000_000,), (1,)]
+    assert entries["worker2"].rates_missing is None
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
@@ -148,12 +152,12 @@ def test_a_processor_is_no_gpu(tmp_path):
     """
     java = [find_java().launcher, "-Xmx64m", f"-Duser.dir={tmp_path}", "-cp", job_jar(GPU), CLASS]
     done = subprocess.run([*java, "cpu"], capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
+    document = json.loads(done.stdout)
 
-    assert told["kind"] == "cpu"
-    assert min(told["h2d_bps"] + told["d2h_bps"]) > 1e6
+    assert document["kind"] == "cpu"
+    assert min(document["h2d_bps"] + document["d2h_bps"]) > 1e6
     assert read_copies(done.stdout) == {}
-    assert read_copies(done.stdout.replace("cpu", "cuda")) == {n: told[n] for n in RATES}
+    assert read_copies(done.stdout.replace("cpu", "cuda")) == {n: document[n] for n in RATES}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -162,16 +166,16 @@ def test_any_answer_is_read(text):
     """
     What is no rate is none, alone and in the place of rates.
     """
-    told = f'{{"kind": "cuda", "h2d_bps": [1], "d2h_bps": {text}}}'
+    wrapped = f'{{"kind": "cuda", "h2d_bps": [1], "d2h_bps": {text}}}'
 
-    for found in (read_copies(text), read_copies(told)):
-        assert all(type(p) is int and p > 0 for passes in found.values() for p in passes)
+    for copies in (read_copies(text), read_copies(wrapped)):
+        assert all(type(p) is int and p > 0 for passes in copies.values() for p in passes)
 
 
 @pytest.mark.parametrize(("gpus", "workers"), [(0, 1), (1, 0)], ids=["none offered", "no doors"])
-def test_nobody_is_asked(keep, run, gpus, workers):
+def test_no_node_is_described(keep, run, gpus, workers):
     """
     Where nodes are to have none, or have no door.
     """
     assert keep(*[SimpleNamespace(name="worker1")] * workers, gpus=gpus) == []
-    assert ENTRY not in run.manifest()
+    assert run.read_manifest().gpus_found == {}

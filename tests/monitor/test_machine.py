@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MachineError
-from harness.monitor.machine import MachineSampler, between, disturbed, machine_facts, read_counters
+from harness.monitor.machine import (
+    MOST_SHIFT_S,
+    MachineSampler,
+    Stopwatch,
+    between,
+    find_disturbance,
+    machine_facts,
+    read_counters,
+)
 from harness.parsing.samples import read_machine
 from harness.records.trace import MachineSample
 from harness.units import MIB
@@ -117,8 +125,8 @@ class TestDisturbed:
         """
         All cores busy with our own tasks is what a trial looks like; so is no sample at all.
         """
-        assert disturbed([QUIET] * 10, cores=4) == ""
-        assert disturbed([], cores=4) == ""
+        assert find_disturbance([QUIET] * 10, cores=4) == ""
+        assert find_disturbance([], cores=4) == ""
 
     @pytest.mark.parametrize(
         ("change", "mark"),
@@ -133,7 +141,7 @@ class TestDisturbed:
         """
         The rule and its numbers stand in the trial's record.
         """
-        assert disturbed([replace(QUIET, **change)] * 3, cores=4) == mark
+        assert find_disturbance([replace(QUIET, **change)] * 3, cores=4) == mark
 
     def test_is_about_means(self):
         """
@@ -142,8 +150,8 @@ class TestDisturbed:
         stolen = replace(QUIET, steal=0.4)
         short = replace(QUIET, available_bytes=MIB)
 
-        assert disturbed([*[QUIET] * 9, stolen], cores=4) == ""
-        assert disturbed([*[QUIET] * 9, short], cores=4) != ""
+        assert find_disturbance([*[QUIET] * 9, stolen], cores=4) == ""
+        assert find_disturbance([*[QUIET] * 9, short], cores=4) != ""
 
 
 class TestMachineSampler:
@@ -167,22 +175,22 @@ class TestMachineSampler:
         """
         The end of the block does not wait for the interval, and is sampled.
         """
-        begun = time.monotonic()
+        started_s = time.monotonic()
         with MachineSampler(tmp_path / "machine.jsonl", interval_s=600):
             time.sleep(0.1)
 
-        assert time.monotonic() - begun < 60
+        assert time.monotonic() - started_s < 60
         assert (tmp_path / "machine.jsonl").read_text().count("\n") == 1
 
     def test_costs_little(self, tmp_path):
         """
         A sample takes less than 1 ms of CPU time: 0.2 % of a core at two a second.
         """
-        begun = time.thread_time()
+        started_s = time.thread_time()
         for _ in range(50):
             read_counters()
 
-        assert (time.thread_time() - begun) / 50 < 1e-3
+        assert (time.thread_time() - started_s) / 50 < 1e-3
 
     def test_needs_proc(self, tmp_path):
         """
@@ -219,3 +227,59 @@ def test_facts_say_what_the_machine_is(tmp_path):
     assert facts["memory_bytes"] > 2**28
     assert 0 < facts["disk"]["free_bytes"] <= facts["disk"]["total_bytes"]
     assert {"architecture", "load", "cores_usable", "virtual"} <= facts.keys()
+
+
+class Clock:
+    """
+    A wall clock that can be set.
+    """
+
+    def __init__(self):
+        self.shift_s = 0.0
+
+    def __call__(self):
+        return time.time() + self.shift_s
+
+
+def test_a_stopwatch_starts_by_the_wall_clock():
+    """
+    When it was made is reason in seconds since the epoch.
+    """
+    assert Stopwatch().at_s == pytest.approx(time.time(), abs=1.0)
+
+
+@pytest.mark.parametrize("shift_s", [-3600.0, 3600.0])
+def test_a_duration_does_not_follow_the_wall_clock(shift_s):
+    """
+    However the clock is set, no time is negative and none an hour too long.
+    """
+    wall = Clock()
+    watch = Stopwatch(wall)
+
+    wall.shift_s = shift_s
+
+    assert 0.0 <= watch.elapsed_s < 5.0
+
+
+@pytest.mark.parametrize(
+    ("shift_s", "reason"),
+    [
+        (0.0, ""),
+        (MOST_SHIFT_S / 2, ""),
+        (-3600.0, "the machine's clock was set 3600.0 s back during the trial"),
+        (
+            7.5,
+            "the machine's clock was set 7.5 s forward (or the machine slept) during the trial",
+        ),
+    ],
+)
+def test_a_clock_that_was_set_is_a_reason(shift_s, reason):
+    """
+    By how much and which way; slewing is no setting.
+    """
+    wall = Clock()
+    watch = Stopwatch(wall)
+
+    wall.shift_s = shift_s
+
+    assert watch.find_shift() == reason

@@ -2,6 +2,8 @@
 Tests for `harness.monitor.rates` and the Java class that it runs (`make setup` builds it).
 """
 
+from types import SimpleNamespace
+
 import pytest
 
 from hypothesis import given
@@ -10,8 +12,16 @@ from hypothesis import strategies as st
 from harness.errors import MachineError
 from harness.hadoop_home.java import find_java
 from harness.monitor.probe import probe_jar
-from harness.monitor.rates import RATES, measure_rates, rate_statistics, read_rates, wanted
+from harness.monitor.rates import (
+    RATES,
+    are_rates_required,
+    measure_rates,
+    rate_statistics,
+    read_rates,
+    record_rates,
+)
 from harness.providers.host import LocalHost
+from harness.records.manifest import NodeRates
 
 PRINTED = """\
 disk_write 80
@@ -21,55 +31,101 @@ how direct
 mem_write 5000
 mem_read 7000
 """
-READ = {
-    "disk_read_bps": [300], "disk_write_bps": [80, 100], "mem_read_bps": [7000],
-    "mem_write_bps": [5000], "how": "direct",
-}  # fmt: skip
+READ = NodeRates(
+    disk_read_bps=(300,), disk_write_bps=(80, 100), mem_read_bps=(7000,), mem_write_bps=(5000,),
+    how="direct",
+)  # fmt: skip
 
 
-def host(folder, before=()):
+def make_host(folder, before=()):
     """
     This machine as a node with a folder of its own; *before* stands before its commands.
     """
     return LocalHost("worker1", "127.0.0.1", str(folder), lambda argv: [*before, *argv], {})
 
 
+def make_cluster(worker, *, limited=()):
+    """
+    A cluster of that one worker, whose disk may be *limited*.
+    """
+    return SimpleNamespace(
+        hosts=("master", worker) if worker else (), disk_bytes=lambda: dict.fromkeys(limited),
+        java_on=lambda host: "java", host_path=lambda host, path: str(path),
+    )  # fmt: skip
+
+
 class TestMeasure:
+    @pytest.mark.process
     def test_real_rates(self, tmp_path):
         """
         Each rate was measured, and nothing is left in the folder.
         """
-        found = measure_rates(host(tmp_path), find_java().launcher, str(probe_jar()))
+        java = find_java().launcher
+        rates = measure_rates(make_host(tmp_path), java, str(probe_jar()), str(tmp_path))
 
-        assert all(found[name] for name in RATES)
-        assert min(p for name in RATES for p in found[name]) > 1e6
+        assert min(rate for name in RATES for rate in getattr(rates, name)) > 1e6
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_part_that_lies_on_the_nodes_own_disk(self, tmp_path):
+    @pytest.mark.process
+    def test_a_folder_that_does_not_exist(self, tmp_path):
         """
-        Is what is measured, not the folder around it.
+        The error has the folder, and the first line that the measurement wrote.
         """
-        with pytest.raises(MachineError) as caught:
-            measure_rates(host(tmp_path), "/bin/false", "no.jar", part="data")
+        folder, java = str(tmp_path / "none"), find_java().launcher
 
-        assert caught.value.where == f"{tmp_path}/data"
-
-    def test_a_folder_that_is_not_there(self, tmp_path):
-        """
-        The error has the folder, and what the measurement said.
-        """
         with pytest.raises(MachineError, match=r"rates of worker1 .*NoSuchFile") as caught:
-            measure_rates(host(tmp_path / "none"), find_java().launcher, str(probe_jar()))
-        assert caught.value.where == str(tmp_path / "none")
+            measure_rates(make_host(tmp_path), java, str(probe_jar()), folder)
+        assert caught.value.where == folder
 
+    @pytest.mark.process
     def test_a_measurement_that_fails(self, tmp_path):
         """
-        What it printed before is worth nothing.
+        What it printed before does not count.
         """
         before = ["sh", "-c", f"printf '{PRINTED}'; exit 1"]
 
         with pytest.raises(MachineError, match="no message"):
-            measure_rates(host(tmp_path, before), "java", "probe.jar")
+            measure_rates(make_host(tmp_path, before), "java", "probe.jar", str(tmp_path))
+
+
+class TestRecord:
+    @pytest.mark.process
+    @pytest.mark.parametrize(("limited", "part"), [((), ""), (("worker1",), "/data")])
+    def test_once_in_a_run_where_the_daemons_write(self, run, tmp_path, limited, part):
+        """
+        A limited disk is a part of the node's folder; what is known is not measured again.
+        """
+        report = f"printf '%s' \"$0 $*\" > {tmp_path}/argv; printf '{PRINTED}'"
+        cluster = make_cluster(make_host(tmp_path, ["sh", "-c", report]), limited=limited)
+        record_rates(run, cluster, pytest.fail)
+        (tmp_path / "argv").rename(tmp_path / "first")
+        record_rates(run, cluster, pytest.fail)
+
+        assert run.read_manifest().rates == {"worker1": READ}
+        assert (tmp_path / "first").read_text().endswith(f" {tmp_path}{part}")
+        assert not (tmp_path / "argv").exists()
+
+    @pytest.mark.process
+    def test_a_failure_is_a_warning(self, run, tmp_path):
+        """
+        And a run without rates.
+        """
+        messages = []
+        record_rates(run, make_cluster(make_host(tmp_path, ["false"])), messages.append)
+
+        assert messages == ["warning: the rates of worker1 cannot be measured: 'no message'"]
+        assert run.read_manifest().rates == {}
+
+    def test_nodes_that_cannot_be_reached(self, run):
+        """
+        A warning, too.
+        """
+        messages = []
+        record_rates(run, make_cluster(None), messages.append)
+
+        assert messages == [
+            "warning: rates are not measured: the cluster's nodes cannot be reached from here"
+        ]
 
 
 class TestRead:
@@ -80,20 +136,33 @@ class TestRead:
         assert read_rates(PRINTED) == READ
 
     @pytest.mark.parametrize("line", PRINTED.splitlines()[2:])
-    def test_without_one_of_them_nothing(self, line):
+    def test_half_a_measurement_is_none(self, line):
         """
-        Half a measurement is none.
+        All rates, or nothing.
         """
-        assert read_rates(PRINTED.replace(line + "\n", "")) == {}
+        assert read_rates(PRINTED.replace(line + "\n", "")) is None
+
+    @pytest.mark.parametrize(
+        "line", ["how guess", "mem_read 0", "mem_read -1", f"disk_read {10**16}"]
+    )
+    def test_what_is_not_plausible(self, line):
+        """
+        A host may print what it likes.
+        """
+        name = line.partition(" ")[0]
+        lines = [line if other.startswith(f"{name} ") else other for other in PRINTED.splitlines()]
+
+        assert read_rates("\n".join(lines)) is None
 
     @given(st.text() | st.lists(st.sampled_from(PRINTED.splitlines())).map("\n".join))
     def test_any_text_gives_rates_or_nothing(self, text):
         """
         And what is given makes statistics.
         """
-        found = read_rates(text)
+        rates = read_rates(text)
 
-        assert (rate_statistics({"n": found}).keys() == set(RATES)) == bool(found)
+        if rates is not None:
+            assert rate_statistics({"n": rates}).keys() == set(RATES)
 
 
 class TestStatistics:
@@ -101,43 +170,32 @@ class TestStatistics:
         """
         With their number, their spread, and how they were measured.
         """
-        found = rate_statistics({"worker1": READ})["disk_write_bps"]
+        statistic = rate_statistics({"worker1": READ})["disk_write_bps"]
 
-        assert (found.value, found.count, found.nodes) == (90.0, 2, {"worker1": 90.0})
-        assert found.spread == pytest.approx(200**0.5)
-        assert found.source == "a file of 64 MiB, direct, on worker1"
+        assert (statistic.value, statistic.count, statistic.nodes) == (90.0, 2, {"worker1": 90.0})
+        assert statistic.spread == pytest.approx(200**0.5)
+        assert statistic.source == "a file of 64 MiB, direct, on worker1"
 
     def test_page_cache_is_named(self):
         """
         A file system without direct access measures something else.
         """
-        found = rate_statistics({"worker1": READ | {"how": "cached"}})
+        cached = rate_statistics({"worker1": READ.model_copy(update={"how": "cached"})})
 
-        assert "through the page cache" in found["disk_read_bps"].source
+        assert "through the page cache" in cached["disk_read_bps"].source
 
-    @pytest.mark.parametrize("nodes", [None, {}, [], {"w": None}, {"w": {"how": "direct"}}])
-    def test_no_rates_are_no_statistics(self, nodes):
+    def test_no_rates_are_no_statistics(self):
         """
         As where nothing was measured.
         """
-        assert rate_statistics(nodes) == {}
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [{"how": "guess"}, *({"mem_read_bps": passes} for passes in ([], [0], ["7"], [10**16], 7))],
-    )
-    def test_what_is_no_rate_is_absent(self, wrong):
-        """
-        A manifest that somebody has changed gives no numbers.
-        """
-        assert rate_statistics({"w": READ | wrong}) == {}
+        assert rate_statistics({}) == {}
 
 
 @pytest.mark.parametrize(
-    ("models", "asked"), [(["whatif"], False), (["whatif", "spn-gc"], True), (["none"], False)]
+    ("models", "required"), [(["whatif"], False), (["whatif", "spn-gc"], True), (["none"], False)]
 )
-def test_are_measured_where_a_model_asks(models, asked):
+def test_rates_are_required_by_some_models(models, required):
     """
-    Only then: it takes a second or two.
+    Only then they are measured: it takes a second or two.
     """
-    assert wanted(models) == asked
+    assert are_rates_required(models) == required

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from harness.evaluate.job_inside import job_inside
+from harness.evaluate.observations import job_task_times
 from harness.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
 from harness.profiling.spans import map_inside, reduce_inside
 from harness.records.prediction import Prediction, TaskSpan
@@ -494,7 +494,7 @@ def times_of(job, *, recorded=True, from_logs=True):
     attempts = [a for a in job.attempts if a.state == "succeeded"]
     spans = [recording_of(a) for a in attempts]
     logs = [_log_times(a, s) for a, s in zip(attempts, spans, strict=True)]
-    return job_inside(job, logs if from_logs else [], spans if recorded else [])
+    return job_task_times(job, logs if from_logs else [], spans if recorded else [])
 
 
 def _log_times(a, recording):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluate.job_inside import job_inside
+from harness.evaluate.observations import job_task_times
 from harness.records.trace import TaskAttempt
 from harness.reports.document import Figure, table
 from harness.reports.drawing import SERIES, TEXTURES, VARIABLES, drawing, render_figure
@@ -236,7 +236,7 @@ class TestTimeline:
         others = tuple(a for a in job.attempts if a.attempt_id != gone.attempt_id)
         job = dataclasses.replace(job, attempts=(*others, gone))
         early = dataclasses.replace(gone, finish_s=gone.start_s + 0.6 * gone.duration_s)
-        times = job_inside(job, [], [recorded(early)])
+        times = job_task_times(job, [], [recorded(early)])
         data = dataclasses.replace(
             whole, timelines=[(record, job)], task_times={record.trial.id: times}
         )

@@ -6,11 +6,11 @@ import pytest
 
 from harness import providers as clusters_package
 from harness.experiment.model import Experiment, WorkloadAxes
-from harness.monitor import watching
+from harness.monitor import watch
 from harness.run import execute, jobs
 from harness.run.execute import Execution
 from harness.store import Store
-from tests.run.fakes import VERSIONS, Clusters, FakeProbe, Heard
+from tests.run.fakes import VERSIONS, Clusters, FakeProbe, RecordingConsole
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def clusters(monkeypatch):
 
     for user in (execute, clusters_package):
         monkeypatch.setattr(user, "PROVIDERS", {"local": made}, raising=False)
-    monkeypatch.setattr(watching, "SpeedProbe", probe)
+    monkeypatch.setattr(watch, "SpeedProbe", probe)
     return made
 
 
@@ -51,12 +51,12 @@ def run(tmp_path):
 @pytest.fixture
 def execution(run, clusters):
     """
-    Makes the execution of a test: no warm-up, and what is told is kept.
+    Makes the execution of a test: no warm-up, and what is reported is kept.
     """
     assert clusters.running == 0
 
     def build(**rest):
-        asked = {"limit_s": 10.0, "warmup": 0, "talk": Heard(), "versions": VERSIONS, **rest}
-        return Execution(run=run, home=None, **asked)
+        given = {"console": RecordingConsole(), "versions": VERSIONS, **rest}
+        return Execution(run=run, home=None, **{"limit_s": 10.0, "warmup": 0, **given})
 
     return build

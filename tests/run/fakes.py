@@ -71,10 +71,10 @@ class FakeHdfs:
         self.files = {}
 
     def list(self, path):
-        inside = [p.removeprefix(f"{path}/") for p in self.files if p.startswith(f"{path}/")]
-        if not inside:
+        below = [p.removeprefix(f"{path}/") for p in self.files if p.startswith(f"{path}/")]
+        if not below:
             raise ClusterError(f"{path} does not exist", where="HDFS")
-        heads = {p.partition("/")[0]: "/" in p for p in inside}
+        heads = {p.partition("/")[0]: "/" in p for p in below}
         sizes = {n: 0 if folder else len(self.files[f"{path}/{n}"]) for n, folder in heads.items()}
         return sorted((n, sizes[n], folder) for n, folder in heads.items())
 
@@ -104,9 +104,9 @@ class FakeHdfs:
 
 
 @dataclass
-class Mishap:
+class Fault:
     """
-    What is strange about one client, by its number among those of its kind in the whole test.
+    What goes wrong with one client, by its number among those of its kind in the whole test.
 
     It runs *jobs* jobs, one after the other.
     """
@@ -125,12 +125,12 @@ class Clusters:
     """
     Stands for a provider: every start gives a new cluster, and what happened is written down.
 
-    *mishaps* maps ``teragen`` or ``terasort`` to what goes wrong with their first, second, ... job.
+    *faults* maps ``teragen`` or ``terasort`` to what goes wrong with their first, second, ... job.
     The first *refusals* starts fail; *on_job* is told the number of each job that starts.
     """
 
-    def __init__(self, **mishaps):
-        self.mishaps = {kind: list(each) for kind, each in mishaps.items()}
+    def __init__(self, **faults):
+        self.faults = {kind: list(each) for kind, each in faults.items()}
         self.started, self.running, self.jobs, self.removed = [], 0, [], []
         self.probe = None
         self.refusals, self.attempts = 0, 0
@@ -144,7 +144,7 @@ class Clusters:
         self.attempts += 1
         if self.attempts <= self.refusals:
             raise ClusterError("no NodeManager on worker1 after 180 s\nits last lines")
-        cluster = FakeCluster(self)
+        cluster = FakeCluster(self, spec)
         self.started.append(cluster)
         self.running += 1
         try:
@@ -164,8 +164,8 @@ class Clusters:
         self.on_job(len(self.jobs))
         if self.probe:
             self.probe.sample(len(self.jobs))
-        planned = self.mishaps.get(kind, [])
-        return len(self.jobs), (planned.pop(0) if planned else None) or Mishap()
+        planned = self.faults.get(kind, [])
+        return len(self.jobs), (planned.pop(0) if planned else None) or Fault()
 
 
 class FakeCluster:
@@ -175,7 +175,8 @@ class FakeCluster:
 
     hosts = ()
 
-    def __init__(self, clusters=None):
+    def __init__(self, clusters=None, spec=CLUSTER):
+        self.spec = spec
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
@@ -209,46 +210,46 @@ class FakeCluster:
         self.arguments.append(tuple(args))
         program, *rest = args
         source, target = [a for a in rest if not a.startswith("-D")]
-        number, mishap = self.clusters.next_job(program)
-        ran = [self._leave_history(number + 100 * n, mishap) for n in range(mishap.jobs)]
-        if mishap.kills:
-            self.dead.append(mishap.kills)
-        if not (mishap.status or mishap.hangs or mishap.kills):
-            getattr(self, f"_{program}")(source, target, mishap)
+        number, fault = self.clusters.next_job(program)
+        ran = [self._leave_history(number + 100 * n, fault) for n in range(fault.jobs)]
+        if fault.kills:
+            self.dead.append(fault.kills)
+        if not (fault.status or fault.hangs or fault.kills):
+            getattr(self, f"_{program}")(source, target, fault)
         named = "".join(f"INFO mapreduce.Job: Running job: {job}\n" for job in ran)
-        said = f"{named}{mishap.says}"
+        text = f"{named}{fault.says}"
         script = 'printf "%s\\n" "$1"; [ "$2" = 0 ] || exec sleep "$2"; exit "$3"'
         with log.open("wb") as out:
             self.clients.append(
                 Group(
-                    ["sh", "-c", script, "client", said,
-                     "60" if mishap.hangs else "0", str(mishap.status)],
+                    ["sh", "-c", script, "client", text,
+                     "60" if fault.hangs else "0", str(fault.status)],
                     stdout=out, stderr=out, start_new_session=True,
                 )
             )  # fmt: skip
         return self.clients[-1]
 
-    def _leave_history(self, number, mishap):
+    def _leave_history(self, number, fault):
         history, job = recorded_history(number)
-        if mishap.history:
+        if fault.history:
             folder = "/history/intermediate/root"
             self.hdfs.put(f"{folder}/{job}-1795224600000-root-TeraSort.jhist", [history])
             self.hdfs.put(f"{folder}/{job}_conf.xml", [CONF])
         return job
 
-    def _teragen(self, rows, target, mishap):
-        table = np.random.default_rng(7).bytes((int(rows) - mishap.loses) * 100)
+    def _teragen(self, rows, target, fault):
+        table = np.random.default_rng(7).bytes((int(rows) - fault.loses) * 100)
         third = -(-len(table) // 300) * 100
         for part in range(3):
             piece = table[part * third : (part + 1) * third]
             self.hdfs.put(f"{target}/part-m-{part:05d}", [piece])
 
-    def _terasort(self, source, target, mishap):
+    def _terasort(self, source, target, fault):
         parts = [self.hdfs.files[f"{source}/{n}"] for n, _, _ in self.hdfs.list(source)]
         rows = np.frombuffer(b"".join(parts), "S100").reshape(-1)
         raw = np.frombuffer(b"".join(parts), np.uint8).reshape(len(rows), 100)
         ordered = raw[np.lexsort(raw[:, 9::-1].T)]
-        if mishap.swaps:
+        if fault.swaps:
             ordered[[0, -1]] = ordered[[-1, 0]]
         self.hdfs.put(f"{target}/_SUCCESS", [b""])
         self.hdfs.put(f"{target}/part-r-00000", [ordered.tobytes()])
@@ -268,7 +269,7 @@ class FakeCluster:
         return [target]
 
     def daemon_logs(self, lines=20):
-        return {"datanode on worker2": "the last words of a daemon"}
+        return {"datanode on worker2": "the last lines of a daemon"}
 
     def thread_dumps(self, into):
         return []
@@ -306,9 +307,9 @@ class FakeProbe:
             log.write(f"{1795224600000 + number} 0 {number} 1000000\n")
 
 
-class Heard:
+class RecordingConsole:
     """
-    Keeps what was told.
+    Keeps what was reported.
     """
 
     def __init__(self):

@@ -16,23 +16,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError, MachineError
-from harness.monitor import watching
-from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, slice_file
+from harness.monitor import rates, watch
+from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail
 from harness.providers import state
+from harness.records.manifest import NodeRates
 from harness.run import execute as module
 from harness.run.execute import cluster_name
 from harness.store import Run, files
 from tests.run import fakes
-from tests.run.fakes import Mishap, terasort
+from tests.run.fakes import Fault, terasort
 
-RATES = {
-    **{f"{what}_bps": [10**8] for what in ("disk_read", "disk_write", "mem_read", "mem_write")},
-    "how": "direct",
-}
+RATES = NodeRates(
+    disk_read_bps=(10**8,), disk_write_bps=(10**8,), mem_read_bps=(10**8,),
+    mem_write_bps=(10**8,), how="direct",
+)  # fmt: skip
 
-BROKEN = Mishap(status=1, says="Error: java.io.IOException: bad codec")
-SLOW = Mishap(hangs=True)
-DEAD = Mishap(kills="datanode on worker2", status=1)
+BROKEN = Fault(status=1, says="Error: java.io.IOException: bad codec")
+SLOW = Fault(hangs=True)
+DEAD = Fault(kills="datanode on worker2", status=1)
 
 
 def plan(count=3):
@@ -62,10 +63,11 @@ def rated(monkeypatch, execution, measure):
     """
     An execution that measures rates, by *measure*.
     """
-    nodes = [SimpleNamespace(name=name) for name in ("master", "worker1", "worker2")]
+    names = ("master", "worker1", "worker2")
+    nodes = [SimpleNamespace(name=name, folder="/nodes") for name in names]
     monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes)
-    monkeypatch.setattr(module, "measure_rates", measure)
-    return execution(rated=True)
+    monkeypatch.setattr(rates, "measure_rates", measure)
+    return execution(needs_rates=True)
 
 
 class TestGoodRun:
@@ -106,12 +108,12 @@ class TestGoodRun:
         """
         Where models ask for rates: the manifest has them, and no other cluster measures again.
         """
-        asked = rated(monkeypatch, execution, lambda host, java, jar: RATES)
-        asked.execute([terasort(0), terasort(0, workers=3)], set())
+        rating = rated(monkeypatch, execution, lambda *_: RATES)
+        rating.execute([terasort(0), terasort(0, workers=3)], set())
 
-        assert run.manifest()["rates"] == {"worker1": RATES}
+        assert run.read_manifest().rates == {"worker1": RATES}
 
-    def test_what_a_cluster_cannot_show_is_told_and_written_down(self, execution, run, clusters):
+    def test_limitations_of_a_cluster_are_reported_and_written_down(self, execution, run, clusters):
         """
         Once in a run, whatever the number of its clusters.
         """
@@ -119,23 +121,23 @@ class TestGoodRun:
         e = execution()
         e.execute([terasort(0), terasort(0, workers=3)], set())
 
-        assert run.manifest()["limitations"] == ["no network"]
-        assert e.talk.lines.count("warning: no network") == 1
+        assert run.read_manifest().limitations == ("no network",)
+        assert e.console.lines.count("warning: no network") == 1
 
     def test_goes_on_without_rates(self, execution, run, monkeypatch):
         """
         A measurement that fails is told; trials are worth more.
         """
 
-        def fail(host, java, jar):
+        def fail(*_):
             raise MachineError("the rates of worker1 cannot be measured")
 
-        asked = rated(monkeypatch, execution, fail)
-        asked.execute(trials := plan(1), set())
+        rating = rated(monkeypatch, execution, fail)
+        rating.execute(trials := plan(1), set())
 
         assert states(run, trials) == ["done"]
-        assert "rates" not in run.manifest()
-        assert "warning: the rates of worker1 cannot be measured" in asked.talk.lines
+        assert run.read_manifest().rates == {}
+        assert "warning: the rates of worker1 cannot be measured" in rating.console.lines
 
     def test_starts_one_cluster_for_each_kind(self, execution, clusters):
         """
@@ -155,7 +157,7 @@ class TestGoodRun:
 
         assert states(run, trials) == ["done"] * 9
         assert len(clusters.started) == 3
-        assert e.talk.steps[-1][:2] == (9, 9)
+        assert e.console.steps[-1][:2] == (9, 9)
 
     def test_gives_each_trial_its_own_samples(self, execution, run):
         """
@@ -184,7 +186,7 @@ class TestGoodRun:
         e = execution()
         e.execute(trials, set())
 
-        assert e.talk.lines.count("the speed probe has ended: starting it again") == 1
+        assert e.console.lines.count("the speed probe has ended: starting it again") == 1
         with run.raw(trials[2].id).open(PROBE_LOG) as lines:
             assert b" 4 " in lines.read()
 
@@ -211,16 +213,16 @@ class TestGoodRun:
         execution().execute(trials, set(run.trials()))
         assert (len(clusters.started), states(run, trials)) == (2, ["done"] * 3)
 
-    def test_tells_how_far_it_is(self, execution):
+    def test_reports_how_far_it_is(self, execution):
         """
         Done of total after each trial, and no time left at the end.
         """
         e = execution()
         e.execute(plan(), {plan()[0].id})
 
-        assert [step[:2] for step in e.talk.steps] == [(1, 3), (2, 3), (3, 3)]
-        assert [step[2] is None for step in e.talk.steps] == [True, False, False]
-        assert e.talk.steps[-1][2] == 0
+        assert [step[:2] for step in e.console.steps] == [(1, 3), (2, 3), (3, 3)]
+        assert [step[2] is None for step in e.console.steps] == [True, False, False]
+        assert e.console.steps[-1][2] == 0
 
 
 class TestFailedTrial:
@@ -228,7 +230,7 @@ class TestFailedTrial:
         """
         It counts as failed, with reason and logs; the cluster serves the other trials.
         """
-        clusters.mishaps["terasort"] = [None, BROKEN]
+        clusters.faults["terasort"] = [None, BROKEN]
         trials = plan()
         failed = execution().execute(trials, set())
 
@@ -242,7 +244,7 @@ class TestFailedTrial:
         """
         Its times are those of a job that did something else.
         """
-        clusters.mishaps["terasort"] = [Mishap(swaps=True)]
+        clusters.faults["terasort"] = [Fault(swaps=True)]
         trials = plan(2)
         execution().execute(trials, set())
 
@@ -252,7 +254,7 @@ class TestFailedTrial:
         """
         With on_error stop the trial is kept, the cluster is down, the rest waits.
         """
-        clusters.mishaps["terasort"] = [None, BROKEN]
+        clusters.faults["terasort"] = [None, BROKEN]
         trials = plan()
 
         with pytest.raises(JobError, match=rf"trial {trials[1].id} failed: .* bad codec"):
@@ -269,7 +271,7 @@ class TestFailedTrial:
         """
         The last attempt counts, those before lie in retried/.
         """
-        clusters.mishaps["terasort"] = [BROKEN] * failures
+        clusters.faults["terasort"] = [BROKEN] * failures
         (trial,) = trials = plan(1)
         execution(retries=2).execute(trials, set())
 
@@ -282,7 +284,7 @@ class TestLostCluster:
         """
         The trial is timed_out; the next one runs on a new cluster, with its input made anew.
         """
-        clusters.mishaps["terasort"] = [SLOW]
+        clusters.faults["terasort"] = [SLOW]
         trials = plan(2)
         execution(limit_s=2.0).execute(trials, set())
 
@@ -295,7 +297,7 @@ class TestLostCluster:
         """
         The trial fails with the daemon's name and last words, and the run goes on.
         """
-        clusters.mishaps["terasort"] = [None, DEAD]
+        clusters.faults["terasort"] = [None, DEAD]
         trials = plan()
         execution().execute(trials, set())
 
@@ -309,7 +311,7 @@ class TestLostCluster:
         """
         With retries left, the trial that lost its cluster is run again on the next one.
         """
-        clusters.mishaps["terasort"] = [None, DEAD, DEAD]
+        clusters.faults["terasort"] = [None, DEAD, DEAD]
         trials = plan()
         execution(retries=2).execute(trials, set())
 
@@ -321,7 +323,7 @@ class TestLostCluster:
         """
         However many retries are left: after three clusters without a trial done the run ends.
         """
-        clusters.mishaps["terasort"] = [DEAD] * 9
+        clusters.faults["terasort"] = [DEAD] * 9
         trials = plan(2)
 
         with pytest.raises(ClusterError, match="3 clusters were lost"):
@@ -332,7 +334,7 @@ class TestLostCluster:
         """
         No trial is measured on what the warm-up left; none is lost by it either.
         """
-        clusters.mishaps["terasort"] = [DEAD]
+        clusters.faults["terasort"] = [DEAD]
         trials = plan(2)
         execution(warmup=1).execute(trials, set())
 
@@ -343,7 +345,7 @@ class TestLostCluster:
         """
         A machine that loses every cluster is not worn out; what was not run can still be.
         """
-        clusters.mishaps["terasort"] = [DEAD] * 4
+        clusters.faults["terasort"] = [DEAD] * 4
         trials = plan(5)
 
         with pytest.raises(ClusterError, match="3 clusters were lost, and no trial was done"):
@@ -355,7 +357,7 @@ class TestLostCluster:
         """
         Some cells lose their cluster; the others are measured all the same.
         """
-        clusters.mishaps["terasort"] = [DEAD, DEAD, None, DEAD]
+        clusters.faults["terasort"] = [DEAD, DEAD, None, DEAD]
         trials = plan(5)
         execution().execute(trials, set())
 
@@ -390,7 +392,7 @@ class TestLostCluster:
         else:
             e.execute(trials, set())
             assert "cluster: no NodeManager on worker1 after 180 s; starting it again" in (
-                e.talk.lines
+                e.console.lines
             )
         assert clusters.attempts == starts
         assert states(run, trials) == (["done"] if starts == 2 else ["-"])
@@ -401,7 +403,7 @@ class TestInterrupted:
         """
         Ctrl-C ends the job; what it left is kept outside the trials, and the cluster is down.
         """
-        clusters.mishaps["terasort"] = [None, SLOW]
+        clusters.faults["terasort"] = [None, SLOW]
         trials = plan()
         e = execution(limit_s=60.0)
         clusters.on_job = interrupt_at(3)
@@ -415,7 +417,7 @@ class TestInterrupted:
         assert (left, record["reason"]) == (f"{trials[1].id}-1", "interrupted by the user")
         assert (run.path / "retried" / left / "raw" / "client-0.log.gz").exists()
         assert clusters.running == 0
-        assert [x for x in e.talk.lines if "Ctrl-C again stops at once" in x]
+        assert [x for x in e.console.lines if "Ctrl-C again stops at once" in x]
 
     def test_after_its_job(self, execution, run, clusters, monkeypatch):
         """
@@ -461,7 +463,7 @@ class TestInterrupted:
         """
         What was interrupted is measured by the next call; nothing is measured twice.
         """
-        clusters.mishaps["terasort"] = [None, SLOW]
+        clusters.faults["terasort"] = [None, SLOW]
         trials = plan()
         clusters.on_job = interrupt_at(3)
         with pytest.raises(KeyboardInterrupt):
@@ -476,7 +478,7 @@ class TestInterrupted:
 class TestFullDisk:
     def test_before_a_trial(self, execution, run, clusters, monkeypatch):
         """
-        None is begun where its logs would find no room: how much is free is told.
+        None is started where its logs would find no room: the error says how much is free.
         """
         monkeypatch.setattr(files.shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20))
 
@@ -485,7 +487,7 @@ class TestFullDisk:
         assert (clusters.jobs, clusters.running) == ([], 0)
 
     @pytest.mark.parametrize(
-        ("of", "where"), [(watching, "slice_file"), (module, "_keep_daemon_logs")]
+        ("of", "where"), [(watch, "copy_tail"), (fakes.FakeCluster, "daemon_logs")]
     )
     def test_within_a_trial(  # noqa: PLR0917 - four of them are fixtures
         self, execution, run, clusters, monkeypatch, of, where
@@ -497,7 +499,7 @@ class TestFullDisk:
         def full(*_):
             raise OSError(28, "No space left on device", "/results/x")
 
-        clusters.mishaps["terasort"] = [None, DEAD]
+        clusters.faults["terasort"] = [None, DEAD]
         trials = plan()
         monkeypatch.setattr(of, where, full)
         with pytest.raises(MachineError, match=r"no space left on device \(.* free\)") as caught:
@@ -510,7 +512,7 @@ class TestFullDisk:
         """
         A job whose logs found no room may fail of that: nothing is recorded against its trial.
         """
-        clusters.mishaps["terasort"] = [BROKEN]
+        clusters.faults["terasort"] = [BROKEN]
         free = iter([2**40, 2**10, 2**10])
         monkeypatch.setattr(files.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free)))
 
@@ -526,7 +528,7 @@ class TestFullDisk:
         def lost(*_):
             raise FileNotFoundError(2, "No such file or directory", "/x")
 
-        monkeypatch.setattr(watching, "slice_file", lost)
+        monkeypatch.setattr(watch, "copy_tail", lost)
 
         with pytest.raises(FileNotFoundError):
             execution().execute(plan(1), set())
@@ -582,7 +584,7 @@ def test_slice_begins_with_a_whole_line(tmp_path_factory, lines, data):
     source.write_bytes(whole)
     start = data.draw(st.integers(0, len(whole)))
 
-    slice_file(source, start, target)
+    copy_tail(source, start, target)
 
     starts = [i for i in range(len(whole)) if i == 0 or whole[i - 1 : i] == b"\n"]
     first = min((i for i in starts if i >= start), default=len(whole))

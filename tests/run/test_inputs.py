@@ -12,7 +12,7 @@ from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.run.inputs import MAP_OPTIONS, Inputs, generator_properties
 from harness.run.jobs import JobRunner
 from harness.workloads import WORKLOADS
-from tests.run.fakes import BLOCK, Clusters, FakeCluster, Mishap
+from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault
 
 TERASORT = WORKLOADS["terasort"]
 
@@ -30,13 +30,13 @@ def make(tmp_path):
     Inputs of a new cluster, on which some jobs go wrong.
     """
 
-    def build(**mishaps):
-        cluster = FakeCluster(Clusters(**mishaps))
+    def build(**faults):
+        cluster = FakeCluster(Clusters(**faults))
         idle = partial(cluster.await_idle, timeout_s=1.0)
-        inputs = Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, said.append, idle)
+        inputs = Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, messages.append, idle)
         return inputs, cluster
 
-    said = []
+    messages = []
     return build
 
 
@@ -56,8 +56,9 @@ class TestEnsure:
 
         ready = inputs.ensure(TERASORT, rows(), BLOCK)
 
-        found = cluster.hdfs.list(ready.uri)
-        assert [(n, size) for n, size, _ in found] == [(f.name, f.bytes) for f in ready.plan.files]
+        entries = cluster.hdfs.list(ready.uri)
+        planned = [(file.name, file.bytes) for file in ready.plan.files]
+        assert [(name, size) for name, size, _ in entries] == planned
         assert folders(cluster) == {ready.plan.key}
         assert ready.sample["records"] == 60_000
         assert cluster.idle_calls == 1
@@ -90,7 +91,7 @@ class TestEnsure:
         """
         A generator that fails leaves no input; the next attempt makes it.
         """
-        inputs, cluster = make(teragen=[Mishap(status=1, says="java.io.IOException: full")])
+        inputs, cluster = make(teragen=[Fault(status=1, says="java.io.IOException: full")])
 
         with pytest.raises(JobError, match=r"java\.io\.IOException: full"):
             inputs.ensure(TERASORT, rows(), BLOCK)
@@ -115,7 +116,7 @@ class TestEnsure:
         """
         A generator that writes less than was asked makes no input.
         """
-        inputs, cluster = make(teragen=[Mishap(loses=lost)])
+        inputs, cluster = make(teragen=[Fault(loses=lost)])
 
         if refused:
             with pytest.raises(JobError, match="has 5939900 bytes, and its plan has 6000000"):

@@ -5,6 +5,7 @@ Tests for `harness.run.jobs`: real processes as clients, no Hadoop.
 import time
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,22 +16,30 @@ from harness.errors import ClusterError, JobError, MachineError
 from harness.hadoop_home.home import JARS
 from harness.providers.host import Group
 from harness.run import jobs
-from harness.run.jobs import JobRunner, TimeLimitError, job_ids, last_line
+from harness.run.jobs import (
+    JobRunner,
+    TimeLimitError,
+    fetch_history,
+    find_files,
+    job_ids,
+    last_line,
+)
 from harness.workloads.base import JOBS, JobCommand
+from tests.run.fakes import CONF, FakeHdfs, recorded_history
 
 COMMAND = JobCommand("Main", ("in", "out"), program="sort")
 
 
 class ShellCluster:
     """
-    A cluster whose clients are shell scripts; it keeps what they were asked.
+    A cluster whose clients are shell scripts; it keeps how they were called.
     """
 
     def __init__(self, script, dead=()):
-        self.script, self.dead, self.asked, self.clients = script, list(dead), [], []
+        self.script, self.dead, self.calls, self.clients = script, list(dead), [], []
 
     def client(self, main_class, args, *, log, jars=()):
-        self.asked.append((main_class, tuple(args), list(jars)))
+        self.calls.append((main_class, tuple(args), list(jars)))
         with log.open("wb") as out:
             self.clients.append(
                 Group(["sh", "-c", self.script], stdout=out, stderr=out, start_new_session=True)
@@ -57,17 +66,17 @@ class TestRun:
         cluster = ShellCluster("echo 'Running job: job_17_0004'; echo 'Job job_17_0004 completed'")
 
         assert JobRunner(cluster, 10.0).run(COMMAND, {"a": "1"}, log) == ("job_17_0004",)
-        assert cluster.asked == [("Main", ("sort", "-Da=1", "in", "out"), [])]
+        assert cluster.calls == [("Main", ("sort", "-Da=1", "in", "out"), [])]
 
     def test_names_every_job_of_its_client(self, log):
         """
         One client may run several jobs, one after the other.
         """
-        said = "".join(f"echo 'Running job: job_17_{n:04}';" for n in (4, 5, 7))
+        script = "".join(f"echo 'Running job: job_17_{n:04}';" for n in (4, 5, 7))
 
-        found = JobRunner(ShellCluster(said), 10.0).run(COMMAND, {}, log)
+        ids = JobRunner(ShellCluster(script), 10.0).run(COMMAND, {}, log)
 
-        assert found == ("job_17_0004", "job_17_0005", "job_17_0007")
+        assert ids == ("job_17_0004", "job_17_0005", "job_17_0007")
 
     def test_a_client_that_fails_on_the_way_says_how_far_it_came(self, log):
         """
@@ -87,9 +96,9 @@ class TestRun:
 
         JobRunner(cluster, 10.0).run(JobCommand("Main", (), jar=JOBS), {}, log)
 
-        assert cluster.asked == [("Main", (), [Path(__file__)])]
+        assert cluster.calls == [("Main", (), [Path(__file__)])]
 
-    def test_a_jar_that_is_not_built_is_told(self, log, monkeypatch):
+    def test_a_jar_that_is_not_built_is_an_error(self, log, monkeypatch):
         """
         No client is started without its job's classes.
         """
@@ -98,7 +107,7 @@ class TestRun:
 
         with pytest.raises(MachineError, match=r"harness-jobs\.jar is missing") as caught:
             JobRunner(cluster, 10.0).run(JobCommand("Main", (), jar=JOBS), {}, log)
-        assert (caught.value.fix, cluster.asked) == ("make setup", [])
+        assert (caught.value.fix, cluster.calls) == ("make setup", [])
 
     def test_a_client_that_fails_says_why(self, log):
         """
@@ -151,9 +160,9 @@ class TestRun:
         with pytest.raises(ClusterError, match="resourcemanager on master died"):
             JobRunner(cluster, 10.0).run(COMMAND, {}, log)
 
-    def test_others_are_let_in_while_it_waits(self, log):
+    def test_the_caller_gets_each_tick(self, log):
         """
-        The caller is told of every tick.
+        And may end the job there.
         """
         ticks = []
         runner = JobRunner(ShellCluster("sleep 0.12"), 10.0, on_tick=lambda: ticks.append(1))
@@ -164,7 +173,7 @@ class TestRun:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("text", "ids"),
     [
         (
             (
@@ -179,17 +188,17 @@ class TestRun:
         ("", ()),
     ],
 )
-def test_job_ids(log, said, found):
+def test_job_ids(log, text, ids):
     """
     Jobs that were submitted, each once; one that was refused, or another word, is none.
     """
-    log.write_text(said)
+    log.write_text(text)
 
-    assert job_ids(log) == found
+    assert job_ids(log) == ids
 
 
 @pytest.mark.parametrize(
-    ("said", "telling"),
+    ("text", "expected"),
     [
         ("first\nlast\n\n", "last"),
         ("Error: a codec\n\tat x.Y\n\t... 5 more\nbye\n", "Error: a codec"),
@@ -201,18 +210,18 @@ def test_job_ids(log, said, found):
             "12:00:00 INFO mapreduce.Job: Job job_1_1 failed with state FAILED due to: why\nbye\n",
             "Job job_1_1 failed with state FAILED due to: why",
         ),
-        ("\tat x.Y\n", "it said nothing"),
-        ("", "it said nothing"),
+        ("\tat x.Y\n", "its log is empty"),
+        ("", "its log is empty"),
         ("x" * 1000, "x" * 300),
     ],
 )
-def test_last_line(log, said, telling):
+def test_last_line(log, text, expected):
     """
     The last error, else why the job failed, else the last line; neither frames nor a flood.
     """
-    log.write_text(said)
+    log.write_text(text)
 
-    assert last_line(log) == telling
+    assert last_line(log) == expected
 
 
 @settings(max_examples=40)
@@ -228,6 +237,52 @@ def test_any_log_has_a_last_line(tmp_path_factory, data):
 
     assert line
     assert len(line.splitlines()) == 1
+
+
+def test_find_files_looks_into_folders():
+    """
+    The history server sorts histories by day; other jobs' files are no answer.
+    """
+    hdfs = FakeHdfs()
+    for name in ("/h/a/job_1.jhist", "/h/b/2026/11/21/job_1_conf.xml", "/h/a/job_2.jhist"):
+        hdfs.put(name, [b""])
+
+    assert sorted(find_files(hdfs, "/h", "job_1")) == [
+        "/h/a/job_1.jhist",
+        "/h/b/2026/11/21/job_1_conf.xml",
+    ]
+    assert list(find_files(hdfs, "/nowhere", "job_1")) == []
+
+
+def test_a_folder_that_has_both_is_enough(tmp_path):
+    """
+    A look costs a command on the cluster's host: folders behind that one are not looked into.
+    """
+    hdfs, (history, job) = FakeHdfs(), recorded_history(7)
+    hdfs.put(f"/near/root/{job}-1-root.jhist", [history])
+    hdfs.put(f"/near/root/{job}_conf.xml", [CONF])
+    looked, plain = [], hdfs.list
+    hdfs.list = lambda path: looked.append(path) or plain(path)
+    cluster = SimpleNamespace(hdfs=hdfs, history_folders=lambda job: ["/near", "/far"])
+    trace = fetch_history(cluster, job, tmp_path, 0, wait_s=0)
+
+    assert (trace.job_id, looked) == (job, ["/near", "/near/root"])
+    assert (tmp_path / "job-0-conf.xml").read_bytes() == CONF
+
+
+def test_a_history_without_end(tmp_path, monkeypatch):
+    """
+    What a cluster sends is no longer than any job's history is: it does not fill the disk.
+    """
+    hdfs, job = FakeHdfs(), "job_1_0001"
+    hdfs.put(f"/done/{job}.jhist", [bytes(1000)])
+    hdfs.put(f"/done/{job}_conf.xml", [CONF])
+    monkeypatch.setattr(jobs, "MOST_BYTES", 999)
+    cluster = SimpleNamespace(hdfs=hdfs, history_folders=lambda job: ["/done"])
+
+    with pytest.raises(JobError, match="larger than 999"):
+        fetch_history(cluster, job, tmp_path, 0, wait_s=0)
+    assert (tmp_path / "job-0-history.jhist").stat().st_size < 1000
 
 
 def _ended(pid, within_s=5.0):

@@ -18,7 +18,7 @@ from harness.run.plan import (
     TRIAL_S,
     make_plan,
     plan_json,
-    refuse,
+    refuse_cells,
 )
 from harness.workloads import WORKLOADS
 from tests.run.fakes import Rounds
@@ -159,31 +159,31 @@ class TestRefuse:
         What is said where each cell is refused for *reasons*.
         """
         with pytest.raises(SpecError) as caught:
-            refuse(expand(experiment()), lambda cluster, job: reasons, "f.yaml", self.TEXT)
+            refuse_cells(expand(experiment()), lambda cluster, job: reasons, "f.yaml", self.TEXT)
         return str(caught.value)
 
     def test_lets_pass_what_fits(self):
         """
         Without a reason nothing is refused.
         """
-        assert refuse(expand(experiment()), lambda cluster, job: [], "f.yaml") is None
+        assert refuse_cells(expand(experiment()), lambda cluster, job: [], "f.yaml") is None
 
     def test_points_at_the_key_that_the_reason_names(self):
         """
         A reason that holds for many cells is said once, with the place of its key.
         """
-        said = self.refusal(["a.memory.mb 9 does not fit"]).splitlines()
+        lines = self.refusal(["a.memory.mb 9 does not fit"]).splitlines()
 
-        assert said[:2] == ["a.memory.mb 9 does not fit", "  at:  f.yaml:4:3"]
+        assert lines[:2] == ["a.memory.mb 9 does not fit", "  at:  f.yaml:4:3"]
 
-    def test_says_all_reasons_at_once(self):
+    def test_gives_all_reasons_at_once(self):
         """
         Several reasons are listed, each with its place and the number of cells it hits.
         """
-        said = self.refusal(["a.memory.mb 9 does not fit", "no node has a core"]).splitlines()
+        lines = self.refusal(["a.memory.mb 9 does not fit", "no node has a core"]).splitlines()
 
-        assert said[:3] == [
-            "the cluster cannot hold this grid",
+        assert lines[:3] == [
+            "the cluster cannot run this grid",
             "  f.yaml:4:3: a.memory.mb 9 does not fit (2 cells)",
             "  f.yaml: no node has a core (2 cells)",
         ]
@@ -192,9 +192,9 @@ class TestRefuse:
         """
         A reason that names a path of keys is placed at the last of them that the file has.
         """
-        said = self.refusal(["a node has none: set cluster.node.gpus to 1"]).splitlines()
+        lines = self.refusal(["a node has none: set cluster.node.gpus to 1"]).splitlines()
 
-        assert said[1] == "  at:  f.yaml:2:3"
+        assert lines[1] == "  at:  f.yaml:2:3"
 
     def test_knows_what_the_workload_sets(self, monkeypatch):
         """
@@ -204,6 +204,6 @@ class TestRefuse:
         monkeypatch.setitem(WORKLOADS, "terasort", own)
         cells, seen = expand(experiment(configuration={"mapreduce.job.reduces": ("2",)})), []
 
-        refuse(cells, lambda cluster, job: seen.append(job) or [], "f.yaml")
+        refuse_cells(cells, lambda cluster, job: seen.append(job) or [], "f.yaml")
 
         assert seen == [{"mapreduce.job.reduces": "0"}] * 2

@@ -14,14 +14,15 @@ from harness.hadoop_home.home import JARS, HadoopHome
 from harness.monitor import gpus
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local.cluster import LocalCluster
+from harness.records.manifest import OfferedGpus
 from harness.records.trial import TrialRecord
-from harness.run import known
-from harness.run import preflight as fitness
+from harness.run import preflight
 from harness.run import session as module
 from harness.run.execute import cluster_name
-from harness.run.session import Session, check_readable, make_trace
+from harness.run.session import Session, read_experiment_file
+from harness.run.traces import remake_trace
 from harness.workloads.base import JOBS
-from tests.run.fakes import VERSIONS, Heard, Mishap
+from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """
 schema: 1
@@ -39,7 +40,7 @@ predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 """
 
 
-class Interrupted(Heard):
+class Interrupted(RecordingConsole):
     """
     A user who interrupts once so many trials are done.
     """
@@ -64,8 +65,10 @@ def session(tmp_path, clusters, monkeypatch):
     monkeypatch.setattr(module, "probe_jar", lambda: None)
     assert clusters.running == 0
 
-    def build(text=EXPERIMENT, talk=None, overrides=()):
-        return Session(text, "small.yaml", tmp_path / "results", overrides, talk or Heard())
+    def build(text=EXPERIMENT, console=None, overrides=()):
+        return Session(
+            text, "small.yaml", tmp_path / "results", overrides, console or RecordingConsole()
+        )
 
     return build
 
@@ -86,7 +89,7 @@ class TestMeasure:
         """
         A cluster larger than this machine's memory is refused before anything is started.
         """
-        monkeypatch.setattr(fitness, "machine_facts", lambda: {"memory_bytes": 2**30})
+        monkeypatch.setattr(preflight, "machine_facts", lambda: {"memory_bytes": 2**30})
 
         with pytest.raises(MachineError, match=r"workers and their tasks take .* has 1 GiB"):
             session().measure()
@@ -105,14 +108,14 @@ class TestMeasure:
         s.plan()
 
         assert clusters.running == 0
-        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+        assert [x for x in s.console.lines if x.endswith(": this machine will not run it")]
 
     def test_jobs_that_are_not_built_are_refused(self, session, clusters, monkeypatch):
         """
         The jar is named before anything is started; a plan only tells it.
         """
         monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
-        monkeypatch.setattr(fitness, "jars_of", lambda _: [JOBS])
+        monkeypatch.setattr(preflight, "required_jars", lambda _: [JOBS])
         s = session()
 
         with pytest.raises(MachineError, match=r"the jar harness-jobs\.jar is missing") as caught:
@@ -120,7 +123,7 @@ class TestMeasure:
         s.plan()
 
         assert (caught.value.fix, clusters.running) == ("make setup", 0)
-        assert any("harness-jobs.jar is missing: this machine" in x for x in s.talk.lines)
+        assert any("harness-jobs.jar is missing: this machine" in x for x in s.console.lines)
 
     def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
         """
@@ -138,7 +141,7 @@ class TestMeasure:
         _, failed = session(overrides=["trace=logs"]).measure()
 
         assert failed == 0
-        assert [x for x in s.talk.lines if x.endswith(": this machine will not run it")]
+        assert [x for x in s.console.lines if x.endswith(": this machine will not run it")]
 
     def test_a_plan_tells_what_is_there_already(self, session, monkeypatch):
         """
@@ -151,14 +154,14 @@ class TestMeasure:
             return f"Hadoop 3.4.3, {spec.workers} nodes"
 
         monkeypatch.setattr(LocalCluster, "look", look)
-        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        monkeypatch.setattr(preflight, "PROVIDERS", {"local": LocalCluster})
         s, lost = session(), session(overrides=["cluster.workers=5"])
 
         assert len(s.plan().trials) == len(lost.plan().trials)
-        assert "local cluster: Hadoop 3.4.3, 2 nodes" in s.talk.lines
+        assert "local cluster: Hadoop 3.4.3, 2 nodes" in s.console.lines
         assert (
             "warning: no ResourceManager is active (at: there; fix: look): nothing would run"
-            in lost.talk.lines
+            in lost.console.lines
         )
 
     def test_what_a_running_cluster_cannot_hold_is_refused(self, session, clusters, monkeypatch):
@@ -170,7 +173,7 @@ class TestMeasure:
             raise ClusterError(f"5 nodes run there, and cluster.workers is {spec.workers}")
 
         monkeypatch.setattr(LocalCluster, "look", look)
-        monkeypatch.setattr(fitness, "PROVIDERS", {"local": LocalCluster})
+        monkeypatch.setattr(preflight, "PROVIDERS", {"local": LocalCluster})
         s = session()
         with pytest.raises(ClusterError, match="5 nodes run there"):
             s.measure()
@@ -185,7 +188,9 @@ class TestMeasure:
         s.plan()
 
         assert [
-            x for x in s.talk.lines if x.startswith("warning: an input of 4.88 KiB tells nothing")
+            x
+            for x in s.console.lines
+            if x.startswith("warning: an input of 4.88 KiB shows nothing")
         ]
 
     def test_runs_the_whole_plan(self, session):
@@ -198,8 +203,8 @@ class TestMeasure:
         by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
         assert (failed, run.finished) == (0, True)
         assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
-        assert run.manifest()["versions"]["hadoop"] == "3.5.0"
-        assert run.manifest()["seed"] == 7
+        assert run.read_manifest().versions.hadoop == "3.5.0"
+        assert run.read_manifest().seed == 7
 
     def test_goes_on_where_it_was_interrupted(self, session, clusters):
         """
@@ -207,7 +212,7 @@ class TestMeasure:
         """
         for after in (1, 3):
             with pytest.raises(KeyboardInterrupt):
-                session(talk=Interrupted(after)).measure()
+                session(console=Interrupted(after)).measure()
             assert clusters.running == 0
 
         s = session()
@@ -229,9 +234,9 @@ class TestMeasure:
         """
         Failed trials end a run like others; they are counted, also those of an earlier start.
         """
-        clusters.mishaps["terasort"] = [Mishap(swaps=True)]
+        clusters.faults["terasort"] = [Fault(swaps=True)]
         with pytest.raises(KeyboardInterrupt):
-            session(talk=Interrupted(2)).measure()
+            session(console=Interrupted(2)).measure()
 
         run, failed = session().measure()
 
@@ -243,7 +248,7 @@ class TestMeasure:
         A run killed between a trial and its trace has the trace after the next start.
         """
         with pytest.raises(KeyboardInterrupt):
-            session(talk=Interrupted(2)).measure()
+            session(console=Interrupted(2)).measure()
         run = session().latest()
         (first, _) = run.trials()
         expected = run.read_trace(first)
@@ -272,7 +277,9 @@ class TestMeasure:
         s = session()
         s.measure()
 
-        assert [x for x in s.talk.lines if x.startswith("warning: 2 containers at once on 1 cores")]
+        assert [
+            x for x in s.console.lines if x.startswith("warning: 2 containers at once on 1 cores")
+        ]
 
 
 class TestNewerSchema:
@@ -282,7 +289,7 @@ class TestNewerSchema:
         The error names file, both versions and what to do; no byte of the results is changed.
         """
         with pytest.raises(KeyboardInterrupt):
-            session(talk=Interrupted(2)).measure()
+            session(console=Interrupted(2)).measure()
         run = session().latest()
         path = min(run.path.glob(name))
         path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
@@ -310,23 +317,22 @@ class TestGpus:
         ("written", "per_node", "origin"),
         [("auto", [2], "found on the nodes"), ("[0, 3]", [0, 3], "declared, not detected")],
     )
-    def test_manifest_tells_where_their_number_is_from(
+    def test_manifest_has_the_origin_of_their_number(
         self, session, monkeypatch, written, per_node, origin
     ):
         """
         Beside it what the machine really has, asked when the cluster is there.
         """
-        found = Devices((Gpu("H100"),) * 4, "/lib/libcuda.so.1")
-        provider = SimpleNamespace(
-            gpus_per_node=lambda workers: 4 // workers, extra_fields=(), required_fields=()
-        )
-        monkeypatch.setattr(known, "PROVIDERS", {"local": provider})
-        monkeypatch.setattr(gpus, "find_devices", lambda run: found)
+        devices = Devices((Gpu("H100"),) * 4, "/lib/libcuda.so.1")
+        fields = {"gpus_per_node": staticmethod(lambda workers: 4 // workers)}
+        provider = type("Provider", (LocalCluster,), fields)
+        monkeypatch.setattr(preflight, "PROVIDERS", {"local": provider})
+        monkeypatch.setattr(gpus, "find_devices", lambda run: devices)
         run, _ = session(overrides=(f"cluster.node.gpus={written}", "repeat=1")).measure()
-        manifest = run.manifest()
+        manifest = run.read_manifest()
 
-        assert manifest["gpus"] == {"per_node": per_node, "origin": origin}
-        assert manifest["gpus_found"]["machine"]["devices"] == [{"name": "H100"}] * 4
+        assert manifest.gpus == OfferedGpus(per_node=tuple(per_node), origin=origin)
+        assert manifest.gpus_found["machine"].devices == ({"name": "H100"},) * 4
 
     def test_a_workload_that_asks_for_more_than_there_are(self, session, clusters):
         """
@@ -357,9 +363,9 @@ class TestGpus:
         """
         A node that offers what its machine has not, or has lost.
         """
-        monkeypatch.setattr(fitness, "find_devices", lambda run: devices)
-        heard = Heard()
-        session(overrides=("cluster.node.gpus=2",), talk=heard).plan()
+        monkeypatch.setattr(preflight, "find_devices", lambda run: devices)
+        heard = RecordingConsole()
+        session(overrides=("cluster.node.gpus=2",), console=heard).plan()
         told = [line.removeprefix("warning: ") for line in heard.lines if "GPUs" in line]
 
         assert [line[: len(text)] for line, text in zip(told, said, strict=True)] == said
@@ -368,7 +374,7 @@ class TestGpus:
         """
         Nothing is looked for, and nothing said.
         """
-        assert "gpus" not in measured[1].manifest()
+        assert measured[1].read_manifest().gpus is None
 
 
 class TestPlan:
@@ -387,7 +393,7 @@ class TestPlan:
         The unfinished run is what would be continued.
         """
         with pytest.raises(KeyboardInterrupt):
-            session(talk=Interrupted(3)).measure()
+            session(console=Interrupted(3)).measure()
 
         assert [p.state for p in session().plan().trials] == ["done"] * 3 + ["pending"]
 
@@ -415,9 +421,9 @@ class TestNames:
         """
         A warning with the nearest name, for those that begin as Hadoop's; none for a user's own.
         """
-        heard = Heard()
+        heard = RecordingConsole()
         strange = ("mapreduce.map.sort.spill.pct", "mapreduce.acme.rows", "com.acme.rows")
-        opened = session(talk=heard, overrides=[f"configuration.{name}=1" for name in strange])
+        opened = session(console=heard, overrides=[f"configuration.{name}=1" for name in strange])
 
         opened.plan()
 
@@ -438,7 +444,7 @@ class TestExperiment:
         """
         asked = session(overrides=(f"cluster.provider={provider}", f"trace={written}"))
         modes = {trial.cell.tracing.mode for trial in asked.trials}
-        told = [line for line in asked.talk.lines if "needs the tracer on the nodes" in line]
+        told = [line for line in asked.console.lines if "needs the tracer on the nodes" in line]
 
         assert (modes, len(told)) == ({traced}, int(traced != written))
 
@@ -462,7 +468,7 @@ class TestExperiment:
             path.write_bytes(content)
 
         with pytest.raises(SpecError, match="the experiment file cannot be read"):
-            check_readable(path)
+            read_experiment_file(path)
 
     @pytest.mark.parametrize("written", ["experiments/smok.yaml", "smoke", "smoke.yml"])
     def test_whose_name_is_misspelled(self, tmp_path, monkeypatch, written):
@@ -474,7 +480,7 @@ class TestExperiment:
         monkeypatch.chdir(tmp_path)
 
         with pytest.raises(SpecError) as caught:
-            check_readable(Path(written))
+            read_experiment_file(Path(written))
 
         assert caught.value.where == f"{written}, seen from {tmp_path}"
         assert caught.value.fix == "did you mean experiments/smoke.yaml?"
@@ -509,7 +515,7 @@ class TestCollect:
         """
         record = _commit(session, run, state, history)
 
-        assert not make_trace(run, record)
+        assert not remake_trace(run, record)
         assert run.read_trace(record.trial.id) == ()
 
     def test_a_done_trial_must_have_one(self, session, run):
@@ -519,7 +525,7 @@ class TestCollect:
         record = _commit(session, run, "done", None)
 
         with pytest.raises(DataError, match="has no history"):
-            make_trace(run, record)
+            remake_trace(run, record)
 
 
 def _commit(session, run, state, history):

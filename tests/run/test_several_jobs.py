@@ -15,7 +15,7 @@ from harness.monitor.samples import PROBE_LOG
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import JobInput
 from harness.records.trial import TrialRecord
-from harness.run.session import make_trace
+from harness.run.traces import remake_trace
 from harness.store import Store
 from harness.workloads import WORKLOADS
 from tests.records.test_trace import job
@@ -55,7 +55,7 @@ def commit(run, trial, jobs):
         job_ids=tuple(recorded_history(n + 1)[1] for n in range(jobs)),
     )  # fmt: skip
     folder.commit(record)
-    make_trace(run, record)
+    remake_trace(run, record)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_a_done_trial_without_a_job_is_refused(evaluation, monkeypatch):
     record = next(iter(evaluation.done.values()))
     monkeypatch.setattr(type(evaluation.run), "read_trace", lambda *_: ())
 
-    with pytest.raises(DataError, match="its trace holds no job"):
+    with pytest.raises(DataError, match="its trace has no job"):
         evaluation.jobs(record)
 
 

@@ -12,13 +12,13 @@ import pytest
 from harness.errors import ClusterError, JobError
 from harness.providers.hdfs import RefusedError
 from harness.records.trace import TASK_COUNTER
-from harness.run import history, jobs
+from harness.run import jobs
 from harness.run import trial as module
 from harness.run.inputs import Inputs
 from harness.run.jobs import JobRunner, StoppedError
 from harness.run.trial import TrialRunner
 from harness.workloads import WORKLOADS
-from tests.run.fakes import BLOCK, Clusters, FakeCluster, Mishap, Rounds, terasort
+from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault, Rounds, terasort
 
 
 class Bench:
@@ -26,11 +26,11 @@ class Bench:
     A runner on a cluster on which some jobs go wrong, and the folder of a trial's logs.
     """
 
-    def __init__(self, folder, limit_s=10.0, **mishaps):
+    def __init__(self, folder, limit_s=10.0, **faults):
         self.raw, logs = folder / "raw", folder / "logs"
         self.raw.mkdir()
         logs.mkdir()
-        self.cluster = FakeCluster(Clusters(**mishaps))
+        self.cluster = FakeCluster(Clusters(**faults))
         jobs, idle = JobRunner(self.cluster, 10.0), partial(self.cluster.await_idle, timeout_s=1.0)
         inputs = Inputs(self.cluster.hdfs, jobs, logs, lambda _: None, idle)
         self.runner = TrialRunner(self.cluster, inputs, BLOCK, limit_s)
@@ -63,13 +63,13 @@ class TestGoodTrial:
 
         (job,) = outcome.job_ids
         container = f"{job.replace('job', 'container')}_01_000002"
-        assert (outcome.state, outcome.reason, outcome.cluster_lost) == ("done", "", False)
+        assert (outcome.state, outcome.reason, outcome.is_cluster_lost) == ("done", "", False)
         assert b.logs == [
             "client-0.log", f"containers/worker1/{container}/syslog",
             "job-0-conf.xml", "job-0-history.jhist",
         ]  # fmt: skip
 
-    def test_tells_what_was_measured(self, bench):
+    def test_gives_what_was_measured(self, bench):
         """
         The trace is that of the job's history, the input that of the plan; its output is gone.
         """
@@ -106,7 +106,7 @@ class TestFailure:
         The telling line is the reason; history and container logs are kept all the same.
         """
         b = bench(
-            terasort=[Mishap(status=1, says="Error: java.io.IOException: bad codec\n\tat x.Y")]
+            terasort=[Fault(status=1, says="Error: java.io.IOException: bad codec\n\tat x.Y")]
         )
         outcome = b.run()
 
@@ -117,24 +117,24 @@ class TestFailure:
         )
         assert {"client-0.log", "job-0-history.jhist"} <= set(b.logs)
         assert any(name.startswith("containers/") for name in b.logs)
-        assert not outcome.cluster_lost
+        assert not outcome.is_cluster_lost
 
     def test_of_a_job_that_was_refused(self, bench, monkeypatch):
         """
         Nothing ran, so nothing is left but the client's log; the cluster is as good as before.
         """
         monkeypatch.setattr(module, "_EVIDENCE_WAIT_S", 0.0)
-        b = bench(terasort=[Mishap(status=1, says="Exception: refused", history=False)])
+        b = bench(terasort=[Fault(status=1, says="Exception: refused", history=False)])
         outcome = b.run()
 
         assert outcome.reason.startswith("the client ended with status 1: Exception: refused (evid")
-        assert not outcome.cluster_lost
+        assert not outcome.is_cluster_lost
 
     def test_of_the_generator(self, bench):
         """
         Its log is kept with the trial that needed the input.
         """
-        b = bench(teragen=[Mishap(status=1, says="Exception: no space")])
+        b = bench(teragen=[Fault(status=1, says="Exception: no space")])
         outcome = b.run()
 
         assert (outcome.state, outcome.job_ids) == ("failed", [])
@@ -145,18 +145,18 @@ class TestFailure:
         """
         A fast wrong job is no measurement, even where all counters add up.
         """
-        b = bench(terasort=[Mishap(swaps=True)])
+        b = bench(terasort=[Fault(swaps=True)])
         outcome = b.run()
 
         assert outcome.state == "failed"
         assert outcome.reason.startswith("wrong output of terasort: part-r-00000: key")
-        assert not outcome.cluster_lost
+        assert not outcome.is_cluster_lost
 
     def test_of_the_counters(self, bench):
         """
         An input of other size than the job says it read.
         """
-        outcome = bench(teragen=[Mishap(loses=10)]).run()
+        outcome = bench(teragen=[Fault(loses=10)]).run()
 
         assert outcome.state == "failed"
         assert "do not add up: MAP_INPUT_RECORDS is 60000 and not 59990" in outcome.reason
@@ -165,9 +165,9 @@ class TestFailure:
         """
         A history that is cut fails the trial with file and line, not the harness.
         """
-        whole = history.read_history
+        whole = jobs.read_history
         monkeypatch.setattr(
-            history, "read_history", lambda lines, source: whole(list(lines)[:9], source)
+            jobs, "read_history", lambda lines, source: whole(list(lines)[:9], source)
         )
         b = bench()
         outcome = b.run()
@@ -192,10 +192,10 @@ class TestSeveralJobs:
         Run one trial of a workload that promises so many jobs, and whose client runs others.
         """
 
-        def run(promised, mishap, **rest):
+        def run(promised, fault, **rest):
             monkeypatch.setattr(module, "_EVIDENCE_WAIT_S", 0.0)
             monkeypatch.setitem(WORKLOADS, "rounds", Rounds(promised))
-            b = bench(terasort=[mishap], **rest)
+            b = bench(terasort=[fault], **rest)
             return b, b.run(terasort(name="rounds"))
 
         return run
@@ -205,7 +205,7 @@ class TestSeveralJobs:
         """
         Each has its history, its configuration, its containers and its trace, in their order.
         """
-        b, outcome = rounds(promised, Mishap(jobs=3))
+        b, outcome = rounds(promised, Fault(jobs=3))
 
         names = [f"job-{n}-{what}" for n in range(3) for what in ("conf.xml", "history.jhist")]
         assert (outcome.state, outcome.reason) == ("done", "")
@@ -214,21 +214,21 @@ class TestSeveralJobs:
         assert [name for name in b.logs if name.startswith("job-")] == names
         assert sum(name.startswith("containers/") for name in b.logs) == 3
 
-    @pytest.mark.parametrize(("ran", "said"), [(2, "2 jobs ran"), (4, "4 jobs ran")])
-    def test_must_be_as_many_as_promised(self, rounds, ran, said):
+    @pytest.mark.parametrize(("ran", "reason"), [(2, "2 jobs ran"), (4, "4 jobs ran")])
+    def test_must_be_as_many_as_promised(self, rounds, ran, reason):
         """
         A trial with another number of jobs is another trial.
         """
-        _, outcome = rounds(3, Mishap(jobs=ran))
+        _, outcome = rounds(3, Fault(jobs=ran))
 
         assert outcome.state == "failed"
-        assert outcome.reason == f"{said}, and a trial of rounds has 3"
+        assert outcome.reason == f"{reason}, and a trial of rounds has 3"
 
     def test_that_a_client_gave_up_leave_their_evidence(self, rounds):
         """
         The reason says how far it came; every job that was submitted has its logs.
         """
-        b, outcome = rounds(None, Mishap(jobs=2, status=1, says="Error: NaN in record 7"))
+        b, outcome = rounds(None, Fault(jobs=2, status=1, says="Error: NaN in record 7"))
 
         last = outcome.job_ids[1]
         assert outcome.reason == (
@@ -243,7 +243,7 @@ class TestSeveralJobs:
         """
         The last one may still run, and has no history; those before it have.
         """
-        b, outcome = rounds(None, Mishap(jobs=3, hangs=True), limit_s=1.0)
+        b, outcome = rounds(None, Fault(jobs=3, hangs=True), limit_s=1.0)
 
         assert (outcome.state, len(outcome.job_ids)) == ("timed_out", 3)
         assert [t.job_id for t in outcome.traces] == outcome.job_ids[:2]
@@ -262,7 +262,7 @@ class TestSeveralJobs:
             return fetch(cluster, job, raw, number, wait_s)
 
         monkeypatch.setattr(module, "fetch_history", without_the_first)
-        b, outcome = rounds(None, Mishap(jobs=2, status=1, says="Error: gone"))
+        b, outcome = rounds(None, Fault(jobs=2, status=1, says="Error: gone"))
 
         assert f"(evidence is incomplete: no history of {outcome.job_ids[0]})" in outcome.reason
         assert [t.job_id for t in outcome.traces] == outcome.job_ids[1:]
@@ -272,15 +272,15 @@ class TestSeveralJobs:
         """
         A client that hides the failure of its second job is found out by the history.
         """
-        plain = history.read_history
+        plain = jobs.read_history
 
         def second_failed(lines, source):
             trace = plain(lines, source)
             state = "FAILED" if source.startswith("job-1") else trace.state
             return replace(trace, state=state, diagnostics="Task failed")
 
-        monkeypatch.setattr(history, "read_history", second_failed)
-        b, outcome = rounds(3, Mishap(jobs=3))
+        monkeypatch.setattr(jobs, "read_history", second_failed)
+        b, outcome = rounds(3, Fault(jobs=3))
 
         assert outcome.reason == f"{outcome.job_ids[1]} ended as FAILED: Task failed"
         assert len([name for name in b.logs if name.endswith(".jhist")]) == 3
@@ -289,15 +289,15 @@ class TestSeveralJobs:
         """
         Not only the first of them is checked.
         """
-        plain = history.read_history
+        plain = jobs.read_history
 
         def last_lost_a_record(lines, source):
             trace = plain(lines, source)
             lost = {f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": 1} if source.startswith("job-2") else {}
             return replace(trace, counters={**trace.counters, **lost})
 
-        monkeypatch.setattr(history, "read_history", last_lost_a_record)
-        _, outcome = rounds(3, Mishap(jobs=3))
+        monkeypatch.setattr(jobs, "read_history", last_lost_a_record)
+        _, outcome = rounds(3, Fault(jobs=3))
 
         assert outcome.reason.startswith(f"the counters of {outcome.job_ids[2]} do not add up")
 
@@ -307,10 +307,10 @@ class TestLostCluster:
         """
         The job may still run: nothing else may run beside it.
         """
-        b = bench(limit_s=1.0, terasort=[Mishap(hangs=True)])
+        b = bench(limit_s=1.0, terasort=[Fault(hangs=True)])
         outcome = b.run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("timed_out", True)
+        assert (outcome.state, outcome.is_cluster_lost) == ("timed_out", True)
         assert outcome.reason == "the job did not end within its time limit (1 s)"
         assert "client-0.log" in b.logs
         assert b.cluster.clients[-1].returncode is not None
@@ -319,9 +319,9 @@ class TestLostCluster:
         """
         The reason is the daemon's name, whatever failed of it first.
         """
-        outcome = bench(terasort=[Mishap(kills="datanode on worker2", status=1)]).run()
+        outcome = bench(terasort=[Fault(kills="datanode on worker2", status=1)]).run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
         assert outcome.reason == "datanode on worker2 died during the job"
 
     def test_by_a_daemon_that_died_in_silence(self, bench):
@@ -332,45 +332,45 @@ class TestLostCluster:
         b.cluster.dead = ["nodemanager on worker1"]
         outcome = b.run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
         assert outcome.reason == "nodemanager on worker1 died during the job"
 
     def test_by_a_daemon_behind_another_failure(self, bench):
         """
         The file system says what it says; the dead daemon is named beside it.
         """
-        b = bench(terasort=[Mishap(swaps=True)])
+        b = bench(terasort=[Fault(swaps=True)])
         b.cluster.dead = ["datanode on worker2"]
         outcome = b.run()
 
         assert outcome.reason.startswith("wrong output of terasort")
         assert outcome.reason.endswith("(datanode on worker2 died)")
-        assert outcome.cluster_lost
+        assert outcome.is_cluster_lost
 
     @pytest.mark.parametrize(
-        ("mishaps", "reason"),
+        ("faults", "reason"),
         [
             ([], "nodemanager on worker1 was lost during the trial"),
-            ([Mishap(swaps=True)], " (nodemanager on worker1 was lost)"),
+            ([Fault(swaps=True)], " (nodemanager on worker1 was lost)"),
         ],
         ids=["done", "failed"],
     )
-    def test_by_a_node_that_was_cut_off(self, bench, mishaps, reason):
+    def test_by_a_node_that_was_cut_off(self, bench, faults, reason):
         """
         All processes live, and the masters hear one of them no more: its job's time is none.
         """
-        b = bench(terasort=mishaps)
+        b = bench(terasort=faults)
         b.cluster.clusters.cut_off = ["nodemanager on worker1"]
         outcome = b.run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("failed", True)
+        assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
         assert outcome.reason.endswith(reason)
 
     def test_by_a_node_that_ran_out_of_memory(self, bench):
         """
         Which node and which limit stand behind what failed by it; that is said once.
         """
-        b = bench(terasort=[Mishap(swaps=True), Mishap(swaps=True)])
+        b = bench(terasort=[Fault(swaps=True), Fault(swaps=True)])
         b.cluster.clusters.starved = ["the kernel ended a process of worker1"]
         reasons = [b.run().reason for _ in range(2)]
 
@@ -405,7 +405,7 @@ class TestThreadDumps:
         """
         At the limit every JVM is asked while the client still lives; the reason says where it is.
         """
-        b = bench(limit_s=1.0, terasort=[Mishap(hangs=True)])
+        b = bench(limit_s=1.0, terasort=[Fault(hangs=True)])
 
         def dumps(into):
             assert b.cluster.clients[-1].poll() is None
@@ -428,7 +428,7 @@ class TestThreadDumps:
         def refuse(into):
             raise ClusterError("it is not running")
 
-        b = bench(limit_s=1.0, terasort=[Mishap(hangs=True)])
+        b = bench(limit_s=1.0, terasort=[Fault(hangs=True)])
         monkeypatch.setattr(b.cluster, "thread_dumps", refuse)
 
         assert b.run().reason == "the job did not end within its time limit (1 s)"
@@ -439,32 +439,32 @@ class TestFailedAttempts:
         """
         A job that is done in spite of a task killed for its memory took longer than its work.
         """
-        plain = history.read_history
+        plain = jobs.read_history
 
         def with_a_failure(lines, source):
             trace = plain(lines, source)
             lost = replace(trace.attempts[0], attempt_id="attempt_1", state="failed", error=KILLED)
             return replace(trace, attempts=(*trace.attempts, lost))
 
-        monkeypatch.setattr(history, "read_history", with_a_failure)
+        monkeypatch.setattr(jobs, "read_history", with_a_failure)
         outcome = bench().run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("failed", False)
-        assert re.match(r"attempt_1 on \S+ failed and was made up for,", outcome.reason)
+        assert (outcome.state, outcome.is_cluster_lost) == ("failed", False)
+        assert re.match(r"attempt_1 on \S+ failed and was repeated,", outcome.reason)
         assert outcome.reason.endswith("Container exited with a non-zero exit code 137.")
 
     def test_killed_ones_are_no_failure(self, bench, monkeypatch):
         """
         Hadoop kills what it does not need: the loser of a speculation, a reduce that made room.
         """
-        plain = history.read_history
+        plain = jobs.read_history
 
         def with_a_killed_one(lines, source):
             trace = plain(lines, source)
             spare = replace(trace.attempts[0], attempt_id="attempt_1", state="killed")
             return replace(trace, attempts=(*trace.attempts, spare))
 
-        monkeypatch.setattr(history, "read_history", with_a_killed_one)
+        monkeypatch.setattr(jobs, "read_history", with_a_killed_one)
 
         assert bench().run().state == "done"
 
@@ -474,26 +474,26 @@ class TestRefusedByTheFileSystem:
         """
         The file system's own words are the reason; what was half made goes, the cluster stays.
         """
-        b = bench(teragen=[Mishap(loses=6000)])
-        swept = []
-        monkeypatch.setattr(b.runner.inputs, "sweep", lambda: swept.append(1))
+        b = bench(teragen=[Fault(loses=6000)])
+        removals = []
+        monkeypatch.setattr(b.runner.inputs, "remove_partial", lambda: removals.append(1))
         monkeypatch.setattr(b.cluster.hdfs, "rename", refuse("no room on 2 datanodes"))
-        monkeypatch.setattr(b.runner.inputs, "_check", lambda *_: None)
+        monkeypatch.setattr(b.runner.inputs, "_check_size", lambda *_: None)
         outcome = b.run()
 
-        assert (outcome.state, outcome.cluster_lost) == ("failed", False)
+        assert (outcome.state, outcome.is_cluster_lost) == ("failed", False)
         assert outcome.reason.startswith("no room on 2 datanodes")
-        assert swept == [1]
+        assert removals == [1]
 
     def test_a_read_only_one_is_lost(self, bench, monkeypatch):
         """
         A file system that takes nothing any more would fail the next trial for no fault of it.
         """
-        b = bench(terasort=[Mishap(swaps=True)])
+        b = bench(terasort=[Fault(swaps=True)])
         monkeypatch.setattr(b.cluster.hdfs, "make", refuse("Name node is in safe mode"))
         outcome = b.run()
 
-        assert outcome.cluster_lost
+        assert outcome.is_cluster_lost
         assert "wrong output" in outcome.reason
         assert "safe mode" in outcome.reason
 
@@ -502,7 +502,7 @@ def test_a_user_who_wants_no_more_ends_the_job(bench):
     """
     The client is ended; its log and those of its containers are kept.
     """
-    b = bench(terasort=[Mishap(hangs=True)])
+    b = bench(terasort=[Fault(hangs=True)])
     jobs = []
 
     def stop():
@@ -514,7 +514,7 @@ def test_a_user_who_wants_no_more_ends_the_job(bench):
     b.runner.on_tick = stop
     outcome = b.run()
 
-    assert (outcome.state, outcome.interrupted) == ("failed", True)
+    assert (outcome.state, outcome.is_interrupted) == ("failed", True)
     assert outcome.reason == "interrupted by the user"
     assert b.cluster.clients[-1].returncode is not None
     assert "client-0.log" in b.logs

@@ -1,14 +1,14 @@
 """
-Tests for `harness.evaluate.cells`, and for what is made of a workload's own properties.
+Tests for `harness.evaluate.model_inputs`: what a workload sets itself.
 """
 
 import pytest
 
 from harness.errors import SpecError
-from harness.evaluate.cells import configured, jars_of, overruled
-from harness.evaluate.model_inputs import question
+from harness.evaluate.model_inputs import effective_configuration, model_inputs, required_jars
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.plan import refuse
+from harness.run.plan import refuse_cells
+from harness.run.preflight import Preflight
 from harness.workloads import WORKLOADS
 from harness.workloads.base import JobCommand
 from harness.workloads.terasort import TeraSort
@@ -50,8 +50,7 @@ def test_a_workload_has_the_last_word():
     """
     asked = cell(mapreduce_job_reduces="4", other="1")
 
-    assert configured(asked) == {REDUCES: "0", "other": "1"}
-    assert list(overruled(asked)) == [(REDUCES, "0")]
+    assert effective_configuration(asked) == {REDUCES: "0", "other": "1"}
 
 
 class OurOwn(MapOnly):
@@ -69,22 +68,36 @@ def test_jars_are_those_of_jobs_and_generators(monkeypatch):
     """
     monkeypatch.setitem(WORKLOADS, "maponly", OurOwn())
 
-    assert (list(jars_of(cell())), list(jars_of(cell("terasort")))) == (["ours.jar"], [])
+    assert list(required_jars(cell())) == ["ours.jar"]
+    assert list(required_jars(cell("terasort"))) == []
 
 
-@pytest.mark.parametrize("given", [cell(mapreduce_job_reduces="0"), cell(), cell("terasort")])
-def test_nothing_is_overruled_where_both_agree(given):
+@pytest.mark.parametrize(
+    ("given", "warnings"),
+    [
+        (cell(mapreduce_job_reduces="4"), ["maponly sets mapreduce.job.reduces to 0, whatever"]),
+        (cell(mapreduce_job_reduces="0"), []),
+        (cell(), []),
+        (cell("terasort"), []),
+    ],
+)
+def test_an_overridden_property_is_a_warning(given, warnings):
     """
-    The same value, or none, is no difference to tell of.
+    The same value, or none, is not overridden.
     """
-    assert list(overruled(given)) == []
+    preflight = Preflight(None, "e.yaml", None, None)
+    preflight.cells = [given]
+
+    lines = preflight.overridden_properties()
+
+    assert [line[: len(text)] for line, text in zip(lines, warnings, strict=True)] == warnings
 
 
 def test_models_are_told_of_a_map_only_job():
     """
     The question says 0 reduces, although the configuration asks for 4.
     """
-    config, _, _ = question(cell(mapreduce_job_reduces="4"))
+    config, _, _ = model_inputs(cell(mapreduce_job_reduces="4"))
 
     assert config.num_reduces == 0
 
@@ -100,5 +113,5 @@ def test_a_cluster_is_asked_for_what_the_workload_sets():
         return ["no"]
 
     with pytest.raises(SpecError, match="no"):
-        refuse([cell(mapreduce_job_reduces="4")], refusals, "file")
+        refuse_cells([cell(mapreduce_job_reduces="4")], refusals, "file")
     assert asked == [{REDUCES: "0"}]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import ParseError
-from harness.evaluate.containers import ContainerLogs
+from harness.evaluate.observations import ContainerLogs
 from harness.store.files import RawLogs
 from tests.parsing.recorded import history, text
 
@@ -41,7 +41,7 @@ def test_map_and_reduce(tmp_path, separate):
     """
     logs = ContainerLogs(*stored(tmp_path, "disk", separate=separate))
 
-    told = {task.attempt_id[-10:]: task for task in logs.inside(compressed=True)}
+    told = {task.attempt_id[-10:]: task for task in logs.times(is_compressed=True)}
 
     assert told.keys() == {"m_000000_0", "r_000000_0"}
     assert len(told["m_000000_0"].spills) == 3
@@ -57,7 +57,7 @@ def test_sizes_that_hadoop_gets_wrong(tmp_path):
     """
     logs = ContainerLogs(*stored(tmp_path, "passes"))
 
-    (task,) = (t for t in logs.inside(compressed=True) if "_m_" in t.attempt_id)
+    (task,) = (t for t in logs.times(is_compressed=True) if "_m_" in t.attempt_id)
 
     assert {s.file_bytes for s in task.spills} == {None}
 

@@ -1,13 +1,13 @@
 """
-Tests for `harness.run.known`, and for inputs that a workload refuses.
+Tests for `harness.run.preflight`, and for inputs that a workload refuses.
 """
 
 import pytest
 
 from harness.errors import SpecError
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.known import known_names, refusal
 from harness.run.plan import refuse_inputs
+from harness.run.preflight import argument_refusal, known_names
 from harness.workloads import WORKLOADS
 from harness.workloads.base import Parameter
 from harness.workloads.terasort import TeraSort
@@ -30,7 +30,7 @@ def workload(monkeypatch):
     monkeypatch.setitem(WORKLOADS, "rounded", Rounded())
 
 
-def test_workloads_say_their_arguments_and_sizes():
+def test_workloads_give_their_arguments_and_sizes():
     """
     What `harness list workloads` shows is what an experiment may say.
     """
@@ -41,25 +41,25 @@ def test_workloads_say_their_arguments_and_sizes():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "what"),
     [(3, None), (10, "rounds of rounded is '10': it lies from 1 to 9"),
      ("x", "rounds of rounded is 'x': it is a whole number")],
 )  # fmt: skip
-def test_values_are_judged_by_the_workload(value, said):
+def test_values_are_judged_by_the_workload(value, what):
     """
     What is wrong, and an example of what is right.
     """
-    expected = None if said is None else (said, "write, for example, rounds: 3")
+    expected = None if what is None else (what, "write, for example, rounds: 3")
 
-    assert refusal("rounded", "rounds", value) == expected
+    assert argument_refusal("rounded", "rounds", value) == expected
 
 
 @pytest.mark.parametrize(("name", "argument"), [("nowhere", "rounds"), ("rounded", "other")])
 def test_unknown_names_are_left_to_the_reader(name, argument):
     """
-    They are told elsewhere, once.
+    They are reported elsewhere, once.
     """
-    assert refusal(name, argument, 1) is None
+    assert argument_refusal(name, argument, 1) is None
 
 
 TEXT = """\

@@ -1,0 +1,325 @@
+"""
+Speed and load of the machines that do the work of a cluster, sampled while its trials run.
+
+Where all nodes are on this machine it is sampled from here, outside of the nodes and their limits.
+Where nodes are reached over a connection, `harness.node.sample` runs on one node of each machine:
+nodes that share a machine share its speed, too.  What it reports is checked line by line; whatever
+else it writes, or writes without end, ends its sampling and no trial.  A cluster whose nodes cannot
+be reached has no samples, and its times stay as measured.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+from harness.errors import ClusterError, HarnessError
+from harness.monitor.machine import MachineSampler, find_disturbance
+from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
+from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail, named_after
+from harness.parsing.samples import read_machine, read_speed
+from harness.providers.base import Cluster
+from harness.providers.host import Host, Running, printable
+from harness.records.manifest import MonitoredMachine
+from harness.units import MIB
+
+INTERVAL_S = 0.5
+START_LIMIT_S = 30.0
+_END_LIMIT_S = 5.0
+_MOST_LINE, _MOST_HOSTS, _MOST_CORES = 1024, 32, 4096
+_BURST, _MOST_BPS = MIB, 64 * 1024  # a thousand cores report half of it
+
+Report = Callable[[str], None]
+
+
+class Monitor(Protocol):
+    """Samples the machines of a cluster, trial by trial."""
+
+    @property
+    def machines(self) -> dict[str, MonitoredMachine]:
+        """Nodes and cores of each machine, by the name in its samples; this one is left out."""
+        ...
+
+    def sample(self, raw: Path) -> AbstractContextManager[None]:
+        """Sample while a block runs; the samples are files in the folder *raw* afterwards."""
+        ...
+
+    def find_disturbance(self, raw: Path) -> str:
+        """By which rule the trial with samples in *raw* was disturbed; empty: it was not."""
+        ...
+
+
+@contextmanager
+def monitor_cluster(
+    cluster: Cluster, scratch: Path, say: Report, add_limitation: Report
+) -> Iterator[Monitor]:
+    """
+    Sample the machines of *cluster* during a ``with`` block, with files in the folder *scratch*.
+
+    *say* is called with what happens meanwhile, *add_limitation* with what cannot be measured.
+    """
+    hosts = cluster.watched
+    with ExitStack() as stack:
+        if hosts is None:
+            yield LocalMonitor(scratch / PROBE_LOG, say, stack)
+            return
+        connected = connect_machines(cluster, hosts, scratch, add_limitation)
+        for machine in connected:
+            stack.callback(machine.stop)
+            # A master runs no tasks: its speed does not matter.  All probes start at once.
+            machine.start(with_speed=machine.nodes != [hosts[0].name])
+        sampled = []
+        for machine in connected:
+            machine.await_first_sample()
+            if machine.failure:
+                add_limitation(_not_measured(machine.nodes, machine.failure))
+            else:
+                sampled.append(machine)
+        yield RemoteMonitor(sampled, say)
+
+
+class LocalMonitor:
+    """Samples this machine, on which all nodes are."""
+
+    def __init__(self, log: Path, say: Report, stack: ExitStack) -> None:
+        """Have the speed probe run until *stack* is closed, its samples in *log*."""
+        self._log, self._say, self._stack = log, say, stack
+        self._probe = stack.enter_context(SpeedProbe(log=log))
+
+    @property
+    def machines(self) -> dict[str, MonitoredMachine]:
+        """None: the manifest describes this machine."""
+        return {}
+
+    @contextmanager
+    def sample(self, raw: Path) -> Iterator[None]:
+        """Sample while a block runs."""
+        if self._probe.pid is None:  # somebody has killed it: no trial runs without
+            self._say("the speed probe has ended: starting it again")
+            self._probe = self._stack.enter_context(SpeedProbe(log=self._log))
+        start = self._log.stat().st_size if self._log.exists() else 0
+        with MachineSampler(raw / MACHINE_LOG):
+            yield
+        copy_tail(self._log, start, raw / PROBE_LOG)
+
+    def find_disturbance(self, raw: Path) -> str:
+        """By which rule it was disturbed."""
+        with (raw / MACHINE_LOG).open("rb") as lines:
+            return find_disturbance(list(read_machine(lines, MACHINE_LOG)))
+
+
+class RemoteMonitor:
+    """Samples the machines of nodes that are reached over a connection."""
+
+    def __init__(self, sampled: Sequence[RemoteMachine], say: Report) -> None:
+        """Copy what *sampled* report."""
+        self.sampled, self._say = sampled, say
+
+    @property
+    def machines(self) -> dict[str, MonitoredMachine]:
+        """Of each machine its nodes, and its cores."""
+        return {
+            machine.host.name: MonitoredMachine(nodes=tuple(machine.nodes), cores=machine.cores)
+            for machine in self.sampled
+        }
+
+    @contextmanager
+    def sample(self, raw: Path) -> Iterator[None]:
+        """Sample while a block runs."""
+        for machine in self.sampled:
+            if machine.failure:
+                what = f"the sampling of {machine.host.name} has ended ({machine.failure})"
+                self._say(f"{what}: starting it again")
+                machine.restart()
+        starts = []
+        for machine in self.sampled:
+            logs = [(machine.load_log, MACHINE_LOG)]
+            if machine.has_probe:
+                logs.append((machine.speed_log, PROBE_LOG))
+            for source, name in logs:
+                start = source.stat().st_size if source.exists() else 0
+                starts.append((source, start, raw / named_after(name, machine.host.name)))
+        yield
+        for source, start, target in starts:
+            copy_tail(source, start, target)
+
+    def find_disturbance(self, raw: Path) -> str:
+        """By which rule each was disturbed."""
+        disturbances = []
+        for machine in self.sampled:
+            log = raw / named_after(MACHINE_LOG, machine.host.name)
+            with log.open("rb") as lines:
+                samples = list(read_machine(lines, log.name))
+            if rule := find_disturbance(samples, machine.cores):
+                disturbances.append(f"{machine.host.name}: {rule}")
+        return "; ".join(disturbances)
+
+
+class RemoteMachine:
+    """
+    One machine, sampled through *host*, the first of its *nodes*.
+
+    Samples are appended to the files *speed_log* and *load_log*; *failure* says why no more come.
+    """
+
+    def __init__(self, host: Host, argv: Sequence[str], folder: Path) -> None:
+        """*argv* is the program's command line on *host*; the samples are kept in *folder*."""
+        self.host, self.nodes = host, [host.name]
+        self.speed_log, self.load_log = (folder / f"{log}-{host.name}" for log in ("speed", "load"))
+        self.identity, self.cores, self.failure = "", 1, ""
+        self.has_probe = False
+        self._argv = argv
+        self._process: Running | None = None
+        self._reader: threading.Thread | None = None
+        self._has_sample = threading.Event()
+
+    def connect(self) -> None:
+        """Start the program and read what the machine is; `HarnessError` where none answers."""
+        process = self._process = self.host.open(self._argv)
+        self.failure = ""
+        try:
+            assert process.stdout is not None
+            timer = threading.Timer(START_LIMIT_S, process.kill)
+            timer.start()
+            try:
+                line = process.stdout.readline(_MOST_LINE)
+            finally:
+                timer.cancel()
+            try:
+                greeting = json.loads(line)
+                self.identity, self.cores = str(greeting["machine"]), int(greeting["cores"])
+            except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+                text = _first_line(line.decode(errors="replace"))
+                raise ClusterError(f"it does not say what it is: {text}") from error
+            if not 0 < self.cores <= _MOST_CORES:
+                raise ClusterError(f"it claims {self.cores:.3g} cores")
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self, *, with_speed: bool) -> None:
+        """Have the machine sampled, with the speed probe or without."""
+        process, self.has_probe = self._process, with_speed
+        assert process is not None
+        assert process.stdin is not None
+        self._has_sample.clear()
+        with suppress(BrokenPipeError):  # it has ended: its last lines are still to be read
+            process.stdin.write(b"speed\n" if with_speed else b"load\n")
+            process.stdin.flush()
+        self._reader = threading.Thread(
+            target=self._read, args=(process,), name=f"watch {self.host.name}", daemon=True
+        )
+        self._reader.start()
+
+    def await_first_sample(self) -> None:
+        """Return when the first sample has come, or `failure` says why there is none."""
+        if not self._has_sample.wait(START_LIMIT_S):
+            self.failure = self.failure or f"no sample after {START_LIMIT_S:g} s"
+
+    def restart(self) -> None:
+        """Start it again; `failure` says so where that is in vain."""
+        self.stop()
+        try:
+            self.connect()
+        except (HarnessError, OSError) as error:
+            self.failure = _first_line(str(error))
+        else:
+            self.start(with_speed=self.has_probe)
+            self.await_first_sample()
+
+    def stop(self) -> None:
+        """End the program on the node; it ends with our connection anyway."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(HarnessError, OSError):
+            process.kill()
+        if self._reader is not None:
+            self._reader.join(_END_LIMIT_S)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError, ValueError):  # nobody reads what is still in it
+                    pipe.close()
+        with suppress(HarnessError, subprocess.TimeoutExpired):
+            process.wait(_END_LIMIT_S)
+
+    def _read(self, process: Running) -> None:
+        """Keep samples, as `harness.parsing` reads them, until there are no more, or others."""
+        assert process.stdout is not None
+        started, size = time.monotonic(), 0
+        try:
+            with self.speed_log.open("ab", 0) as speed, self.load_log.open("ab", 0) as load:
+                while line := process.stdout.readline(_MOST_LINE):
+                    size += len(line)
+                    if size > _BURST + _MOST_BPS * (time.monotonic() - started):
+                        raise ClusterError("it writes more than a machine has to report")
+                    if not line.endswith(b"\n"):
+                        raise ClusterError("one of its lines has no end")
+                    kind, _, rest = line.partition(b" ")
+                    if kind == b"load":
+                        for reading in read_machine([rest], "load"):
+                            load.write(json.dumps(asdict(reading)).encode() + b"\n")
+                    elif kind == b"speed":
+                        for sample in read_speed([rest], "speed"):
+                            at_ms, cpu_ns = round(1e3 * sample.at_s), round(1e9 * sample.cpu_s)
+                            numbers = at_ms, sample.thread, sample.units, cpu_ns
+                            speed.write(b"%d %d %d %d\n" % numbers)
+                    else:
+                        reason = line.removeprefix(b"failed ").decode(errors="replace")
+                        raise ClusterError(reason)
+                    if kind == (b"speed" if self.has_probe else b"load"):
+                        self._has_sample.set()
+            self.failure = self.failure or "it has ended"
+        except (HarnessError, OSError, ValueError) as error:
+            self.failure = self.failure or _first_line(str(error))
+        finally:
+            self._has_sample.set()
+
+
+def connect_machines(
+    cluster: Cluster, hosts: Sequence[Host], folder: Path, add_limitation: Report
+) -> list[RemoteMachine]:
+    """
+    Connect to the machines of *hosts*, all at once; of several hosts on one, through the first.
+
+    *add_limitation* is called for those that do not answer.
+    """
+
+    def connect(host: Host) -> RemoteMachine | str:
+        try:
+            jar = cluster.host_path(host, probe_jar())
+            argv = cluster.agent(host, "sample", f"{INTERVAL_S:g}", *FLAGS, "-jar", jar)
+            machine = RemoteMachine(host, argv, folder)
+            machine.connect()
+        except (HarnessError, OSError) as error:
+            return _not_measured([host.name], str(error))
+        return machine
+
+    machines: dict[str, RemoteMachine] = {}
+    with ThreadPoolExecutor(_MOST_HOSTS) as pool:
+        for host, machine in zip(hosts, pool.map(connect, hosts), strict=True):
+            if isinstance(machine, str):
+                add_limitation(machine)
+            elif machine.identity in machines:
+                machines[machine.identity].nodes.append(host.name)
+                machine.stop()
+            else:
+                machines[machine.identity] = machine
+    return list(machines.values())
+
+
+def _not_measured(nodes: Sequence[str], reason: str) -> str:
+    return f"speed and load of {', '.join(nodes)} are not measured: {_first_line(reason)}"
+
+
+def _first_line(text: str) -> str:
+    return printable(text).strip().partition("\n")[0][:200] or "it wrote nothing"

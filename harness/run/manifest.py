@@ -1,0 +1,125 @@
+"""
+What the manifest of a run says: the command, this machine, and each cluster as it was started.
+
+A trial's id contains the versions of this machine: nothing else is known before nodes are there.
+The nodes may have others.  Theirs stand in each trial and in the manifest, and a run is not
+continued on nodes that have changed meanwhile: its trials could not be compared.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness import __version__
+from harness.errors import DataError
+from harness.experiment.model import Experiment
+from harness.monitor.machine import machine_facts
+from harness.providers.versions import RanOn
+from harness.records.hardware import Limit, LimitedCluster, format_control
+from harness.records.manifest import OfferedGpus
+from harness.records.trial import ClusterSpec, Versions, trial_id
+from harness.store import Run
+
+_DECISIVE = ("hadoop", "java")  # trials of other versions cannot be compared
+
+
+def record_command(
+    run: Run, experiment: Experiment, versions: Versions, overrides: tuple[str, ...]
+) -> None:
+    """Write down what runs, on which machine; *versions* are this machine's, a first guess."""
+    manifest, node = run.read_manifest(), experiment.cluster.node
+    gpus = None
+    if any(node.gpus) or node.gpus_found:
+        origin = "found on the nodes" if node.gpus_found else "declared, not detected"
+        gpus = OfferedGpus.model_validate({"per_node": node.gpus, "origin": origin})
+    run.update_manifest(
+        harness=__version__,
+        commit=source_commit(),
+        command=shlex.join(["harness", *sys.argv[1:]]),
+        versions=manifest.versions if manifest.nodes else versions,
+        python=sys.version.split()[0],
+        machine=machine_facts(),
+        seed=experiment.seed,
+        overrides=overrides,
+        gpus=gpus,
+    )
+
+
+def source_commit() -> str:
+    """Commit of the source tree that runs, with ``-dirty`` where it was changed; may be empty."""
+    folder = Path(__file__).resolve().parent
+    argv = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def record_versions(
+    run: Run, planned: Versions, ran_on: Mapping[str, RanOn]
+) -> tuple[Versions, str]:
+    """
+    Write down what the nodes *ran_on*; return the versions and the kernel of the trials there.
+
+    `DataError` where trials of the run ran on another Hadoop or Java of the same node.
+    """
+    known = run.read_manifest().nodes
+    # Trials of other planned versions have other ids: they are not compared with these.
+    trials = [record.trial for record in run.trials().values()]
+    if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
+        for name in _DECISIVE:
+            for node, versions in ran_on.items():
+                entry, current = known.get(name, ""), getattr(versions, name)
+                before = entry if isinstance(entry, str) else entry.get(node, "")
+                if before and current and before != current:
+                    raise DataError(
+                        f"{node} has {name.capitalize()} {current} now, and trials of this run ran"
+                        f" on {before}",
+                        where=str(run.path),
+                        fix="measure anew: the same command with --new",
+                    )
+    nodes: dict[str, str | dict[str, str]] = {}
+    texts = dict.fromkeys((*_DECISIVE, "kernel"), "")
+    for name in texts if ran_on else ():
+        by_node = {node: getattr(versions, name) for node, versions in ran_on.items()}
+        if len(set(by_node.values())) == 1:
+            nodes[name] = texts[name] = next(iter(by_node.values()))
+        else:
+            nodes[name] = by_node
+            pairs = sorted(by_node.items())
+            texts[name] = ", ".join(f"{node}: {version or 'unknown'}" for node, version in pairs)
+    if ran_on:
+        decisive = {name: texts[name] or "unknown" for name in _DECISIVE}
+        planned = planned.model_copy(update=decisive)
+    run.update_manifest(versions=planned, nodes=nodes)
+    return planned, texts["kernel"]
+
+
+def record_limits(
+    run: Run, spec: ClusterSpec, limits: Mapping[str, Mapping[str, Limit]], now_s: float
+) -> list[str]:
+    """
+    Write down what the nodes of a cluster that was started now are, where they are limited.
+
+    Returns a sentence for each limit that is not enforced on what tasks write.
+    """
+    if not limits:
+        return []
+    started = LimitedCluster.model_validate(
+        {"cluster": spec.id, "measured_s": now_s, "nodes": limits}
+    )
+    run.update_manifest(limits=(*run.read_manifest().limits, started))
+    return [
+        f"the limit of {node}'s disk is not enforced on buffered writes: they were written at"
+        f" {format_control(control, limit.buffered_write or 0)},"
+        f" and {format_control(control, limit.requested)} was requested"
+        for node, controls in started.nodes.items()
+        for control, limit in controls.items()
+        if not limit.is_enforced
+    ]

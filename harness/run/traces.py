@@ -1,0 +1,107 @@
+"""The trace tables of a trial, made from what its jobs left among its raw logs."""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+from harness.errors import DataError, ParseError
+from harness.hadoop.tracing import SPANS_FILE, UNITS_FILE
+from harness.parsing.history import read_history
+from harness.parsing.ltrace import read_ltrace, read_units
+from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.trace import JobTrace
+from harness.records.trial import TrialRecord
+from harness.store import RawLogs, Run
+
+_CHUNK = 1 << 16
+_MOST_UNIT_BYTES = 1 << 28
+_HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
+
+
+class Recordings:
+    """
+    What the tracer left in the containers' folders of a trial, read anew each time.
+
+    One that cannot be read is left out, for a trial is worth more than its recording; `unreadable`
+    has the reasons, by file, once they were read.
+    """
+
+    def __init__(self, raw: RawLogs) -> None:
+        """Find the recordings that *raw* has."""
+        self._raw = raw
+        self._files = [name for name in raw.names() if PurePosixPath(name).name == SPANS_FILE]
+        self.unreadable: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        """Count the recorded attempts."""
+        return len(self._files)
+
+    def tasks(self) -> Iterator[TaskSpans]:
+        """Read the recording of each attempt."""
+        for name in self._files:
+            if (task := self._read_task(name)) is not None:
+                yield task
+
+    def units(self) -> Iterator[UnitTimes]:
+        """Read the times of units of each attempt that has them."""
+        for name in self._files:
+            units = str(PurePosixPath(name).with_name(UNITS_FILE))
+            if units in self._raw.names() and (task := self._read_task(name)) is not None:
+                try:
+                    with self._raw.open(units) as file:
+                        records, seconds = read_units(file.read(_MOST_UNIT_BYTES + 1), units)
+                except ParseError as error:
+                    self.unreadable[units] = error.what
+                else:
+                    yield UnitTimes(task.attempt_id, records, tuple(seconds.tolist()))
+
+    def _read_task(self, name: str) -> TaskSpans | None:
+        try:
+            with self._raw.open(name) as file:
+                return read_ltrace(iter(partial(file.read, _CHUNK), b""), name)
+        except ParseError as error:
+            self.unreadable[name] = error.what
+            return None
+
+
+def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> list[str]:
+    """Make the trace tables of a trial; return what of its recordings is missing or unreadable."""
+    recordings = Recordings(run.raw(record.trial.id))
+    run.write_trace(record.trial.id, traces, recordings if len(recordings) else None)
+    complaints = [f"{name} cannot be read: {what}" for name, what in recordings.unreadable.items()]
+    tasks = sum(attempt.state == "succeeded" for trace in traces for attempt in trace.attempts)
+    if record.trial.cell.tracing.mode in ("spans", "units") and len(recordings) < tasks:
+        complaints.append(f"{tasks - len(recordings)} of {tasks} tasks left no recording")
+    return complaints
+
+
+def remake_trace(run: Run, record: TrialRecord) -> bool:
+    """
+    Make the trace tables of a trial from its raw logs; `False`: it left no history.
+
+    A failed trial may have failed because its history cannot be read: then it has no trace.
+    """
+    trial_id, traces = record.trial.id, list[JobTrace]()
+    raw = run.raw(trial_id)
+    histories = [match for name in raw.names() if (match := _HISTORY.fullmatch(name))]
+    try:
+        for history in sorted(histories, key=lambda match: int(match[1])):
+            with raw.open(history[0]) as lines:
+                source = f"trials/{trial_id}/raw/{history[0]}.gz"
+                traces.append(read_history(lines, source))
+    except ParseError:
+        if record.state == "done":
+            raise
+        traces = []
+    if record.state == "done" and not traces:
+        raise DataError(
+            f"trial {trial_id} has no history",
+            where=str(run.trial_dir(trial_id)),
+            fix="its logs were removed: move the trial's folder away and run it again",
+        )
+    write_trace(run, record, traces)
+    return bool(traces)
