@@ -326,7 +326,7 @@ def _show_nodes(nodes: list[dict[str, Any]]) -> None:
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
     """What the ResourceManager says of its nodes; nothing where it does not answer."""
     from harness.errors import ClusterError
-    from harness.providers.existing.served import elements
+    from harness.providers.existing.rest import elements
 
     try:
         answer = cluster.http_json("/ws/v1/cluster/nodes")

@@ -242,3 +242,14 @@ def last_lines(file: Path, lines: int = 20) -> str:
 def printable(text: str) -> str:
     """*text* with control characters other than line ends and tabs replaced."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+
+
+def system_reason(error: BaseException) -> str:
+    """The system's own reason below a library's error; the library's where there is none."""
+    cause: BaseException | None = error
+    reason: object = error
+    while cause is not None:
+        if isinstance(cause, OSError) and (cause.strerror or type(cause) is TimeoutError):
+            reason = cause.strerror or cause
+        cause = cause.__cause__ or cause.__context__
+    return str(reason) or type(error).__name__

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.existing` on small web services that stand for somebody's cluster.
+Tests for `harness.providers.existing` with small web services in the place of a cluster.
 """
 
 import http.server
@@ -17,7 +17,7 @@ from harness.hadoop_home import home
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
 from harness.providers.existing import cluster as existing
-from harness.providers.existing import finding
+from harness.providers.existing import discovery
 from harness.providers.existing.cluster import ExistingCluster
 from harness.records.trial import ClusterSpec, NodeSpec
 from tests.fake_webhdfs import FakeWebHdfs
@@ -25,7 +25,7 @@ from tests.fake_webhdfs import FakeWebHdfs
 APP = "application_1700000000000_0001"
 
 
-class Theirs(FakeWebHdfs):
+class FakeMasters(FakeWebHdfs):
     """
     The masters of a cluster of two nodes, at one address.
     """
@@ -34,8 +34,8 @@ class Theirs(FakeWebHdfs):
         url = urlsplit(self.path)
         if url.path == "/ws/v1/cluster/apps":
             states = parse_qs(url.query).get("states", [""])[0].split(",")
-            found = [a for a in self.apps if "" in states or a["state"] in states]
-            return self.json({"apps": {"app": found} if found else None})
+            apps = [a for a in self.apps if "" in states or a["state"] in states]
+            return self.json({"apps": {"app": apps} if apps else None})
         page = self.pages.get(url.path)
         return super().do_GET() if page is None else self.json(page)
 
@@ -54,7 +54,7 @@ def node(number, memory=4096, gpus=None):
 
 
 @pytest.fixture
-def theirs(monkeypatch, tmp_path):
+def masters(monkeypatch, tmp_path):
     """
     A cluster that runs, its configuration, and a user of it.
     """
@@ -63,7 +63,7 @@ def theirs(monkeypatch, tmp_path):
         "/ws/v1/cluster/info": {"clusterInfo": {"haState": "ACTIVE", "hadoopVersion": "3.4.3"}},
         "/ws/v1/cluster/nodes": {"nodes": {"node": [node(1), node(2)]}},
     }
-    handler = type("Handler", (Theirs,), {"files": {}, "cut": 0, "apps": [], "pages": pages})
+    handler = type("Handler", (FakeMasters,), {"files": {}, "cut": 0, "apps": [], "pages": pages})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
     handler.address = f"127.0.0.1:{server.server_port}"
@@ -78,8 +78,10 @@ def theirs(monkeypatch, tmp_path):
     (conf / "yarn-site.xml").write_text(site.render_xml(addresses))
     monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
     monkeypatch.setenv("HADOOP_USER_NAME", "me")
-    active = finding._active
-    monkeypatch.setattr(finding, "_active", lambda a, state, what, s: active(a, state, what, 0.0))
+    find = discovery._find_active
+    monkeypatch.setattr(
+        discovery, "_find_active", lambda *arguments: find(*arguments[:-1], limit_s=0.0)
+    )
     handler.conf = conf
     yield handler
     server.shutdown()
@@ -87,7 +89,7 @@ def theirs(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def cluster(theirs, monkeypatch, tmp_path):
+def cluster(masters, monkeypatch, tmp_path):
     """
     A function that describes the cluster; it is healthy, and what is killed is written down.
     """
@@ -96,9 +98,9 @@ def cluster(theirs, monkeypatch, tmp_path):
     made = HadoopHome(tmp_path / "home", Java(Path("/j"), "17"), sums)
     monkeypatch.setattr(home.HadoopHome, "find", classmethod(lambda cls, path=None: made))
     monkeypatch.setattr(ExistingCluster, "_await_healthy", lambda self, limit_s: None)
-    theirs.killed = []
+    masters.killed = []
     monkeypatch.setattr(
-        ExistingCluster, "kill_application", lambda self, name: theirs.killed.append(name)
+        ExistingCluster, "kill_application", lambda self, name: masters.killed.append(name)
     )
     return lambda name="c", **spec: ExistingCluster(
         name, ClusterSpec(provider="existing", **{"workers": 2, **spec}), made
@@ -109,29 +111,29 @@ def app(cluster, state="RUNNING", containers=1, **more):
     """
     An application of ours as the ResourceManager lists it.
     """
-    tags = f"{cluster.root.rpartition('/')[2]},theirs"
+    tags = f"{cluster.root.rpartition('/')[2]},others"
     return {
         "id": APP, "state": state, "runningContainers": containers, "applicationTags": tags, **more,
     }  # fmt: skip
 
 
 class TestLife:
-    def test_finds_it_and_leaves_nothing(self, cluster, theirs):
+    def test_finds_it_and_leaves_nothing(self, cluster, masters):
         """
         Another process, too: it ends our jobs, no others, and removes our folders.
         """
         one = cluster()
         one.up()
-        theirs.files[f"{one.root}/output/part"] = b"1"
-        theirs.files["/user/me/own"] = b"2"
-        theirs.apps += [app(one), app(one, id="application_1_0002", applicationTags="others")]
+        masters.files[f"{one.root}/output/part"] = b"1"
+        masters.files["/user/me/own"] = b"2"
+        masters.apps += [app(one), app(one, id="application_1_0002", applicationTags="others")]
         other = ExistingCluster.attach("c")
         known = other.is_up(), other.root, other.losses[0]
         took = ExistingCluster.remove("c"), ExistingCluster.remove("c")
 
         assert known == (True, one.root, one.losses[0])
         assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in known[2]
-        assert (took, theirs.killed, one.folder.exists()) == ((True, False), [APP], False)
+        assert (took, masters.killed, one.folder.exists()) == ((True, False), [APP], False)
 
     def test_our_folder_bears_no_name_that_another_could_have(self, cluster):
         """
@@ -144,20 +146,20 @@ class TestLife:
 
         assert one.root != two.root
 
-    def test_a_cluster_that_does_not_answer_is_not_forgotten(self, cluster, theirs):
+    def test_a_cluster_that_does_not_answer_is_not_forgotten(self, cluster, masters):
         """
         What lies there is removed the next time.
         """
         one = cluster()
         one.up()
-        pages, theirs.pages = theirs.pages, {}
-        known = dict(one._known)
+        pages, masters.pages = masters.pages, {}
+        known = dict(one._state)
         broken = json.loads((one.folder / "state.json").read_text())
         broken["services"]["rm"] = "127.0.0.1:1"
         (one.folder / "state.json").write_text(json.dumps(broken))
-        with pytest.raises(ClusterError, match=r"are still there: .*ConnectionRefused"):
+        with pytest.raises(ClusterError, match=r"are still there: .*Connection refused"):
             ExistingCluster.remove("c")
-        theirs.pages = pages
+        masters.pages = pages
         (one.folder / "state.json").write_text(json.dumps(known))
 
         assert ExistingCluster.remove("c")
@@ -172,7 +174,7 @@ class TestLife:
             cluster().up()
         assert ExistingCluster.attach("c").is_up()
 
-    def test_a_folder_that_cannot_be_made_leaves_nothing(self, cluster, theirs, monkeypatch):
+    def test_a_folder_that_cannot_be_made_leaves_nothing(self, cluster, masters, monkeypatch):
         """
         A user without a home in HDFS.
         """
@@ -180,7 +182,7 @@ class TestLife:
         def refuse(handler):
             handler.refuse(403, "Permission denied: user=me")
 
-        monkeypatch.setattr(theirs, "do_PUT", refuse)
+        monkeypatch.setattr(masters, "do_PUT", refuse)
         one = cluster()
         with pytest.raises(ClusterError, match="Permission denied: user=me"):
             one.up()
@@ -188,45 +190,53 @@ class TestLife:
         assert not one.folder.exists()
 
 
+def check():
+    """
+    State and text of the finding of `harness doctor`.
+    """
+    (finding,) = [check() for check in ExistingCluster.doctor_checks()]
+    return finding.state, finding.what
+
+
 class TestLook:
-    def test_tells_what_is_there(self, theirs):
+    def test_the_doctor_reports_the_cluster(self, masters):
         """
         Its version and its size.
         """
-        assert finding.look() == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
+        assert check() == ("ok", f"Hadoop 3.4.3, 2 nodes, at {masters.address}")
 
-    def test_a_plan_is_held_against_it(self, theirs):
+    def test_a_plan_is_compared_with_the_cluster(self, masters):
         """
-        It is told as it is where it can hold the plan, and refused as at a start where it cannot.
+        It is described where it can hold the plan, and refused as at a start where it cannot.
         """
         fits = ExistingCluster.look(ClusterSpec(provider="existing", workers=2))
 
-        assert fits == f"Hadoop 3.4.3, 2 nodes, at {theirs.address}"
+        assert fits == f"Hadoop 3.4.3, 2 nodes, at {masters.address}"
         with pytest.raises(ClusterError, match="2 nodes run there, and"):
             ExistingCluster.look(ClusterSpec(provider="existing", workers=3))
-        assert theirs.files == {}
+        assert masters.files == {}
 
-    def test_nothing_is_asked_for(self, monkeypatch):
+    def test_the_doctor_notes_that_there_is_none(self, monkeypatch):
         """
-        Most machines have no cluster.
+        Without ``HADOOP_CONF_DIR`` nothing is looked for.
         """
         monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
 
-        assert finding.look() == ""
+        assert check() == ("note", "none: HADOOP_CONF_DIR is not set")
 
 
 class TestGpus:
-    def test_are_what_the_least_node_offers(self, theirs, monkeypatch):
+    def test_are_what_the_least_node_offers(self, masters, monkeypatch):
         """
         By YARN's own count; where nobody can be asked, none are made up.
         """
-        theirs.pages["/ws/v1/cluster/nodes"] = {
+        masters.pages["/ws/v1/cluster/nodes"] = {
             "nodes": {"node": [node(1, gpus=4), node(2, gpus=2)]}
         }
-        found = ExistingCluster.gpus_per_node(2)
+        gpus = ExistingCluster.gpus_per_node(2)
         fits = ExistingCluster.look(ClusterSpec(workers=2, node=NodeSpec(gpus=2)))
 
-        assert (found, fits.partition(",")[0]) == (2, "Hadoop 3.4.3")
+        assert (gpus, fits.partition(",")[0]) == (2, "Hadoop 3.4.3")
         with pytest.raises(ClusterError, match="a node offers 2 GPUs"):
             ExistingCluster.look(ClusterSpec(workers=2, node=NodeSpec(gpus=3)))
         monkeypatch.delenv("HADOOP_CONF_DIR")
@@ -236,7 +246,7 @@ class TestGpus:
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("spec", "told", "fix"),
+        ("spec", "reason", "fix"),
         [
             ({"workers": 3}, "2 nodes run there, and cluster.workers is 3", "cluster.workers to 2"),
             (
@@ -247,42 +257,44 @@ class TestRefusals:
             ({"node": NodeSpec(gpus=1)}, "a node offers no GPUs .yarn.io/gpu., and", "no more"),
         ],
     )
-    def test_what_it_cannot_hold(self, cluster, spec, told, fix):
+    def test_what_it_cannot_hold(self, cluster, spec, reason, fix):
         """
         With both numbers, before anything is written there.
         """
         one = cluster(**spec)
-        with pytest.raises(ClusterError, match=told) as caught:
+        with pytest.raises(ClusterError, match=reason) as caught:
             one.up()
 
         assert fix in caught.value.fix
         assert not one.folder.exists()
 
-    def test_masters_that_are_not_active(self, cluster, theirs):
+    def test_masters_that_are_not_active(self, cluster, masters):
         """
-        Each with what it said.
+        Each with its state.
         """
-        theirs.pages["/ws/v1/cluster/info"] = {"clusterInfo": {"haState": "STANDBY"}}
+        masters.pages["/ws/v1/cluster/info"] = {"clusterInfo": {"haState": "STANDBY"}}
 
         with pytest.raises(ClusterError, match=r"no ResourceManager is active: 127.*STANDBY"):
             cluster().up()
 
-    def test_a_configuration_that_is_none(self, cluster, theirs):
+    def test_an_unusable_configuration_folder(self, cluster, masters):
         """
         An empty folder is not taken for a cluster, and none for an empty one; entities are refused.
         """
-        (theirs.conf / "core-site.xml").write_text('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>')
+        (masters.conf / "core-site.xml").write_text(
+            '<!DOCTYPE x [<!ENTITY a "b">]><configuration/>'
+        )
         with pytest.raises(SpecError, match="document type"):
             cluster().up()
-        for file in theirs.conf.iterdir():
+        for file in masters.conf.iterdir():
             file.unlink()
         with pytest.raises(SpecError, match=r"no core-site\.xml"):
             cluster().up()
-        theirs.conf.rmdir()
+        masters.conf.rmdir()
         with pytest.raises(SpecError, match="no such folder"):
             cluster().up()
 
-    def test_addresses_in_the_experiment(self, cluster, theirs, monkeypatch):
+    def test_addresses_in_the_experiment(self, cluster, masters, monkeypatch):
         """
         Instead of a folder.
         """
@@ -290,14 +302,14 @@ class TestRefusals:
         one = cluster(
             site={
                 "fs.defaultFS": "hdfs://127.0.0.1:9000",
-                "dfs.namenode.http-address": theirs.address,
-                "yarn.resourcemanager.webapp.address": theirs.address,
-                "mapreduce.jobhistory.webapp.address": theirs.address,
+                "dfs.namenode.http-address": masters.address,
+                "yarn.resourcemanager.webapp.address": masters.address,
+                "mapreduce.jobhistory.webapp.address": masters.address,
             }
         )
         one.up()
 
-        assert one.services == dict.fromkeys(("nn", "rm", "jhs"), theirs.address)
+        assert one.services == dict.fromkeys(("nn", "rm", "jhs"), masters.address)
         assert one.site_properties()["fs.defaultFS"] == "hdfs://127.0.0.1:9000"
 
     def test_neither_folder_nor_addresses(self, cluster, monkeypatch):
@@ -311,64 +323,64 @@ class TestRefusals:
         assert "HADOOP_CONF_DIR" in caught.value.fix
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "reason"),
         [
             ("<configuration>", "not XML: no element found"),
             ("<!DOCTYPE x []><configuration/>", "a document type declaration"),
             ("<html/>", "the root element is 'html'"),
         ],
     )
-    def test_a_file_that_is_no_configuration(self, cluster, tmp_path, monkeypatch, text, said):
+    def test_a_file_that_is_no_configuration(self, cluster, tmp_path, monkeypatch, text, reason):
         """
         File, line, and which variable has led there.
         """
         (tmp_path / "core-site.xml").write_text(text)
         monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
 
-        with pytest.raises(SpecError, match=said) as caught:
+        with pytest.raises(SpecError, match=reason) as caught:
             cluster().up()
 
         assert caught.value.where == f"{tmp_path}/core-site.xml:1 (HADOOP_CONF_DIR)"
         assert caught.value.fix.startswith("set HADOOP_CONF_DIR")
 
-    def test_a_user_that_is_none(self, cluster, monkeypatch):
+    def test_an_invalid_user(self, cluster, monkeypatch):
         """
         The name becomes part of paths.
         """
         monkeypatch.setenv("HADOOP_USER_NAME", "../root")
 
-        with pytest.raises(SpecError, match="no name of a user"):
+        with pytest.raises(SpecError, match="not a valid name of a user"):
             cluster().up()
 
 
 class TestWork:
-    def test_idle_is_about_our_own(self, cluster, theirs):
+    def test_idle_is_about_our_own(self, cluster, masters):
         """
         Others' jobs are not waited for; a master that still holds its container is.
         """
         one = cluster()
         one.up()
-        theirs.apps += [app(one, id="application_1_0002", applicationTags="others")]
+        masters.apps += [app(one, id="application_1_0002", applicationTags="others")]
         one.await_idle(timeout_s=0.0)
-        theirs.apps += [app(one, state="FINISHED")]
+        masters.apps += [app(one, state="FINISHED")]
 
         with pytest.raises(ClusterError, match=f"our own {APP} still runs"):
             one.await_idle(timeout_s=0.0)
-        theirs.apps[-1]["runningContainers"] = -1
+        masters.apps[-1]["runningContainers"] = -1
         one.await_idle(timeout_s=0.0)
 
-    def test_a_lost_node_is_named(self, cluster, theirs, monkeypatch):
+    def test_a_lost_node_is_named(self, cluster, masters, monkeypatch):
         """
         It ran when the cluster was found; the question is not asked each second.
         """
-        monkeypatch.setattr(existing, "_LOOK_S", 0.0)
+        monkeypatch.setattr(existing, "_NODES_POLL_S", 0.0)
         one = cluster()
         one.up()
         before = one.dead_daemons()
-        theirs.pages["/ws/v1/cluster/nodes"] = {"nodes": {"node": node(2)}}
+        masters.pages["/ws/v1/cluster/nodes"] = {"nodes": {"node": node(2)}}
         lost = one.dead_daemons()
-        monkeypatch.setattr(existing, "_LOOK_S", 600.0)
-        theirs.pages["/ws/v1/cluster/nodes"] = {"nodes": None}
+        monkeypatch.setattr(existing, "_NODES_POLL_S", 600.0)
+        masters.pages["/ws/v1/cluster/nodes"] = {"nodes": None}
 
         assert (before, lost) == ([], ["nodemanager on w1:8041"])
         assert one.dead_daemons() == lost
@@ -380,10 +392,10 @@ class TestWork:
         one = cluster()
         one.up()
         (host,) = one.hosts
-        told = host.run(["sh", "-c", "echo $HADOOP_USER_NAME; ls $HADOOP_CONF_DIR"]).out.split()
+        output = host.run(["sh", "-c", "echo $HADOOP_USER_NAME; ls $HADOOP_CONF_DIR"]).out.split()
 
-        assert told[0] == "me"
-        assert {"core-site.xml", "mapred-site.xml", "log4j.properties"} <= set(told)
+        assert output[0] == "me"
+        assert {"core-site.xml", "mapred-site.xml", "log4j.properties"} <= set(output)
 
     def test_history_is_read_where_its_owner_may(self, cluster):
         """

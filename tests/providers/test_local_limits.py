@@ -230,7 +230,7 @@ class TestLimiter:
         nodes.make(tmp_path, spec(CORES | DISK), {"worker1": "/w1", "worker2": "/w2"})
         dials = {"cores": 0.5, "disk_read": 7.0, "disk_write": 9.0}
 
-        nodes.NodeLimiter(tmp_path, None, None, {}).set({"worker2": dials})
+        nodes.NodeLimiter(tmp_path, None, {}).set({"worker2": dials})
 
         quota = next((machine.root / "cpu").rglob("worker2/cpu.cfs_quota_us"))
         write = machine.root / "blkio" / "blkio.throttle.write_bps_device"

@@ -25,6 +25,7 @@ from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.providers import state as states
+from harness.providers.host import system_reason
 from harness.text import excerpt
 
 LABEL = "mapreduce-harness"  # before each of our labels
@@ -209,16 +210,10 @@ def owner() -> str:
 
 
 def _no_engine_error(address: str, error: BaseException) -> MachineError:
-    """The error for an engine that does not answer, with the system's reason where there is one."""
-    reason: object = error
-    cause: BaseException | None = error
-    while cause is not None:  # below the libraries' errors lies the system's
-        if isinstance(cause, OSError) and (cause.strerror or type(cause) is TimeoutError):
-            reason = cause.strerror or cause
-        cause = cause.__cause__ or cause.__context__
-    text = excerpt(reason, 500).removeprefix("Error while fetching server API version: ")
+    """The error for an engine that does not answer, with the system's reason if there is one."""
+    text = excerpt(system_reason(error), 500)
     return MachineError(
-        f"no Docker engine answers: {text or 'no message'}",
+        f"no Docker engine answers: {text}",
         where=f"{address} (DOCKER_HOST names another one)",
         fix="sudo systemctl start docker, or set DOCKER_HOST; where none is installed:"
         " apt-get install docker.io"

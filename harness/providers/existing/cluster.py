@@ -1,12 +1,11 @@
 """
-A cluster that runs already and is not ours: what a user may do, and no more.
+A cluster that runs already and is not ours: the harness does what a user may do, and no more.
 
 Needs: its configuration (``HADOOP_CONF_DIR``, or addresses in ``cluster.site``), a way to its
 services from this machine, simple authentication, and a home folder in its HDFS.  Jobs go to a
 queue (``mapreduce.job.queuename``); histories, logs and counters come back over HDFS and HTTP.
 Leaves behind: nothing.  All that is written there lies in one folder of our own, and jobs carry a
-tag, by which `down` finds those that still run.  Nothing is started, stopped or changed but our own
-jobs.
+tag, by which `down` finds those that still run.  Only our own jobs are started and ended.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ import json
 import os
 import time
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import ClusterError, SpecError
+from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.layout import Layout, Member
 from harness.hadoop_home.home import HadoopHome
 from harness.parsing.history import read_history
 from harness.providers import state as states
-from harness.providers.base import Cluster
-from harness.providers.existing import finding, served
+from harness.providers.base import Cluster, Finding
+from harness.providers.existing import discovery, rest
 from harness.providers.host import Host, LocalHost
 from harness.providers.ids import application_name
 from harness.providers.interrupts import Postponed
 from harness.providers.versions import RanOn
 from harness.records.trial import ClusterSpec
 
-_KILL = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
+_CLIENT_CLASS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _RUNNING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-_CLIENT_LIMIT_S, _POLL_S, _LOOK_S = 120.0, 0.2, 5.0
+_CLIENT_LIMIT_S, _POLL_S, _NODES_POLL_S = 120.0, 0.2, 5.0
 _GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 60.0
-LOSSES = (
-    "its nodes are not ours to look into: models that ask for rates of disks and memory do without",
+LIMITATIONS = (
+    "nothing runs on its nodes but jobs: models that need rates of disks and memory do without",
     "tasks are not traced: their parts come from Hadoop's own logs, single records have no times",
     "speed and load of its nodes are not measured: times at reference speed are the raw ones",
     "it counts no slots: a job is held to so many tasks at once, spread as the cluster likes",
@@ -56,18 +55,18 @@ class ExistingCluster(Cluster):
     traces = frozenset({"logs", "off"})
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
-        """Describe what is to be found; nothing is asked yet."""
+        """Describe what is to be discovered; nothing is asked yet."""
         super().__init__(name, spec, home)
-        self._known: dict[str, Any] = {}
-        self._looked, self._dead = 0.0, list[str]()
+        self._state: dict[str, Any] = {}
+        self._checked_s, self._dead = 0.0, list[str]()
 
     @classmethod
     def attach(cls, name: str) -> Self:
-        """The cluster of that name, as whichever process found it."""
-        known = _load(states.cluster_folder(name))
-        spec = ClusterSpec.model_validate(known["spec"]) if known else ClusterSpec()
+        """The cluster of that name, as whichever process discovered it."""
+        state = _read_state(states.cluster_folder(name))
+        spec = ClusterSpec.model_validate(state["spec"]) if state else ClusterSpec()
         cluster = cls(name, spec, HadoopHome.find())
-        cluster._known = known
+        cluster._state = state
         return cluster
 
     @staticmethod
@@ -98,10 +97,26 @@ class ExistingCluster(Cluster):
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
         """Version, nodes and address of the cluster; an error where it cannot hold *spec*."""
-        finding.user_name()
-        found = finding.find(spec.site)
-        finding.refuse(spec, found.nodes, f"existing cluster: {found}")
-        return f"{found}"
+        discovery.user_name()
+        discovered = discovery.discover(spec.site)
+        discovery.refuse(spec, discovered.nodes, f"existing cluster: {discovered}")
+        return f"{discovered}"
+
+    @staticmethod
+    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+        """Whether the cluster that ``HADOOP_CONF_DIR`` leads to can be used."""
+
+        def check() -> Finding:
+            name = "existing cluster"
+            if not os.environ.get("HADOOP_CONF_DIR"):
+                fix = "export HADOOP_CONF_DIR=/etc/hadoop/conf"
+                return Finding(name, "note", "none: HADOOP_CONF_DIR is not set", fix)
+            try:
+                return Finding(name, "ok", str(discovery.discover({}, limit_s=0.0)))
+            except HarnessError as error:
+                return Finding(name, "lacking", error.what, error.fix)
+
+        return (check,)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -112,26 +127,24 @@ class ExistingCluster(Cluster):
                 where="cluster.node.gpus",
                 fix="set HADOOP_CONF_DIR, or write how many each node has",
             )
-        return min(map(finding.gpus, finding.find({}).nodes), default=0)
+        return min(map(discovery.gpus, discovery.discover({}).nodes), default=0)
 
     def is_up(self) -> bool:
-        """Whether it was found, and not yet left."""
-        return bool(self._known) and bool(_load(self.folder))
+        """Whether it was discovered, and not yet left."""
+        return bool(self._state) and bool(_read_state(self.folder))
 
     def down(self) -> None:
         """Leave nothing of ours there; safe to call twice."""
         super().down()
-        self._known = {}
-
-    # what was found
+        self._state = {}
 
     def _start(self) -> None:
-        """Look whether the cluster can hold what is asked, then make our folders."""
-        user, found = finding.user_name(), finding.find(self.spec.site)
-        finding.refuse(self.spec, found.nodes, self.where)
+        """Check that the cluster can hold what is requested, then make our folders."""
+        user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
+        discovery.refuse(self.spec, discovered.nodes, self.where)
         with states.claiming(self.name, self.provider):
             if self.folder.exists():
-                if _load(self.folder):
+                if _read_state(self.folder):
                     raise ClusterError(
                         f"cluster {self.name!r} is up already",
                         where=str(self.folder),
@@ -139,51 +152,48 @@ class ExistingCluster(Cluster):
                     )
                 states.remove_tree(self.folder)
             states.make_folder(self.folder, self.provider)
-            self._known = {
+            self._state = {
                 "spec": self.spec.model_dump(mode="json"),
-                "files": found.files,
-                "services": found.services,
+                "files": discovered.files,
+                "services": discovered.services,
                 "user": user,
                 "token": os.urandom(4).hex(),
-                "nodes": sorted(str(n.get("id")) for n in found.nodes),
-                "version": found.version,
+                "nodes": sorted(str(node.get("id")) for node in discovered.nodes),
+                "version": discovered.version,
             }
-            (self.folder / "state.json").write_text(json.dumps(self._known, indent=1))
+            (self.folder / "state.json").write_text(json.dumps(self._state, indent=1))
         try:
-            self._write_conf()
+            layout, master = self.layout, self.layout.master
+            conf = Path(layout.conf(master))
+            conf.mkdir(parents=True, exist_ok=True)
+            for name, properties in self._client_files().items():
+                (conf / name).write_text(site.render_xml(properties))
+            (conf / "log4j.properties").write_text(site.LOG4J)
+            (Path(layout.data(master)) / "jtmp").mkdir(parents=True, exist_ok=True)
             self.hdfs.make(self.root)
         except BaseException:
             self.down()
             raise
 
-    def _write_conf(self) -> None:
-        layout, master = self.layout, self.layout.master
-        conf = Path(layout.conf(master))
-        conf.mkdir(parents=True, exist_ok=True)
-        files = given.client_files(self._known["files"], self.spec, layout, self.root)
-        for name, properties in files.items():
-            (conf / name).write_text(site.render_xml(properties))
-        (conf / "log4j.properties").write_text(site.LOG4J)
-        (Path(layout.data(master)) / "jtmp").mkdir(parents=True, exist_ok=True)
-
     def leave(self) -> None:
         """End our jobs that still run, and remove our folder there."""
-        if not self._known:
-            return
-        for application in self._own_applications(_RUNNING):
-            self.kill_application(application)
-        self.hdfs.delete(self.root)
+        if self._state:
+            for application in self._own_applications(_RUNNING):
+                self.kill_application(application)
+            self.hdfs.delete(self.root)
 
-    @property
-    def _found(self) -> dict[str, Any]:
-        if not self._known:
+    # what was discovered
+
+    def _known(self, key: str) -> Any:
+        """A field of the state of a cluster that is up."""
+        if not self._state:
             raise self.not_up()
-        return self._known
+        return self._state[key]
 
     @property
     def user(self) -> str:  # type: ignore[override]
-        """In whose name the cluster is asked: ``HADOOP_USER_NAME``, or who runs this."""
-        return str(self._found["user"])
+        """The user in whose name the cluster is used."""
+        return str(self._known("user"))
 
     @property
     def root(self) -> str:  # type: ignore[override]
@@ -193,12 +203,12 @@ class ExistingCluster(Cluster):
     @property
     def _tag(self) -> str:
         """Of our jobs, and of nobody else's; YARN keeps tags in lower case."""
-        return f"mapreduce-harness-{self.name.lower()}-{self._found['token']}"
+        return f"mapreduce-harness-{self.name.lower()}-{self._known('token')}"
 
     @property
     def services(self) -> dict[str, str]:
         """Where the masters answer."""
-        return dict(self._found["services"])
+        return dict(self._known("services"))
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -209,45 +219,52 @@ class ExistingCluster(Cluster):
     @property
     def losses(self) -> tuple[str, ...]:
         """What such a cluster cannot show."""
-        said = []
-        client, there = self.home.versions().hadoop, str(self._found["version"])
-        if client != there:
-            said.append(f"Hadoop {there} runs there, as trials say; the client is {client}")
-        if theirs := given.not_ours(self.spec):
-            said.append(f"what daemons read is the cluster's own, not {', '.join(theirs)}")
-        return (*said, *LOSSES)
+        limitations = []
+        client, cluster = self.home.versions().hadoop, str(self._known("version"))
+        if client != cluster:
+            limitations.append(
+                f"Hadoop {cluster} runs there, as trials say; the client is {client}"
+            )
+        if ignored := given.not_ours(self.spec):
+            limitations.append(f"what daemons read is the cluster's own, not {', '.join(ignored)}")
+        return (*limitations, *LIMITATIONS)
 
-    # doors
+    # connections
 
     @property
     def layout(self) -> Layout:
         """Our client's folders here; the nodes' own are not known."""
-        host = self.services["rm"].rpartition(":")[0] if self._known else "master"
+        host = self.services["rm"].rpartition(":")[0] if self._state else "master"
         archive = self.home.archive
         return Layout(
-            (Member(host, host),), str(self.folder), str(self.home.path),
+            (Member(host, host),),
+            str(self.folder),
+            str(self.home.path),
             str(archive) if archive else None,
-        )  # fmt: skip
+        )
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """This machine, on which clients run: the nodes have no door."""
+        """This machine, on which clients run: the nodes cannot be reached."""
         layout = self.layout
         environment = daemons.environment(
             os.environ, str(self.home.java.home), layout, layout.master
         )
-        if self._known:
+        if self._state:
             environment["HADOOP_USER_NAME"] = self.user
+
+        def enter(argv: Sequence[str]) -> list[str]:
+            if not self._state:
+                raise self.not_up()
+            return list(argv)
+
         data = layout.data(layout.master)
-        return (LocalHost("gateway", "127.0.0.1", data, self._enter, environment),)
+        return (LocalHost("gateway", "127.0.0.1", data, enter, environment),)
 
     @property
     def watched(self) -> tuple[Host, ...]:
-        """None: what this machine does says nothing of the nodes."""
+        """None: the load of this machine shows nothing of the nodes."""
         return ()
-
-    def _enter(self, argv: Sequence[str]) -> list[str]:
-        return list(argv) if self._found else []
 
     @property
     def java(self) -> str:
@@ -260,15 +277,17 @@ class ExistingCluster(Cluster):
         return str(path)
 
     def _expected(self) -> dict[str, dict[str, str]]:
-        """The nodes that ran when the cluster was found; where blocks lie is its own affair."""
-        return {node: {"nodemanager": node} for node in self._found["nodes"]}
+        """The nodes that ran when the cluster was discovered; where blocks are is not checked."""
+        return {node: {"nodemanager": node} for node in self._known("nodes")}
+
+    def _client_files(self) -> Mapping[str, Mapping[str, str]]:
+        return given.client_files(self._known("files"), self.spec, self.layout, self.root)
 
     # work
 
     def site_properties(self) -> dict[str, str]:
         """The properties of our client."""
-        found = self._found["files"]
-        return site.merged(given.client_files(found, self.spec, self.layout, self.root))
+        return site.merged(self._client_files())
 
     def history_folders(self, job: str) -> list[str]:
         """The job's staging folder, which it keeps: the history server's may be closed to users."""
@@ -278,95 +297,92 @@ class ExistingCluster(Cluster):
         """End one of our applications, as a user does."""
         log = self.folder / "kill.log"
         argv = ["application", "-kill", application_name(application_id)]
-        self.client(_KILL, argv, log=log).wait(timeout=_CLIENT_LIMIT_S)
+        self.client(_CLIENT_CLASS, argv, log=log).wait(timeout=_CLIENT_LIMIT_S)
 
     def await_idle(self, timeout_s: float = 60.0) -> None:
         """Return when none of our own applications runs; others' are not ours to wait for."""
         deadline = time.monotonic() + timeout_s
-        while left := self._busy():
+        while True:
+            # masters may still hold their containers when their applications have ended
+            containers, running = self._own_applications(), self._own_applications(_RUNNING)
+            busy = [name for name, count in containers.items() if name in running or count > 0]
+            if not busy:
+                return
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"our own {', '.join(left)} still runs after {timeout_s:g} s",
+                    f"our own {', '.join(busy)} still runs after {timeout_s:g} s",
                     where=self.where,
                     fix=f"harness cluster down --name {self.name}",
                 )
             time.sleep(_POLL_S)
 
-    def _busy(self) -> list[str]:
-        """Our applications that run, or whose masters still hold their containers."""
-        every, running = self._own_applications(), set(self._own_applications(_RUNNING))
-        held = (a for a, containers in every.items() if a in running or containers > 0)
-        return list(held)
-
-    def _own_applications(self, states_asked: str = "") -> dict[str, int]:
+    def _own_applications(self, in_states: str = "") -> dict[str, int]:
         """Containers (below 0: none) of each of our applications, of those in some states alone."""
-        asked = f"&states={states_asked}" if states_asked else ""
-        path = f"/ws/v1/cluster/apps?applicationTags={self._tag}{asked}"
-        apps = served.elements(served.get_json(self.services["rm"], path), "apps", "app")
-        own = [app for app in apps if self._tag in str(app.get("applicationTags"))]
-        return {str(app.get("id")): finding.whole(app.get("runningContainers")) for app in own}
-
-    def _await_gathered(self, application: str) -> None:
-        """Return when a job's logs lie where they stay: on its nodes, or gathered in HDFS."""
-        deadline = time.monotonic() + _GATHER_LIMIT_S
-        while time.monotonic() < deadline:
-            answer = served.get_json(self.services["rm"], f"/ws/v1/cluster/apps/{application}")
-            if finding.inner(answer, "app").get("logAggregationStatus") not in _GATHERING:
-                return
-            time.sleep(_POLL_S)
+        path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
+        path += f"&states={in_states}" if in_states else ""
+        listed = rest.elements(rest.get_json(self.services["rm"], path), "apps", "app")
+        return {
+            str(app.get("id")): discovery.whole(app.get("runningContainers"))
+            for app in listed
+            if self._tag in str(app.get("applicationTags"))
+        }
 
     def ran_on(self) -> dict[str, RanOn]:
-        """What tasks run on, by the node's name: the nodes' JVMs are asked over HTTP."""
-        known = served.servers(finding.nodes(self.services["rm"]))
-        there = str(self._found["version"])
-        return {server.host: served.ran_on(server, there) for server in known}
+        """What tasks run on, by the node's name, as the nodes' JVMs report over HTTP."""
+        servers = rest.servers(discovery.running_nodes(self.services["rm"]))
+        version = str(self._known("version"))
+        return {server.host: rest.ran_on(server, version) for server in servers}
 
     # evidence
 
     def dead_daemons(self) -> list[str]:
         """Nodes that ran at first and do not now; asked at most each five seconds."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_S and self._looked:
+        if self._checked_s and now - self._checked_s < _NODES_POLL_S:
             return self._dead
-        self._looked = now
-        host = self.layout.master.name
+        self._checked_s = now
         try:
-            running = {str(n.get("id")) for n in finding.nodes(self.services["rm"])}
+            nodes = discovery.running_nodes(self.services["rm"])
         except ClusterError:
-            self._dead = [f"resourcemanager on {host}"]
+            self._dead = [f"resourcemanager on {self.layout.master.name}"]
         else:
-            lost = [n for n in self._found["nodes"] if n not in running]
+            running = {str(node.get("id")) for node in nodes}
+            lost = [node for node in self._known("nodes") if node not in running]
             self._dead = [f"nodemanager on {node}" for node in lost]
         return self._dead
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """Where the daemons' logs can be asked for: they are not ours to read."""
+        """Where the daemons' logs can be read: they are not ours."""
         del lines
         host = self.layout.master.name
-        masters = {kind: f"see {address}/logs/" for kind, address in self.endpoints.items()}
-        found = {f"{kind} on {host}": text for kind, text in masters.items()}
-        return found | {f"nodemanager on {n}": "not ours to read" for n in self._found["nodes"]}
+        texts = {
+            f"{kind} on {host}": f"see {address}/logs/" for kind, address in self.endpoints.items()
+        }
+        unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known("nodes")}
+        return texts | unreadable
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Fetch the logs of a job's tasks and of its application masters, over HTTP."""
         application = application_name(application_id)
-        job = application.replace("application", "job", 1)
-        self._await_gathered(application)
-        known = served.servers(finding.nodes(self.services["rm"]))
-        wanted = [*self._masters(application), *self._tasks(job)]
-        return served.copy_logs(wanted, known, self.services["jhs"], into)
-
-    def _masters(self, application: str) -> list[served.Container]:
-        """Containers of the application masters that a job had, one after the other."""
-        path = f"/ws/v1/cluster/apps/{application}/appattempts"
-        answer = served.get_json(self.services["rm"], path)
-        attempts = served.elements(answer, "appAttempts", "appAttempt")
-        return [
-            served.Container(str(a.get("containerId")), str(a.get("nodeId")).rpartition(":")[0])
-            for a in attempts
+        manager = self.services["rm"]
+        deadline = time.monotonic() + _GATHER_LIMIT_S
+        while time.monotonic() < deadline:  # until the logs are where they stay
+            answer = rest.get_json(manager, f"/ws/v1/cluster/apps/{application}")
+            if discovery.inner(answer, "app").get("logAggregationStatus") not in _GATHERING:
+                break
+            time.sleep(_POLL_S)
+        answer = rest.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
+        masters = [
+            rest.Container(
+                str(attempt.get("containerId")), str(attempt.get("nodeId")).rpartition(":")[0]
+            )
+            for attempt in rest.elements(answer, "appAttempts", "appAttempt")
         ]
+        tasks = self._task_containers(application.replace("application", "job", 1))
+        servers = rest.servers(discovery.running_nodes(manager))
+        return rest.copy_logs([*masters, *tasks], servers, self.services["jhs"], into)
 
-    def _tasks(self, job: str) -> list[served.Container]:
+    def _task_containers(self, job: str) -> list[rest.Container]:
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
             (folder,) = self.history_folders(job)
@@ -376,13 +392,16 @@ class ExistingCluster(Cluster):
         if not names:
             return []
         trace = read_history(self.hdfs.open(f"{folder}/{names[-1]}"), names[-1])
-        hosts = {a.container_id: a.host for a in trace.attempts if a.container_id}
-        return [served.Container(container, host) for container, host in hosts.items()]
+        hosts = {
+            attempt.container_id: attempt.host for attempt in trace.attempts if attempt.container_id
+        }
+        return [rest.Container(container, host) for container, host in hosts.items()]
 
 
-def _load(folder: Path) -> dict[str, Any]:
+def _read_state(folder: Path) -> dict[str, Any]:
+    """The state in *folder*; empty where there is none."""
     try:
-        known: dict[str, Any] = json.loads((folder / "state.json").read_text())
+        state: Any = json.loads((folder / "state.json").read_text())
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) and "services" in known else {}
+    return state if isinstance(state, dict) and "services" in state else {}

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.existing.served` on small web services.
+Tests for `harness.providers.existing.rest` on small web services.
 """
 
 import http.server
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers.existing import served
-from harness.providers.existing.served import Container, Server, copy_logs, get_json
+from harness.providers.existing import rest
+from harness.providers.existing.rest import Container, Server, copy_logs, get_json
 
 # Threads of a server end when they like, and leave their sockets to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -33,7 +33,7 @@ class Service(http.server.BaseHTTPRequestHandler):
         """
 
     def do_GET(self):
-        self.asked.append(urlsplit(self.path).path)
+        self.paths.append(urlsplit(self.path).path)
         content = self.pages.get(urlsplit(self.path).path)
         self.send_response(200 if content is not None else 404)
         self.send_header("Content-Length", str(len(content or b"")))
@@ -44,16 +44,16 @@ class Service(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def serve():
     """
-    A function that serves pages and gives the address and what was asked.
+    A function that serves pages and gives the address and the paths of requests.
     """
     running = []
 
     def start(pages):
-        handler = type("Handler", (Service,), {"pages": pages, "asked": []})
+        handler = type("Handler", (Service,), {"pages": pages, "paths": []})
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         running.append(server)
-        return f"127.0.0.1:{server.server_port}", handler.asked
+        return f"127.0.0.1:{server.server_port}", handler.paths
 
     yield start
     for server in running:
@@ -63,11 +63,11 @@ def serve():
 
 def listing(*names, root="containerLogsInfo"):
     """
-    What a service tells of a container's logs; of one alone it makes no list.
+    What a service lists of a container's logs; of one alone it makes no list.
     """
     files = [{"fileName": name, "fileSize": "1"} for name in names]
-    told = {"containerLogInfo": files[0] if len(files) == 1 else files} if files else {}
-    whole = {"containerLogsInfo": told}
+    info = {"containerLogInfo": files[0] if len(files) == 1 else files} if files else {}
+    whole = {"containerLogsInfo": info}
     return json.dumps(whole if root == "containerLogsInfo" else {root: whole}).encode()
 
 
@@ -95,13 +95,13 @@ class TestCopy:
         The log alone, whatever bytes are in it, without what the service writes around it.
         """
         log = b"LogContents:\n\x1b[2J LogLength:1\n\xff"
-        other, not_asked = serve({})
+        other, unused = serve({})
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(log)})
         known = [Server("worker2", other), Server("worker1", address)]
         copy_logs([Container(ID, "worker1")], known, other, tmp_path)
 
         assert copied(tmp_path) == {f"worker1/{ID}/syslog": log}
-        assert not_asked == []
+        assert unused == []
 
     def test_of_the_history_server_where_the_node_has_none(self, serve, tmp_path):
         """
@@ -131,7 +131,7 @@ class TestCopy:
         assert copied(tmp_path) == {f"into/w/{ID}/syslog": b"1"}
 
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "reason"),
         [
             (wrapped(b"1234", length=4000), "a log ends"),
             (wrapped(b"1", length=2**40), "too long"),
@@ -139,18 +139,18 @@ class TestCopy:
             (b"x" * 10, "without its length"),
         ],
     )
-    def test_what_is_no_log_is_refused(self, serve, tmp_path, answer, told):
+    def test_a_malformed_log_is_refused(self, serve, tmp_path, answer, reason):
         """
         Nothing is read without an end, and no short log is taken for a whole one.
         """
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": answer})
 
-        with pytest.raises(ClusterError, match=told):
+        with pytest.raises(ClusterError, match=reason):
             copy_logs([Container(ID, "w")], [Server("w", address)], address, tmp_path)
 
-    def test_a_container_that_nobody_knows(self, serve, tmp_path):
+    def test_an_unknown_container_has_no_logs(self, serve, tmp_path):
         """
-        It has no logs; the others have.
+        The logs of the others are copied.
         """
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(b"1")})
         unknown = Container("container_1700000000000_0001_01_000009", "w")
@@ -173,25 +173,25 @@ class TestJson:
 
     def test_nobody_listens(self):
         """
-        The reason is told.
+        The error has the system's reason.
         """
-        with pytest.raises(ClusterError, match="ConnectionRefused"):
+        with pytest.raises(ClusterError, match="Connection refused"):
             get_json("127.0.0.1:1", "/x")
 
-    def test_an_answer_without_end_is_cut(self, serve, monkeypatch):
+    def test_an_answer_without_end_is_refused(self, serve, monkeypatch):
         """
-        And so it is no JSON.
+        Its size is an error.
         """
-        monkeypatch.setattr(served, "MOST_JSON", 10)
+        monkeypatch.setattr(rest, "MOST_JSON", 10)
         address, _ = serve({"/x": b"[" + b"1," * 100 + b"1]"})
 
-        with pytest.raises(ClusterError, match="no JSON"):
+        with pytest.raises(ClusterError, match="more than 10 bytes"):
             get_json(address, "/x")
 
 
-def test_servers_with_strange_addresses_are_left():
+def test_servers_with_invalid_addresses_are_left_out():
     """
-    They would be asked.
+    Requests would go to them.
     """
     nodes = [
         {"nodeHostName": "w", "nodeHTTPAddress": "w:8042"},
@@ -200,4 +200,4 @@ def test_servers_with_strange_addresses_are_left():
         {},
     ]
 
-    assert served.servers(nodes) == [Server("w", "w:8042")]
+    assert rest.servers(nodes) == [Server("w", "w:8042")]
