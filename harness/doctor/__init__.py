@@ -7,6 +7,5 @@ What this machine can do, and for each lack the command that cures it.
     machine     system, cores, load, memory, disk
     programs    Python, Java, Maven, compilers, commands; Hadoop's jars and our own
     kernel      namespaces, control groups, disks of nodes, rates of links
-    partners    Docker engine, SSH, an existing cluster; clusters that are up
     gpus        devices and their driver, CUDA, what GPU workloads are built for
 """

@@ -1,8 +1,8 @@
 """
-All checks, in order, and what each provider needs of them.
+All checks, in order, and what each provider lacks of what it needs.
 
 Each check looks at one thing and answers one `Finding`; none changes anything, and none waits
-longer than a few seconds.  What a provider needs stands in `NEEDED_BY`.
+longer than a few seconds.  Providers declare what they need, and bring checks of their own.
 """
 
 from __future__ import annotations
@@ -10,21 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from harness.doctor import gpus, kernel, machine, partners, programs
+from harness.doctor import gpus, kernel, machine, programs
 from harness.doctor.finding import Finding
+from harness.providers import PROVIDERS
+from harness.providers import state as states
 
-# Provider (or purpose) -> the findings that must not be lacking.
-NEEDED_BY: Mapping[str, tuple[str, ...]] = {
-    "local": (
-        "system", "memory", "disk", "commands", "namespaces", "java", "hadoop home", "speed probe",
-    ),
-    "docker": ("system", "disk", "java", "hadoop home", "speed probe", "docker"),
-    "ansible": ("system", "disk", "java", "hadoop home", "speed probe", "ssh"),
-    "existing": ("system", "java", "hadoop home", "speed probe", "existing cluster"),
-    "set-up": ("system", "disk", "python", "java", "maven"),
-}  # fmt: skip
-# Nobody must have them, so without them there is only a note; a provider cannot do without its own.
-_PARTNERS = frozenset({"docker", "ssh", "existing cluster"})
+_SET_UP = ("system", "disk", "python", "java", "maven")
 
 
 def examine(results: Path) -> list[Finding]:
@@ -46,23 +37,46 @@ def examine(results: Path) -> list[Finding]:
         programs.hadoop_home,
         programs.tracer,
         programs.speed_probe,
-        partners.docker,
-        partners.ssh,
-        partners.existing_cluster,
+        *_provider_checks().values(),
         gpus.gpu,
         gpus.cuda,
         programs.compiler,
         gpus.kernels,
-        partners.clusters,
+        clusters,
     )
     return [check() for check in checks]
 
 
+def clusters() -> Finding:
+    """Clusters of this user that are up, or that left something behind."""
+    names = states.known_names()
+    if not names:
+        return Finding("clusters", "ok", "none is up")
+    return Finding("clusters", "note", f"there: {', '.join(names)}", "harness cluster down --all")
+
+
+def needs() -> Mapping[str, tuple[str, ...]]:
+    """Names of the findings that must not be lacking, by provider or purpose."""
+    return {**{name: provider.needs for name, provider in PROVIDERS.items()}, "set-up": _SET_UP}
+
+
 def lacks(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """Provider or purpose -> names of the findings that it needs and that are lacking."""
+    """Names of the findings that each provider or purpose needs and that are lacking."""
+    # Without what one provider alone works with there is only a note; it needs that all the same.
+    own = _provider_checks().keys()
     lacking = {
-        f.name
-        for f in findings
-        if f.state == "lacking" or (f.name in _PARTNERS and f.state == "note")
+        finding.name
+        for finding in findings
+        if finding.state == "lacking" or (finding.state == "note" and finding.name in own)
     }
-    return {name: [n for n in needed if n in lacking] for name, needed in NEEDED_BY.items()}
+    return {
+        name: [needed for needed in names if needed in lacking] for name, names in needs().items()
+    }
+
+
+def _provider_checks() -> dict[str, Callable[[], Finding]]:
+    return {
+        name: check
+        for provider in PROVIDERS.values()
+        for name, check in provider.doctor_checks().items()
+    }

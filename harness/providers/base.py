@@ -143,14 +143,14 @@ class Cluster(ABC):
     # what a provider may have, too
 
     @staticmethod
-    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
         """
-        Checks for `harness doctor` of what this provider alone works with.
+        Checks of what this provider alone works with, for `harness doctor`, by finding.
 
         Each takes a few seconds at most and changes nothing.  A thing that nobody else needs is a
         note where it is missing; the provider `needs` it all the same.
         """
-        return ()
+        return {}
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

@@ -4,7 +4,7 @@ All findings of a machine, and who lacks what.
 
 import pytest
 
-from harness.doctor.checks import NEEDED_BY, examine, lacks
+from harness.doctor.checks import examine, lacks, needs
 from harness.doctor.finding import Finding
 
 
@@ -21,7 +21,7 @@ class TestExamine:
 
         assert len(set(names)) == len(names)
         assert all(f.what and f.state in ("ok", "note", "lacking") for f in findings)
-        assert {name for needed in NEEDED_BY.values() for name in needed} <= set(names)
+        assert {name for needed in needs().values() for name in needed} <= set(names)
         assert not (tmp_path / "not").exists()
 
 
@@ -38,7 +38,7 @@ class TestLacks:
             Finding("disk", "ok", "enough"),
         ]
 
-        assert lacks(findings) == {who: ["java"] for who in NEEDED_BY}
+        assert lacks(findings) == {name: ["java"] for name in needs()}
 
     @pytest.mark.parametrize(
         ("name", "who"),

@@ -2,11 +2,14 @@
 Tests for `harness.providers.docker.engine`: engines that cannot be used, and why.
 """
 
+import http.server
 import os
 import platform
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +18,7 @@ import pytest
 
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.providers.docker import engine as engines
+from harness.providers.docker.cluster import DockerCluster
 from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
 
 PROJECT = Path(__file__).parents[2]
@@ -188,3 +192,54 @@ def test_all_are_done_before_the_first_error_leaves():
         run_in_parallel([fail, lambda: done.append(1), lambda: done.append(2)])
 
     assert sorted(done) == [1, 2]
+
+
+class TestDoctor:
+    """The check of `harness doctor`."""
+
+    def check(self):
+        return DockerCluster.doctor_checks()["docker"]()
+
+    def test_an_engine_that_answers(self, tmp_path, monkeypatch):
+        """
+        The engine's version and where it is.
+        """
+        address = f"unix://{tmp_path}/docker.sock"
+        with socketserver.UnixStreamServer(f"{tmp_path}/docker.sock", FakeEngine) as server:
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            monkeypatch.setenv("DOCKER_HOST", address)
+            finding = self.check()
+            server.shutdown()
+
+        assert (finding.state, finding.what) == ("ok", f"Docker 29.1.2 at {address}")
+
+    def test_no_engine(self, tmp_path, monkeypatch):
+        """
+        Why none answers, and what would bring one: a note, as most machines need none.
+        """
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+
+        finding = self.check()
+
+        assert (finding.state, "No such file" in finding.what) == ("note", True)
+        assert "apt-get install docker.io" in finding.fix
+
+
+class FakeEngine(http.server.BaseHTTPRequestHandler):
+    """
+    Answers a request for its version as an engine does.
+    """
+
+    def do_GET(self):
+        content = b'{"ApiVersion": "1.44", "Version": "29.1.2"}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def address_string(self):
+        return "a socket"
+
+    def log_message(self, *args):
+        pass

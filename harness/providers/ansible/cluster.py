@@ -14,7 +14,7 @@ import re
 import socket
 import sys
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -78,7 +78,7 @@ class AnsibleCluster(Cluster):
         return remove(name)
 
     @staticmethod
-    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
         """Whether playbooks can be run from this machine."""
 
         def check_ssh() -> Finding:
@@ -88,7 +88,7 @@ class AnsibleCluster(Cluster):
                 return Finding("ssh", "note", error.what, error.fix)
             return Finding("ssh", "ok", "ansible-runner and ssh, for bare hosts")
 
-        return (check_ssh,)
+        return {"ssh": check_ssh}
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

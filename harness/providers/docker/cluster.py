@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import json
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import ClusterError, MachineError
+from harness.errors import ClusterError, HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
 from harness.hadoop_home.home import HadoopHome
 from harness.node.build import agent_bytes
 from harness.providers import state as states
-from harness.providers.base import Cluster
+from harness.providers.base import Cluster, Finding
 from harness.providers.docker import container as containers
 from harness.providers.docker import evidence, limits, plan
 from harness.providers.docker import image as images
@@ -37,6 +37,7 @@ from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
 _STATE = "docker.json"
+_DOCTOR_LIMIT_S = 3.0
 
 
 class DockerCluster(Cluster):
@@ -71,6 +72,23 @@ class DockerCluster(Cluster):
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         with states.exclusive():
             return _remove(states.cluster_folder(name), name)
+
+    @staticmethod
+    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
+        """Whether an engine answers, and which one."""
+
+        def check() -> Finding:
+            try:
+                engine = Engine.connect(limit_s=_DOCTOR_LIMIT_S)
+            except HarnessError as error:
+                return Finding("docker", "note", f"{error.what} ({error.where})", error.fix)
+            try:
+                version = engine.version
+            finally:
+                engine.client.close()
+            return Finding("docker", "ok", f"Docker {version} at {engine.address}")
+
+        return {"docker": check}
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

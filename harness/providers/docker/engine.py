@@ -54,13 +54,16 @@ class EngineError(ClusterError):
 
 @dataclass(frozen=True)
 class Engine:
-    """A Docker engine that answers; *settings* are the variables that lead to it."""
+    """A Docker engine of that *version*; *settings* are the variables that lead to it."""
 
     client: Any
     settings: Mapping[str, str]
+    version: str = ""
 
     @classmethod
-    def connect(cls, environment: Mapping[str, str] = os.environ) -> Engine:
+    def connect(
+        cls, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
+    ) -> Engine:
         """The engine of ``DOCKER_HOST``, or this machine's; `MachineError` where none answers."""
         from docker.client import DockerClient
         from docker.errors import DockerException
@@ -90,9 +93,12 @@ class Engine:
             except OSError as error:
                 raise _no_engine_error(address, error) from error
 
-        def client(version: str) -> Any:
+        def client(api_version: str) -> Any:
             made = DockerClient.from_env(
-                environment=settings, timeout=_LIMIT_S, version=version, max_pool_size=_CONNECTIONS
+                environment=settings,
+                timeout=limit_s,
+                version=api_version,
+                max_pool_size=_CONNECTIONS,
             )
             made.api.trust_env = False  # or REQUESTS_CA_BUNDLE would be the engine's authority
             return made
@@ -100,12 +106,12 @@ class Engine:
         try:
             first = client(_VERSION)
             try:
-                version = first.api.version(api_version=False)["ApiVersion"]
+                versions = first.api.version(api_version=False)
             finally:
                 first.close()
         except (DockerException, RequestException) as error:
             raise _no_engine_error(address, error) from error
-        return cls(client(version), settings)
+        return cls(client(versions["ApiVersion"]), settings, str(versions.get("Version", "")))
 
     @property
     def address(self) -> str:

@@ -103,11 +103,11 @@ class ExistingCluster(Cluster):
         return f"{discovered}"
 
     @staticmethod
-    def doctor_checks() -> Sequence[Callable[[], Finding]]:
+    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
         """Whether the cluster that ``HADOOP_CONF_DIR`` leads to can be used."""
+        name = "existing cluster"
 
         def check() -> Finding:
-            name = "existing cluster"
             if not os.environ.get("HADOOP_CONF_DIR"):
                 fix = "export HADOOP_CONF_DIR=/etc/hadoop/conf"
                 return Finding(name, "note", "none: HADOOP_CONF_DIR is not set", fix)
@@ -116,7 +116,7 @@ class ExistingCluster(Cluster):
             except HarnessError as error:
                 return Finding(name, "lacking", error.what, error.fix)
 
-        return (check,)
+        return {name: check}
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
