@@ -46,14 +46,14 @@ def home_digest(home: HadoopHome) -> str:
 
 def home_bundle(home: HadoopHome) -> Path:
     """The Hadoop home as one archive: jars, the folders of web applications, lists of classes."""
-    names = [*sorted(home.sums), "path.jar", "etc"]
+    file_names = [*sorted(home.sums), "path.jar", "etc"]
     if home.trace_path_jar is not None:
-        names += ["lib-trace", "path-trace.jar"]
+        file_names += ["lib-trace", "path-trace.jar"]
 
     def members() -> Iterator[tuple[Path, str]]:
         yield agent_file(), NAME
         yield from _class_lists()
-        yield from _tree(home.path, names, "")
+        yield from _tree(home.path, file_names, "")
 
     return _bundle(f"hadoop-{home_digest(home)}.tar", members)
 
@@ -65,11 +65,11 @@ def java_digest(java: Java) -> str:
 
 def java_bundle(java: Java) -> Path:
     """This machine's Java as one archive with the folder ``java-DIGEST``, links followed."""
-    folder = f"java-{java_digest(java)}"
-    names = sorted(
+    folder_name = f"java-{java_digest(java)}"
+    file_names = sorted(
         source_path.name for source_path in java.home.iterdir() if source_path.name not in _LEFT_OUT
     )
-    return _bundle(f"{folder}.tar", lambda: _tree(java.home, names, f"{folder}/"))
+    return _bundle(f"{folder_name}.tar", lambda: _tree(java.home, file_names, f"{folder_name}/"))
 
 
 def write_node_bundle(
@@ -97,8 +97,8 @@ def write_node_bundle(
     content[f"made-{digest}"] = b""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
-        for folder in sorted(folders):
-            member = tarfile.TarInfo(folder)
+        for folder_name in sorted(folders):
+            member = tarfile.TarInfo(folder_name)
             member.type = tarfile.DIRTYPE
             archive.addfile(_anonymous(member))
         for member_name, content_bytes in content.items():

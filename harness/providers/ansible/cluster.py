@@ -66,10 +66,10 @@ class AnsibleCluster(Cluster):
     @classmethod
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
-        state = HostsState.load(name)
-        spec = state.spec if state is not None else ClusterSpec()
+        hosts_state = HostsState.load(name)
+        spec = hosts_state.spec if hosts_state is not None else ClusterSpec()
         cluster = cls(name, spec, HadoopHome.find())
-        cluster._state = state
+        cluster._state = hosts_state
         return cluster
 
     @staticmethod
@@ -140,12 +140,12 @@ class AnsibleCluster(Cluster):
             self._state = None
             raise
 
-    def _prepare(self, state: HostsState) -> None:
+    def _prepare(self, hosts_state: HostsState) -> None:
         """Query the hosts, write what they need, have Ansible bring it and start the daemons."""
-        spec = state.spec = self.spec
-        state.addresses = [bare.address_of(host) for host in spec.hosts]
-        names = {member.name: member.address for member in state.members}
-        connections = [(member, self._connection(member.name)) for member in state.members]
+        spec = hosts_state.spec = self.spec
+        hosts_state.addresses = [bare.address_of(host) for host in spec.hosts]
+        names = {member.name: member.address for member in hosts_state.members}
+        connections = [(member, self._connection(member.name)) for member in hosts_state.members]
         answers = bare.at_once(
             lambda pair: bare.query(*pair, self.name, names, spec.node.gpus), connections
         )
@@ -155,13 +155,13 @@ class AnsibleCluster(Cluster):
         copied_bytes = hadoop.stat().st_size + (java.stat().st_size if java else 0)
         room = bare.ROOM_BYTES + 2 * copied_bytes + bare.ARCHIVES_BYTES
         owner = f"{socket.gethostname()} {os.getuid()} {self.folder}"  # for other harnesses
-        bare.require_fit(facts, state.access, owner, room)
-        nodes = Nodes(state, self.home, owner)
+        bare.require_fit(facts, hosts_state.access, owner, room)
+        nodes = Nodes(hosts_state, self.home, owner)
         nodes.decide(facts)
-        state.save()
+        hosts_state.save()
         inventory = nodes.inventory(facts, self.folder / "archives", hadoop, java)
-        state.touched = True
-        state.save()
+        hosts_state.touched = True
+        hosts_state.save()
 
         def show(task: str) -> None:
             if sys.stderr.isatty():
@@ -169,8 +169,8 @@ class AnsibleCluster(Cluster):
                 sys.stderr.flush()
 
         play("site.yml", inventory, self.folder / "ansible", progress=show)
-        state.up, state.maker = True, None
-        state.save()
+        hosts_state.up, hosts_state.maker = True, None
+        hosts_state.save()
 
     # how nodes are reached
 
@@ -191,14 +191,14 @@ class AnsibleCluster(Cluster):
     @property
     def hosts(self) -> tuple[Host, ...]:
         """The nodes, master first."""
-        state, layout = self._known, self.layout
+        hosts_state, layout = self._known, self.layout
         return tuple(
             SshHost(
                 member.name,
                 member.address,
                 layout.data(member),
                 self._connection(member.name),
-                state.environment(member),
+                hosts_state.environment(member),
             )
             for member in layout.members
         )
@@ -249,8 +249,12 @@ class AnsibleCluster(Cluster):
     # evidence
 
     @cached_property
-    def _daemons(self) -> tuple[daemons.Daemon, ...]:
-        return daemons.daemons(self.layout)
+    def _daemons(self) -> dict[str, dict[str, str]]:
+        """Names of the daemons (``datanode on worker2``) by their keys, for each node."""
+        by_node: dict[str, dict[str, str]] = {}
+        for daemon in daemons.daemons(self.layout):
+            by_node.setdefault(daemon.member.name, {})[daemon.key] = daemon.name
+        return by_node
 
     def dead_daemons(self) -> list[str]:
         """
@@ -260,23 +264,17 @@ class AnsibleCluster(Cluster):
         """
         dead: list[str] = []
         for host in self.hosts:
-            names = {
-                daemon.key: daemon.name
-                for daemon in self._daemons
-                if daemon.member.name == host.name
-            }
-            log = self.folder / f"deaths-{host.name}"
-            if not self._follow_deaths(host, log):
-                dead += names.values()
-                continue
-            keys = re.findall(
-                r'^\{"key": "([a-z0-9-]+)"', log.read_text(errors="replace"), re.MULTILINE
-            )
-            dead += [names[key] for key in keys if key in names]
+            daemon_names, local_copy = self._daemons[host.name], self.folder / f"deaths-{host.name}"
+            if self._follow_deaths(host, local_copy):
+                deaths = local_copy.read_text(errors="replace")
+                dead_keys = re.findall(r'^\{"key": "([a-z0-9-]+)"', deaths, re.MULTILINE)
+                dead += [daemon_names[key] for key in dead_keys if key in daemon_names]
+            else:
+                dead += daemon_names.values()
         return list(dict.fromkeys(dead))
 
     def _follow_deaths(self, host: Host, local_copy: Path) -> bool:
-        """Have the host's record of deaths copied to *log*; `False`: it cannot be reached."""
+        """Have the record of deaths copied to *local_copy*; `False`: the host cannot be reached."""
         follower = self._followers.get(host.name)
         with suppress(ClusterError):
             if follower is None or follower.poll() is not None:
@@ -297,21 +295,17 @@ class AnsibleCluster(Cluster):
 
         def read_logs(host: Host) -> dict[str, str]:
             logs = {}
-            for daemon in self._daemons:
-                if daemon.member.name != host.name:
-                    continue
-                command = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon.key}.log"]
+            for daemon_key, daemon_name in self._daemons[host.name].items():
+                command = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon_key}.log"]
                 try:
-                    text = host.run(command, _LOOK_S).out
+                    output = host.run(command, _LOOK_S).out
                 except ClusterError as error:
-                    text = error.what
-                logs[daemon.name] = printable("\n".join(text.splitlines()[-lines:]))
+                    output = error.what
+                logs[daemon_name] = printable("\n".join(output.splitlines()[-lines:]))
             return logs
 
-        logs: dict[str, str] = {}
-        for of_host in bare.at_once(read_logs, self.hosts):
-            logs |= of_host
-        return {daemon.name: logs[daemon.name] for daemon in self._daemons}
+        by_host = bare.at_once(read_logs, self.hosts)
+        return {daemon_name: log for logs in by_host for daemon_name, log in logs.items()}
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

@@ -30,49 +30,49 @@ class Nodes:
 
     def decide(self, facts: Mapping[str, Facts]) -> None:
         """Write to the state what is where: the same on each host, but for Java and Python."""
-        state = self.state
-        state.base = next(iter(facts.values())).base
-        state.home = f"{state.base}/hadoop-{home_digest(self.home)}"
-        brought_java = f"{state.base}/java-{java_digest(self.home.java)}"
+        hosts_state = self.state
+        hosts_state.base = next(iter(facts.values())).base
+        hosts_state.home = f"{hosts_state.base}/hadoop-{home_digest(self.home)}"
+        brought_java = f"{hosts_state.base}/java-{java_digest(self.home.java)}"
         for node_name, host_facts in facts.items():
-            can_be_root = host_facts.root or (state.access.become and not host_facts.sudo)
-            unit = f"mapreduce-harness-{state.name}.service"
-            state.python[node_name] = host_facts.python
-            state.java[node_name] = (
+            can_be_root = host_facts.root or (hosts_state.access.become and not host_facts.sudo)
+            unit = f"mapreduce-harness-{hosts_state.name}.service"
+            hosts_state.python[node_name] = host_facts.python
+            hosts_state.java[node_name] = (
                 host_facts.fit_java.home if host_facts.fit_java else brought_java
             )
-            state.units[node_name] = unit if host_facts.systemd and can_be_root else ""
+            hosts_state.units[node_name] = unit if host_facts.systemd and can_be_root else ""
             if host_facts.unnamed or host_facts.hostname:
-                state.named[node_name] = host_facts.hostname
+                hosts_state.named[node_name] = host_facts.hostname
         # All hosts or none: tasks of a job have the same options on each node.
         archived = all(
             self._archives(host_facts) <= {*host_facts.copied} for host_facts in facts.values()
         )
-        state.shared = archived or state.access.keep
+        hosts_state.shared = archived or hosts_state.access.keep
 
     def inventory(
         self, facts: Mapping[str, Facts], folder: Path, hadoop: Path, java: Path | None
     ) -> dict[str, Any]:
         """What ``site.yml`` is given; the nodes' bundles are written to *folder*."""
         folder.mkdir(exist_ok=True)
-        state = self.state
+        hosts_state = self.state
         fresh: dict[str, dict[str, str]] = {}
-        inventory = state.inventory()
-        for member in state.members:
-            host_facts, file = facts[member.name], folder / f"{member.name}.tar.base64"
+        inventory = hosts_state.inventory()
+        for member in hosts_state.members:
+            host_facts, bundle = facts[member.name], folder / f"{member.name}.tar.base64"
             inventory["all"]["hosts"][member.name] |= {
                 "harness_home_archive": str(hadoop),
                 "harness_java_archive": "" if host_facts.fit_java else str(java),
-                "harness_node_archive": str(file),
-                "harness_node_digest": self._write_bundle(file, member),
-                "harness_archive_key": self._java_build(host_facts) if state.shared else "",
+                "harness_node_archive": str(bundle),
+                "harness_node_digest": self._write_bundle(bundle, member),
+                "harness_archive_key": self._java_build(host_facts) if hosts_state.shared else "",
                 "harness_traced": self.home.trace_path_jar is not None,
-                "harness_gpus": state.spec.node.gpus if member.name != "master" else 0,
+                "harness_gpus": hosts_state.spec.node.gpus if member.name != "master" else 0,
             }
-            needed = {f"{Path(state.home).name}/complete"}
+            needed = {f"{Path(hosts_state.home).name}/complete"}
             if host_facts.fit_java is None:
                 needed.add(f"java-{java_digest(self.home.java)}/complete")
-            if state.shared:
+            if hosts_state.shared:
                 needed |= self._archives(host_facts)
             if not needed <= {*host_facts.copied}:
                 fresh[member.name] = {}
@@ -90,39 +90,40 @@ class Nodes:
 
     def _write_bundle(self, file: Path, member: Member) -> str:
         """Write configuration, plan of the daemons, programs and folders of a node; the digest."""
-        state, layout = self.state, self.state.layout
-        base, python, is_master = layout.base, state.python[member.name], member == layout.master
+        hosts_state, layout = self.state, self.state.layout
+        cluster_folder, python = layout.base, hosts_state.python[member.name]
+        java = f"{hosts_state.java[member.name]}/bin/java"
         planned = []
         for daemon in daemons.daemons(layout):
             if daemon.member != member:
                 continue
-            command = daemons.daemon_argv(f"{state.java[member.name]}/bin/java", layout, daemon)
+            command = daemons.daemon_argv(java, layout, daemon)
             if daemon.kind == "historyserver":
                 # started before HDFS answers, it sleeps 10 s between its tries
                 url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
-                waiting = ["await", f"{base}/plan.json", url, "Operational"]
-                command = [python, "-I", "-S", f"{base}/{NAME}", *waiting, *command]
+                waiting = ["await", f"{cluster_folder}/plan.json", url, "Operational"]
+                command = [python, "-I", "-S", f"{cluster_folder}/{NAME}", *waiting, *command]
             planned.append({
                 "key": daemon.key,
                 "argv": command,
-                "env": state.environment(member),
+                "env": hosts_state.environment(member),
                 "cwd": layout.data(member),
-                "log": f"{base}/logs/{daemon.key}.log",
+                "log": f"{cluster_folder}/logs/{daemon.key}.log",
                 "at_once": False,
             })  # fmt: skip
         plan = {
             "member": member.name,
-            "folder": base,
-            "unit": state.units[member.name],
-            "control": f"{base}/control",
-            "deaths": f"{base}/deaths",
-            "daemons_folder": f"{base}/daemons",
+            "folder": cluster_folder,
+            "unit": hosts_state.units[member.name],
+            "control": f"{cluster_folder}/control",
+            "deaths": f"{cluster_folder}/deaths",
+            "daemons_folder": f"{cluster_folder}/daemons",
             "daemons": planned,
         }
         conf = f"conf/{member.name}"
         files = {
             f"{conf}/{name}": site.render_xml(properties).encode()
-            for name, properties in site.site_files(state.spec, layout, member).items()
+            for name, properties in site.site_files(hosts_state.spec, layout, member).items()
         }
         files[f"{conf}/log4j.properties"] = site.LOG4J.encode()
         files["plan.json"] = json.dumps(plan, indent=1).encode()
@@ -130,4 +131,5 @@ class Nodes:
         # made by root, who starts units, it would be closed to the user's supervisor
         files["deaths"] = b""
         folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
-        return write_node_bundle(file, files, folders, self.home.formatted if is_master else None)
+        name_space = self.home.formatted if member == layout.master else None
+        return write_node_bundle(file, files, folders, name_space)

@@ -88,27 +88,27 @@ class Outcome:
 
     def require_success(self, status: str, playbook: str, limit_s: float) -> None:
         """`ClusterError` unless every task of *playbook* was fine; *status* is the runner's."""
-        where = f"playbooks/{playbook}"
+        location = f"playbooks/{playbook}"
         if self.failed:
             host_name, task_name, reason = self.failed[0]
             others = sorted({name for name, _, _ in self.failed} - {host_name})
             raise ClusterError(
                 f"{host_name} failed at {task_name!r}: {reason}"
                 + (f"\n(and {', '.join(others)})" if others else ""),
-                where=where,
+                where=location,
                 fix="repair the host, and repeat: what is done already is not done again",
             )
         if status == "timeout":
             raise ClusterError(
                 f"the hosts are not ready after {limit_s:g} s",
-                where=where,
+                where=location,
                 fix="see which host hangs: ssh to it, and look at its load and its disks",
             )
         if not self.finished:
             reason = "\n".join(self.messages[-5:])[-_MOST_WORDS:] or status
             raise ClusterError(
                 f"the playbook was not run: {reason}",
-                where=where,
+                where=location,
                 fix="make setup, to have Ansible as it was tested",
             )
 

@@ -131,23 +131,23 @@ def claim(name: str, provider: str) -> HostsState:
 
     `ClusterError` where the cluster is up, or another process makes or removes it.
     """
-    folder = states.cluster_folder(name)
+    cluster_folder = states.cluster_folder(name)
     with states.claiming(name, provider):
         earlier = HostsState.load(name)
     if earlier is not None and earlier.up:
         raise ClusterError(
             f"cluster {name!r} is up already",
-            where=str(folder),
+            where=str(cluster_folder),
             fix=f"harness cluster down --name {name}, or choose another name",
         )
     remove(name)
     with states.claiming(name, provider):
-        if folder.exists():
+        if cluster_folder.exists():
             raise _busy_error(name, "another process")
-        states.make_folder(folder, provider)
-        state = HostsState(name=name, maker=Process.of(os.getpid()))
-        state.save()
-    return state
+        states.make_folder(cluster_folder, provider)
+        hosts_state = HostsState(name=name, maker=Process.of(os.getpid()))
+        hosts_state.save()
+    return hosts_state
 
 
 def remove(name: str) -> bool:
@@ -156,26 +156,27 @@ def remove(name: str) -> bool:
 
     `ClusterError` where a host keeps something: then the state stays, to try again.
     """
-    folder = states.cluster_folder(name)
+    cluster_folder = states.cluster_folder(name)
     with states.exclusive():
-        if not folder.exists():
+        if not cluster_folder.exists():
             return False
-        state = HostsState.load(name)
-        maker = state.maker if state is not None else None
+        hosts_state = HostsState.load(name)
+        maker = hosts_state.maker if hosts_state is not None else None
         if maker is not None and maker.pid != os.getpid() and maker.alive():
             raise _busy_error(name, f"process {maker.pid}")
-    if state is not None and state.touched:  # takes a while: others may start theirs meanwhile
+    # It takes a while, and is not exclusive: other clusters may be started meanwhile.
+    if hosts_state is not None and hosts_state.touched:
         try:
-            play("teardown.yml", state.inventory(), folder / "ansible")
+            play("teardown.yml", hosts_state.inventory(), cluster_folder / "ansible")
         except ClusterError as error:
             raise ClusterError(
                 f"cluster {name!r} is not wholly removed: {error.what}",
                 where=error.where,
                 fix=f"harness cluster down --name {name}, when the host is back;"
-                f" if it is gone for good: rm -r {folder}",
+                f" if it is gone for good: rm -r {cluster_folder}",
             ) from error
     with states.exclusive():
-        states.remove_tree(folder)
+        states.remove_tree(cluster_folder)
     return True
 
 
