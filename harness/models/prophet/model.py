@@ -65,7 +65,7 @@ def _map_only(view: View, cluster: Cluster, size: JobInput) -> Prediction:
         "startup_s": view.value("map_startup_s"),
         "map_read_s": m.map_read_s(size.split_bytes, costs),
         "map_function_s": m.map_function_s(flow.map_in_records, costs),
-        "map_write_s": m.map_write_s(
+        "map_write_s": m.write_s(
             flow.map_out_bytes, job.statistics.output_compression_ratio, costs
         ),
     }

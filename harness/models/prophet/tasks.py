@@ -100,11 +100,14 @@ def spill_files(answer: Mapping[str, Any], job: Job) -> m.Spills:
     n, records, size = answer["num_spills"], answer["map_out_records"], answer["map_out_bytes"]
     share = 1 / n if n else 0.0
     return m.Spills(
-        answer["map_out_record_bytes"], None, None, answer["records_per_spill"],
-        answer["records_per_spill"], n, records * share, size * share,
+        map_out_record_bytes=answer["map_out_record_bytes"],
+        spill_buffer_records=answer["records_per_spill"],
+        num_spills=n,
+        records_per_spill=records * share,
+        spill_buffer_bytes=size * share,
         spill_file_records=records * job.statistics.combine_records_selectivity * share,
         spill_file_bytes=size * answer["spill_bytes_selectivity"] * share,
-    )  # fmt: skip
+    )
 
 
 def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
@@ -130,7 +133,7 @@ def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
         "reduce_function_s": r.reduce_function_s(
             steps.reduce_disk_input_bytes, flow.reduce_in_records, costs
         ),
-        "reduce_write_s": r.reduce_write_s(flow.reduce_out_bytes, ratio, costs),
+        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
     }
 
 

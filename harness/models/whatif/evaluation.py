@@ -169,7 +169,11 @@ def evaluate_rows(
         else:
             map_flow, spills = m.map_flow(job), np.zeros(1)
             answer = job_times(map_only_times(map_flow, job, costs), job, costs)
-            answer |= map_only_quantities(map_flow, job)
+            ratio = job.statistics.output_compression_ratio
+            answer |= vars(map_flow) | {
+                "map_hdfs_bytes_read": job.config.split_bytes,
+                "map_hdfs_bytes_written": map_flow.map_out_bytes * ratio,
+            }
 
     def place(refused: NDArray[np.bool_]) -> str:
         index = np.arange(inputs.size)[rows][refused.argmax()]
@@ -222,36 +226,24 @@ def quantities_of(flow: Flow, job: Job) -> dict[str, Numbers]:
     quantities = {
         name: value for stage in vars(flow).values() for name, value in vars(stage).items()
     }
-    waves = {
-        "map_waves": _waves(job.config.num_maps, map_slots(job), job),
-        "reduce_waves": _waves(job.config.num_reduces, reduce_slots(job), job),
-    }
-    return quantities | map_counters(flow, job) | reduce_counters(flow, job) | waves
-
-
-def map_only_quantities(flow: m.MapFlow, job: Job) -> dict[str, Numbers]:
-    """Every quantity of a map-only job that is not a time, by name."""
-    return {
-        **vars(flow),
-        "map_hdfs_bytes_read": job.config.split_bytes,
-        "map_hdfs_bytes_written": flow.map_out_bytes * job.statistics.output_compression_ratio,
-        "map_waves": _waves(job.config.num_maps, map_slots(job), job),
-        "reduce_waves": 0.0,
-    }
+    return quantities | map_counters(flow, job) | reduce_counters(flow, job)
 
 
 def map_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
     """What the counters of a map task should show, section 7 (W03)."""
-    spills, merge, number = flow.spills, flow.merge, flow.spills.num_spills
-    reads, merged = merge.intermediate_merge_spills, number > 1
+    spills, merge, spill_count = flow.spills, flow.merge, flow.spills.num_spills
+    reads, merged = merge.intermediate_merge_spills, spill_count > 1
     uses_combiner, combines_again = job.config.use_combiner, merge.combine_in_final_merge
     return {
         "combine_in_records": uses_combiner
-        * (spills.records_per_spill * number + combines_again * spills.spill_file_records * number),
+        * (
+            spills.records_per_spill * spill_count
+            + combines_again * spills.spill_file_records * spill_count
+        ),
         "combine_out_records": uses_combiner
-        * (spills.spill_file_records * number + combines_again * merge.map_final_records),
-        "map_local_bytes_read": merged * (reads + number) * spills.spill_file_bytes,
-        "map_local_bytes_written": number * spills.spill_file_bytes
+        * (spills.spill_file_records * spill_count + combines_again * merge.map_final_records),
+        "map_local_bytes_read": merged * (reads + spill_count) * spills.spill_file_bytes,
+        "map_local_bytes_written": spill_count * spills.spill_file_bytes
         + reads * spills.spill_file_bytes
         + merged * merge.map_final_bytes,
         "map_hdfs_bytes_read": job.config.split_bytes,
@@ -284,7 +276,7 @@ def map_only_times(flow: m.MapFlow, job: Job, costs: Costs) -> dict[str, Numbers
     """Phases of a map-only job's task, and the first form of Eq. (90) [s]."""
     read = m.map_read_s(job.config.split_bytes, costs)
     function = m.map_function_s(flow.map_in_records, costs)
-    write = m.map_write_s(flow.map_out_bytes, job.statistics.output_compression_ratio, costs)
+    write = m.write_s(flow.map_out_bytes, job.statistics.output_compression_ratio, costs)
     return {
         "map_read_s": read,
         "map_function_s": function,
@@ -325,7 +317,7 @@ def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     disk_bytes, in_records = flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records
     function = r.reduce_function_s(disk_bytes, in_records, costs)
     ratio = job.statistics.output_compression_ratio
-    write = r.reduce_write_s(flow.reduce.reduce_out_bytes, ratio, costs)
+    write = m.write_s(flow.reduce.reduce_out_bytes, ratio, costs)
     return {
         "inmem_merge_s": inmem,
         "ondisk_merge_s": ondisk,
@@ -340,38 +332,33 @@ def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     }
 
 
+def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:
+    """Waves of Eqs. (92) and (93): fractions as printed, whole ones under mr2 rules (W34)."""
+    return np.ceil(tasks / slots) if job.mr2 else tasks / slots
+
+
 def job_times(tasks: Mapping[str, Numbers], job: Job, costs: Costs) -> dict[str, Numbers]:
     """
-    The times of *tasks*, of the map stage, the reduce stage and the job, Eqs. (92) to (94) [s].
+    The times of *tasks*, of map stage, reduce stage and job, Eqs. (92) to (94) [s]; the waves.
 
     Stages run one after the other (W35).  Under mr2 rules tasks have setup and cleanup (W04).
     """
-    times = dict(tasks)
+    times, config, cluster = dict(tasks), job.config, job.cluster
     if job.mr2:
         for task in times.keys() & {"map_task_s", "reduce_task_s"}:
             times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
         times |= {"setup_cpu_s": costs.setup_cpu_s, "cleanup_cpu_s": costs.cleanup_cpu_s}
-    config, reduces = job.config, 0.0
-    maps = _stage_s(config.num_maps, times["map_task_s"], map_slots(job), job)  # (92)
+    map_waves = wave_count(config.num_maps, cluster.num_nodes * cluster.map_slots_per_node, job)
+    maps_s = map_waves * times["map_task_s"]  # (92)
+    reduce_waves = reduces_s = 0.0
     if "reduce_task_s" in times:
-        reduces = _stage_s(config.num_reduces, times["reduce_task_s"], reduce_slots(job), job)
-    return times | {"maps_s": maps, "reduces_s": reduces, "job_s": maps + reduces}  # (93), (94)
-
-
-def map_slots(job: Job) -> Counts:
-    """Map tasks at once in the cluster."""
-    return job.cluster.num_nodes * job.cluster.map_slots_per_node
-
-
-def reduce_slots(job: Job) -> Counts:
-    """Reduce tasks at once in the cluster."""
-    return job.cluster.num_nodes * job.cluster.reduce_slots_per_node
-
-
-def _stage_s(tasks: Counts, task_s: Numbers, slots: Counts, job: Job) -> Numbers:
-    """Eqs. (92) and (93): fractions of a wave as printed, whole waves under mr2 rules (W34)."""
-    return np.ceil(tasks / slots) * task_s if job.mr2 else tasks * task_s / slots
-
-
-def _waves(tasks: Counts, slots: Counts, job: Job) -> Numbers:
-    return np.ceil(tasks / slots) if job.mr2 else tasks / slots
+        slots = cluster.num_nodes * cluster.reduce_slots_per_node
+        reduce_waves = wave_count(config.num_reduces, slots, job)
+        reduces_s = reduce_waves * times["reduce_task_s"]  # (93)
+    return times | {
+        "map_waves": map_waves,
+        "reduce_waves": reduce_waves,
+        "maps_s": maps_s,
+        "reduces_s": reduces_s,
+        "job_s": maps_s + reduces_s,  # (94)
+    }

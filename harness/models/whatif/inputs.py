@@ -48,12 +48,10 @@ _UNUSED = frozenset(
 )  # fmt: skip
 
 
-def _number(default: Any = MISSING, **limits: Any) -> Any:
-    return field(default=default, metadata={"check": check_number, "limits": limits})
-
-
-def _positive(default: Any = MISSING) -> Any:
-    return _number(default, above=True)
+def _number(default: Any = MISSING, *, switch: str | None = None, **limits: Any) -> Any:
+    """Field of a number; one with a *switch* of the configuration is used only where it is on."""
+    metadata = {"check": check_number, "limits": limits, "switch": switch}
+    return field(default=default, metadata=metadata)
 
 
 def _share(default: float, *, above: bool = False) -> Any:
@@ -73,17 +71,17 @@ def _flag() -> Any:
 class Statistics:
     """Dataflow statistics, Table 3: bytes and records per record, selectivities, ratios."""
 
-    input_record_bytes: Numbers = _positive()
-    records_per_reduce_group: Numbers = _positive(1.0)
+    input_record_bytes: Numbers = _number(above=True)
+    records_per_reduce_group: Numbers = _number(1.0, above=True)
     map_bytes_selectivity: Numbers = _number(1.0)
     map_records_selectivity: Numbers = _number(1.0)
     reduce_bytes_selectivity: Numbers = _number(1.0)
     reduce_records_selectivity: Numbers = _number(1.0)
-    combine_bytes_selectivity: Numbers = _number(1.0)
-    combine_records_selectivity: Numbers = _number(1.0)
-    input_compression_ratio: Numbers = _positive(1.0)
-    map_output_compression_ratio: Numbers = _positive(1.0)
-    output_compression_ratio: Numbers = _positive(1.0)
+    combine_bytes_selectivity: Numbers = _number(1.0, switch="use_combiner")
+    combine_records_selectivity: Numbers = _number(1.0, switch="use_combiner")
+    input_compression_ratio: Numbers = _number(1.0, above=True, switch="input_compressed")
+    map_output_compression_ratio: Numbers = _number(1.0, above=True, switch="map_output_compressed")
+    output_compression_ratio: Numbers = _number(1.0, above=True, switch="output_compressed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +95,15 @@ class Costs:
     network_s_per_byte: Numbers = _number(0.0)
     map_cpu_s_per_record: Numbers = _number(0.0)
     reduce_cpu_s_per_record: Numbers = _number(0.0)
-    combine_cpu_s_per_record: Numbers = _number(0.0)
+    combine_cpu_s_per_record: Numbers = _number(0.0, switch="use_combiner")
     partition_cpu_s_per_record: Numbers = _number(0.0)
     serde_cpu_s_per_record: Numbers = _number(0.0)
     sort_cpu_s_per_record: Numbers = _number(0.0)
     merge_cpu_s_per_record: Numbers = _number(0.0)
-    input_decompress_s_per_byte: Numbers = _number(0.0)
-    map_output_decompress_s_per_byte: Numbers = _number(0.0)
-    map_output_compress_s_per_byte: Numbers = _number(0.0)
-    output_compress_s_per_byte: Numbers = _number(0.0)
+    input_decompress_s_per_byte: Numbers = _number(0.0, switch="input_compressed")
+    map_output_decompress_s_per_byte: Numbers = _number(0.0, switch="map_output_compressed")
+    map_output_compress_s_per_byte: Numbers = _number(0.0, switch="map_output_compressed")
+    output_compress_s_per_byte: Numbers = _number(0.0, switch="output_compressed")
     setup_cpu_s: Numbers = _number(0.0)
     cleanup_cpu_s: Numbers = _number(0.0)
 
@@ -194,37 +192,22 @@ class Inputs:
                 }
             )
         config = Config(**parts[2])
-        statistics = neutralise_unused(Statistics(**parts[0]), config)
+        statistics = drop_unused(Statistics(**parts[0]), config)
         job = Job(statistics, config, ClusterSize(**parts[3]), self.rules == "mr2")
-        return job, drop_unused_costs(Costs(**parts[1]), config)
+        return job, drop_unused(Costs(**parts[1]), config)
 
 
-def neutralise_unused(statistics: Statistics, config: Config) -> Statistics:
-    """Eq. (1): the statistics of a combiner or a codec that the job does not use change nothing."""
-    switches = {
-        "combine_bytes_selectivity": config.use_combiner,
-        "combine_records_selectivity": config.use_combiner,
-        "input_compression_ratio": config.input_compressed,
-        "map_output_compression_ratio": config.map_output_compressed,
-        "output_compression_ratio": config.output_compressed,
-    }
+def drop_unused(record: _Part, config: Config) -> _Part:
+    """Eq. (1): statistics and costs of a combiner or a codec that is off change nothing."""
+    neutral = 1.0 if isinstance(record, Statistics) else 0.0
     changed: dict[str, Any] = {
-        name: np.where(used, getattr(statistics, name), 1.0) for name, used in switches.items()
+        each.name: np.where(
+            getattr(config, each.metadata["switch"]), getattr(record, each.name), neutral
+        )
+        for each in fields(record)
+        if each.metadata["switch"]
     }
-    return replace(statistics, **changed)
-
-
-def drop_unused_costs(costs: Costs, config: Config) -> Costs:
-    """Eq. (1): a combiner or a codec that the job does not use costs nothing."""
-    switches = {
-        "combine_cpu_s_per_record": config.use_combiner,
-        "input_decompress_s_per_byte": config.input_compressed,
-        "map_output_compress_s_per_byte": config.map_output_compressed,
-        "map_output_decompress_s_per_byte": config.map_output_compressed,
-        "output_compress_s_per_byte": config.output_compressed,
-    }
-    changed: dict[str, Any] = {name: used * getattr(costs, name) for name, used in switches.items()}
-    return replace(costs, **changed)
+    return replace(record, **changed)
 
 
 def read_inputs(
@@ -338,8 +321,7 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
         raise range_error("sort_buffer_mb", value, "at most 2047", in_grid(where, index, size))
     if mr2 and (bad := reduces & ~((limit > 0) & (limit < merge))).any():
         index = int(bad.argmax())
-        values = (float(percent[index if percent.size > 1 else 0]) for percent in (limit, merge))
-        value, most = values
+        value, most = (float(share[index if share.size > 1 else 0]) for share in (limit, merge))
         wanted = f"above 0 and below shuffle_merge_percent ({most:g})"
         place = in_grid(where, index, size)
         raise range_error("shuffle_segment_limit_percent", value, wanted, place)
@@ -353,7 +335,7 @@ def read_job(statistics: Given, config: Given, cluster: Given, rules: str) -> Jo
 
 def read_costs(costs: Given, config: Config) -> Costs:
     """Costs of the one configuration *config*, in Python's numbers, after Eq. (1)."""
-    return _single(drop_unused_costs(Costs(**_read(Costs, costs, "costs", grid=False)), config))
+    return _single(drop_unused(Costs(**_read(Costs, costs, "costs", grid=False)), config))
 
 
 def _single(record: _Part) -> _Part:

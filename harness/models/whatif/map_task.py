@@ -8,6 +8,7 @@ symbols in the package's docstring.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -33,15 +34,15 @@ class Spills:
     """Spills of one map task, Eqs. (11) to (18); bounds of the other rule set are `None`."""
 
     map_out_record_bytes: Numbers
-    max_serialization_records: Counts
-    max_accounting_records: Counts
-    max_buffer_records: Counts
     spill_buffer_records: Numbers
     num_spills: Counts
     records_per_spill: Numbers
     spill_buffer_bytes: Numbers
     spill_file_records: Numbers
     spill_file_bytes: Numbers
+    max_serialization_records: Counts = None
+    max_accounting_records: Counts = None
+    max_buffer_records: Counts = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ def map_out_records(in_records: Numbers, job: Job) -> Numbers:
     return in_records * job.statistics.map_records_selectivity
 
 
-def map_write_s(out_bytes: Numbers, output_compression_ratio: Numbers, costs: Costs) -> Numbers:
-    """Write phase of a map-only job, Eq. (8) [s]."""
+def write_s(out_bytes: Numbers, output_compression_ratio: Numbers, costs: Costs) -> Numbers:
+    """Write phase of a map-only job, Eq. (8), and of a reduce task, Eq. (89) [s]."""
     return (
         out_bytes * costs.output_compress_s_per_byte
         + out_bytes * output_compression_ratio * costs.hdfs_write_s_per_byte
@@ -152,34 +153,29 @@ def spill_flow(flow: MapFlow, job: Job) -> Spills:
     rules take the mean spill, so that no data is created (W10).
     """
     out_records = flow.map_out_records
-    some = out_records != 0
+    has_output = out_records != 0
     width = map_out_record_bytes(flow.map_out_bytes, out_records)
-    serialization = accounting = buffer = None
     if job.mr2:
-        fitting = max_buffer_records(job.config, width)
-        buffer = np.where(some, fitting, np.nan)
+        bounds = {"max_buffer_records": max_buffer_records(job.config, width)}
     else:
-        data, metadata = (
-            max_serialization_records(job.config, width),
-            max_accounting_records(job.config),
-        )
-        fitting = np.minimum(data, metadata)
-        serialization, accounting = np.where(some, data, np.nan), np.where(some, metadata, np.nan)
-    full = np.where(some, np.minimum(np.maximum(1.0, fitting), out_records), 0.0)  # (14)
-    spills = np.where(some, num_spills(out_records, full), 0.0)
-    records = np.where(some, out_records / spills, 0.0) if job.mr2 else full
+        bounds = {
+            "max_serialization_records": max_serialization_records(job.config, width),
+            "max_accounting_records": max_accounting_records(job.config),
+        }
+    fitting = reduce(np.minimum, bounds.values())
+    full = np.where(has_output, np.minimum(np.maximum(1.0, fitting), out_records), 0.0)  # (14)
+    spills = np.where(has_output, num_spills(out_records, full), 0.0)
+    records = np.where(has_output, out_records / spills, 0.0) if job.mr2 else full
     size = records * width  # (15)
     return Spills(
         map_out_record_bytes=width,
-        max_serialization_records=serialization,
-        max_accounting_records=accounting,
-        max_buffer_records=buffer,
         spill_buffer_records=full,
         num_spills=spills,
         records_per_spill=records,
         spill_buffer_bytes=size,
         spill_file_records=records * job.statistics.combine_records_selectivity,  # (17)
         spill_file_bytes=size * job.statistics.combine_bytes_selectivity * job.ratio,  # (18)
+        **{name: np.where(has_output, bound, np.nan) for name, bound in bounds.items()},
     )
 
 
@@ -213,37 +209,44 @@ def combine_in_final_merge(spills: Counts, final_spills: Counts, job: Job) -> Fl
 
 def map_merge(spills: Spills, job: Job) -> MapMerge:
     """Eqs. (24) to (33); one spill is renamed, not merged (W14)."""
-    number, factor = spills.num_spills, job.config.merge_factor
-    reads, fan_in = inter_merge(number, factor), final_merge(number, factor)  # (25), (27)
-    combine = combine_in_final_merge(number, fan_in, job)
+    spill_count, merge_factor = spills.num_spills, job.config.merge_factor
+    reads = inter_merge(spill_count, merge_factor)  # (25)
+    fan_in = final_merge(spill_count, merge_factor)  # (27)
+    combine = combine_in_final_merge(spill_count, fan_in, job)
     bytes_selectivity = np.where(combine, job.statistics.combine_bytes_selectivity, 1.0)  # (29)
     records_selectivity = np.where(combine, job.statistics.combine_records_selectivity, 1.0)  # (30)
-    final_records = number * spills.spill_file_records * records_selectivity  # (33)
+    final_records = spill_count * spills.spill_file_records * records_selectivity  # (33)
     return MapMerge(
-        first_pass_spills=first_pass(number, factor),  # (24)
+        first_pass_spills=first_pass(spill_count, merge_factor),  # (24)
         intermediate_merge_spills=reads,
-        merge_passes=merge_passes(number, factor),  # (26)
+        merge_passes=merge_passes(spill_count, merge_factor),  # (26)
         final_merge_spills=fan_in,
         combine_in_final_merge=combine,
         merge_combine_bytes_selectivity=bytes_selectivity,
         merge_combine_records_selectivity=records_selectivity,
-        spilled_records=spills.spill_file_records * number
+        spilled_records=spills.spill_file_records * spill_count
         + spills.spill_file_records * reads
-        + (number > 1) * final_records,  # (31)
-        map_final_bytes=number * spills.spill_file_bytes * bytes_selectivity,  # (32)
+        + (spill_count > 1) * final_records,  # (31)
+        map_final_bytes=spill_count * spills.spill_file_bytes * bytes_selectivity,  # (32)
         map_final_records=final_records,
+    )
+
+
+def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Numbers:
+    """Read, decompress, merge, compress, write: the form of Eqs. (34), (63), (76), (81) [s]."""
+    return (
+        size * costs.local_read_s_per_byte
+        + size * costs.map_output_decompress_s_per_byte
+        + records * costs.merge_cpu_s_per_record
+        + size / job.ratio * costs.map_output_compress_s_per_byte
+        + size * costs.local_write_s_per_byte
     )
 
 
 def map_intermediate_merge_s(spills: Spills, merge: MapMerge, job: Job, costs: Costs) -> Numbers:
     """Intermediate passes, Eq. (34) [s]: each spill read is decompressed, merged, written again."""
-    return merge.intermediate_merge_spills * (
-        spills.spill_file_bytes * costs.local_read_s_per_byte
-        + spills.spill_file_bytes * costs.map_output_decompress_s_per_byte
-        + spills.spill_file_records * costs.merge_cpu_s_per_record
-        + spills.spill_file_bytes / job.ratio * costs.map_output_compress_s_per_byte
-        + spills.spill_file_bytes * costs.local_write_s_per_byte
-    )
+    rewritten_s = rewrite_s(spills.spill_file_bytes, spills.spill_file_records, job, costs)
+    return merge.intermediate_merge_spills * rewritten_s
 
 
 def map_final_merge_s(spills: Spills, merge: MapMerge, job: Job, costs: Costs) -> Numbers:

@@ -14,11 +14,11 @@ import numpy as np
 from harness.models.checks import Counts, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, inter_merge
 from harness.models.whatif.inputs import Costs, Job
+from harness.models.whatif.map_task import rewrite_s
 from harness.models.whatif.shuffle import (
     DiskMerges,
     Segments,
     ShuffleFiles,
-    rewrite_s,
     smallest_merged_units,
 )
 
@@ -93,8 +93,8 @@ def eviction_flow(
     left = files.segments_left_in_memory
     candidates = left * segments.segment_bytes  # (67)
     evicted = segments_evicted(left, candidates, allowed, segments.segment_bytes)
-    some, one_file = evicted > 0, disk_files < job.config.merge_factor
-    segments_per_file = np.where(one_file, evicted, some)
+    is_evicted, one_file = evicted > 0, disk_files < job.config.merge_factor
+    segments_per_file = np.where(one_file, evicted, is_evicted)
     file_bytes = segments_per_file * segments.segment_compressed_bytes
     file_records = segments_per_file * segments.segment_records
     return Eviction(
@@ -103,7 +103,7 @@ def eviction_flow(
         retained_candidate_bytes=candidates,
         segments_evicted=evicted,
         segments_retained=left - evicted,  # (69)
-        files_from_memory=np.where(one_file, some, evicted),  # (70)
+        files_from_memory=np.where(one_file, is_evicted, evicted),  # (70)
         file_from_memory_bytes=file_bytes,
         file_from_memory_records=file_records,
         step1_bytes=one_file * file_bytes,
@@ -124,7 +124,7 @@ def printed_steps(
     segments: Segments, merges: DiskMerges, eviction: Eviction, job: Job
 ) -> LaterSteps:
     """Eqs. (72) to (75), (77) to (80) and (87) as printed; 0 without files (W29)."""
-    factor, from_memory = job.config.merge_factor, eviction.files_from_memory
+    merge_factor, from_memory = job.config.merge_factor, eviction.files_from_memory
     disk_bytes = (
         merges.num_merged_files * merges.merged_file_bytes
         + merges.num_unmerged_files * merges.unmerged_file_bytes
@@ -136,10 +136,10 @@ def printed_steps(
         + from_memory * eviction.file_from_memory_records
     )
     step2_files = eviction.num_disk_files + from_memory  # (72)
-    step2_reads = (eviction.num_disk_files > 0) * inter_merge(step2_files, factor)  # (73)
+    step2_reads = (eviction.num_disk_files > 0) * inter_merge(step2_files, merge_factor)  # (73)
     step2_share = step2_reads / np.maximum(1.0, step2_files)
-    step3_files = eviction.segments_retained + final_merge(step2_files, factor)  # (77)
-    step3_reads = inter_merge(step3_files, factor)  # (78)
+    step3_files = eviction.segments_retained + final_merge(step2_files, merge_factor)  # (77)
+    step3_reads = inter_merge(step3_files, merge_factor)  # (78)
     step3_share = step3_reads / np.maximum(1.0, step3_files)
     return LaterSteps(
         step2_files=step2_files,
@@ -165,19 +165,19 @@ def single_pass_steps(
     the evicted segments.  With fewer than F files there is none, and step 1 made a file at most.
     Each file left on disk is read once by the reduce function, (87) (W32).
     """
-    factor, on_disk = job.config.merge_factor, eviction.num_disk_files
-    one_pass, waits = on_disk > factor, on_disk >= factor
-    smallest = smallest_merged_units(merges.num_shuffle_merges, factor)
-    units = np.where(one_pass, on_disk - factor + smallest, 0.0)
+    merge_factor, on_disk = job.config.merge_factor, eviction.num_disk_files
+    one_pass, waits = on_disk > merge_factor, on_disk >= merge_factor
+    smallest = smallest_merged_units(merges.num_shuffle_merges, merge_factor)
+    units = np.where(one_pass, on_disk - merge_factor + smallest, 0.0)
     waiting = np.where(waits, eviction.segments_evicted, 0.0)
     joined = np.where(one_pass, waiting, 0.0)
     from_step1 = np.where(waits, 0.0, eviction.files_from_memory)
     read_bytes = units * files.shuffle_file_bytes
     joined_bytes = joined * segments.segment_compressed_bytes
-    files_left = np.minimum(factor, on_disk + from_step1)
+    files_left = np.minimum(merge_factor, on_disk + from_step1)
     return LaterSteps(
         step2_files=on_disk + eviction.files_from_memory,  # (72)
-        step2_intermediate_reads=np.where(one_pass, on_disk - factor + 1, 0.0),
+        step2_intermediate_reads=np.where(one_pass, on_disk - merge_factor + 1, 0.0),
         step2_bytes=read_bytes + joined_bytes,
         step2_records=units * files.shuffle_file_records + joined * segments.segment_records,
         step3_files=eviction.segments_retained + (waiting - joined) + files_left,
@@ -213,12 +213,12 @@ def step3_s(steps: LaterSteps, job: Job, costs: Costs) -> Numbers:
 
 def reduce_flow(segments: Segments, files: ShuffleFiles, job: Job) -> ReduceFlow:
     """Eqs. (83) to (86), and the groups that Table 1 lists without an equation (W03)."""
-    number, left = files.num_shuffle_files, files.segments_left_in_memory
+    file_count, left = files.num_shuffle_files, files.segments_left_in_memory
     in_bytes = (
-        number * files.shuffle_file_bytes / job.ratio
+        file_count * files.shuffle_file_bytes / job.ratio
         + left * segments.segment_compressed_bytes / job.ratio
     )  # (83)
-    in_records = number * files.shuffle_file_records + left * segments.segment_records  # (84)
+    in_records = file_count * files.shuffle_file_records + left * segments.segment_records  # (84)
     return ReduceFlow(
         reduce_in_bytes=in_bytes,
         reduce_in_records=in_records,
@@ -234,12 +234,4 @@ def reduce_function_s(disk_bytes: Numbers, in_records: Numbers, costs: Costs) ->
         disk_bytes * costs.local_read_s_per_byte
         + disk_bytes * costs.map_output_decompress_s_per_byte
         + in_records * costs.reduce_cpu_s_per_record
-    )
-
-
-def reduce_write_s(out_bytes: Numbers, output_compression_ratio: Numbers, costs: Costs) -> Numbers:
-    """Write phase, Eq. (89) [s]."""
-    return (
-        out_bytes * costs.output_compress_s_per_byte
-        + out_bytes * output_compression_ratio * costs.hdfs_write_s_per_byte
     )

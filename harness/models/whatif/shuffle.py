@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
 from harness.models.whatif.inputs import Costs, Job
-from harness.models.whatif.map_task import MapMerge
+from harness.models.whatif.map_task import MapMerge, rewrite_s
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ def segments_per_shuffle_file(segments: Segments, job: Job) -> Counts:
     """
     fill = nan_if_infinite(segments.merge_threshold_bytes / segments.segment_bytes)  # (44)
     fits = np.ceil(fill) * segments.segment_bytes <= segments.shuffle_buffer_bytes
-    number: Counts = np.where(fits, np.ceil(fill), np.floor(fill))
+    segment_count: Counts = np.where(fits, np.ceil(fill), np.floor(fill))
     if not job.mr2:
         limit = job.config.inmem_merge_segments
-        number = np.where(limit > 0, np.minimum(number, limit), number)
-    return np.maximum(1.0, number)
+        segment_count = np.where(limit > 0, np.minimum(segment_count, limit), segment_count)
+    return np.maximum(1.0, segment_count)
 
 
 def file_flow(segments: Segments, job: Job) -> ShuffleFiles:
@@ -106,33 +106,35 @@ def file_flow(segments: Segments, job: Job) -> ShuffleFiles:
 
     A segment on disk is a file of one segment that no combiner sees, so that one form serves both.
     """
-    some = segments.segment_bytes != 0
-    merged, maps = some & segments.segments_go_to_memory, job.config.num_maps
+    has_output = segments.segment_bytes != 0
+    merged, maps = has_output & segments.segments_go_to_memory, job.config.num_maps
     each = np.where(merged, segments_per_shuffle_file(segments, job), 1.0)
     bytes_selectivity = np.where(merged, job.statistics.combine_bytes_selectivity, 1.0)
     records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
     file_bytes = each * segments.segment_compressed_bytes * bytes_selectivity  # (46), (51)
     file_records = each * segments.segment_records * records_selectivity  # (47), (52)
-    files = np.where(some, np.floor(maps / each), 0.0)  # (48), (53)
+    files = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
     return ShuffleFiles(
         segments_per_shuffle_file=each,
-        shuffle_file_bytes=np.where(some, file_bytes, 0.0),
-        shuffle_file_records=np.where(some, file_records, 0.0),
+        shuffle_file_bytes=np.where(has_output, file_bytes, 0.0),
+        shuffle_file_records=np.where(has_output, file_records, 0.0),
         num_shuffle_files=files,
-        segments_left_in_memory=np.where(some, maps - files * each, 0.0),  # (49), (54)
+        segments_left_in_memory=np.where(has_output, maps - files * each, 0.0),  # (49), (54)
     )
 
 
-def printed_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
+def printed_merges(files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    number = files.num_shuffle_files
-    merges = np.maximum(0.0, np.floor((number - 2 * factor + 1) / factor) + 1)  # (55)
-    merged_bytes = factor * files.shuffle_file_bytes  # (57)
-    merged_records = factor * files.shuffle_file_records  # (58)
+    file_count = files.num_shuffle_files
+    merges = np.maximum(
+        0.0, np.floor((file_count - 2 * merge_factor + 1) / merge_factor) + 1
+    )  # (55)
+    merged_bytes = merge_factor * files.shuffle_file_bytes  # (57)
+    merged_records = merge_factor * files.shuffle_file_records  # (58)
     return DiskMerges(
         num_shuffle_merges=merges,
         num_merged_files=merges,  # (56)
-        num_unmerged_files=number - factor * merges,  # (59)
+        num_unmerged_files=file_count - merge_factor * merges,  # (59)
         ondisk_merge_bytes=merges * merged_bytes,
         ondisk_merge_records=merges * merged_records,
         merged_file_bytes=merged_bytes,
@@ -142,7 +144,7 @@ def printed_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
     )
 
 
-def repeated_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
+def repeated_merges(files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
     """
     Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are (W23, W24).
 
@@ -153,38 +155,38 @@ def repeated_merges(files: ShuffleFiles, factor: Counts) -> DiskMerges:
     more.
     """
     arrivals = files.num_shuffle_files
-    merges = np.maximum(0.0, np.floor((arrivals - factor) / (factor - 1)))
-    rounds = np.floor(merges / factor)
-    larger = merges - rounds * factor
-    merged_units = merges + (factor - 1) * (rounds + 1) * (factor * rounds / 2 + larger)
-    merged_files = np.where(rounds > 0, factor, larger)
+    merges = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
+    rounds = np.floor(merges / merge_factor)
+    larger = merges - rounds * merge_factor
+    merged_units = merges + (merge_factor - 1) * (rounds + 1) * (merge_factor * rounds / 2 + larger)
+    merged_files = np.where(rounds > 0, merge_factor, larger)
     return DiskMerges(
         num_shuffle_merges=merges,
         num_merged_files=merged_files,
-        num_unmerged_files=arrivals - merges * (factor - 1) - merged_files,
+        num_unmerged_files=arrivals - merges * (merge_factor - 1) - merged_files,
         ondisk_merge_bytes=merged_units * files.shuffle_file_bytes,
         ondisk_merge_records=merged_units * files.shuffle_file_records,
     )
 
 
-def smallest_merged_units(merges: Counts, factor: Counts) -> Counts:
+def smallest_merged_units(merges: Counts, merge_factor: Counts) -> Counts:
     """Units of the smallest of the F files that took part in `repeated_merges`, or could have."""
-    return 1 + np.floor(merges / factor) * (factor - 1)
+    return 1 + np.floor(merges / merge_factor) * (merge_factor - 1)
 
 
-def disk_file_units(arrivals: int, factor: int) -> list[int]:
+def disk_file_units(arrivals: int, merge_factor: int) -> list[int]:
     """
     Files that `repeated_merges` leave on disk, ascending, in units of a shuffle file.
 
     >>> disk_file_units(38, 10)
     [1, 1, 1, 1, 1, 1, 1, 1, 10, 10, 10]
     """
-    if arrivals < factor:
+    if arrivals < merge_factor:
         return [1] * arrivals
-    merges, waiting = divmod(arrivals - factor, factor - 1)
-    rounds, larger = divmod(merges, factor)
-    units = 1 + rounds * (factor - 1)
-    return [1] * waiting + [units] * (factor - larger) + [units + factor - 1] * larger
+    merges, waiting = divmod(arrivals - merge_factor, merge_factor - 1)
+    rounds, larger = divmod(merges, merge_factor)
+    units = 1 + rounds * (merge_factor - 1)
+    return [1] * waiting + [units] * (merge_factor - larger) + [units + merge_factor - 1] * larger
 
 
 def inmem_merge_s(segments: Segments, files: ShuffleFiles, job: Job, costs: Costs) -> Numbers:
@@ -194,15 +196,15 @@ def inmem_merge_s(segments: Segments, files: ShuffleFiles, job: Job, costs: Cost
     Paper rules charge merging and combining per record after the combiner, mr2 rules before it
     (W25).  Segments that go straight to disk still pay the write.
     """
-    number = files.num_shuffle_files
-    written = number * files.shuffle_file_bytes * costs.local_write_s_per_byte
+    file_count = files.num_shuffle_files
+    written = file_count * files.shuffle_file_bytes * costs.local_write_s_per_byte
     merged = files.segments_per_shuffle_file * segments.segment_records
     records = merged if job.mr2 else files.shuffle_file_records
     seconds = (
         segments.shuffle_bytes * costs.map_output_decompress_s_per_byte
-        + number * records * costs.merge_cpu_s_per_record
-        + number * records * costs.combine_cpu_s_per_record
-        + number * files.shuffle_file_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + file_count * records * costs.merge_cpu_s_per_record
+        + file_count * records * costs.combine_cpu_s_per_record
+        + file_count * files.shuffle_file_bytes / job.ratio * costs.map_output_compress_s_per_byte
         + written
     )
     return np.where(segments.segments_go_to_memory, seconds, written)
@@ -211,17 +213,6 @@ def inmem_merge_s(segments: Segments, files: ShuffleFiles, job: Job, costs: Cost
 def ondisk_merge_s(merges: DiskMerges, job: Job, costs: Costs) -> Numbers:
     """Merges on disk during the shuffle, Eq. (63) [s]."""
     return rewrite_s(merges.ondisk_merge_bytes, merges.ondisk_merge_records, job, costs)
-
-
-def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Numbers:
-    """Read, decompress, merge, compress and write again: the form of Eqs. (63), (76), (81) [s]."""
-    return (
-        size * costs.local_read_s_per_byte
-        + size * costs.map_output_decompress_s_per_byte
-        + records * costs.merge_cpu_s_per_record
-        + size / job.ratio * costs.map_output_compress_s_per_byte
-        + size * costs.local_write_s_per_byte
-    )
 
 
 def shuffle_s(segments: Segments, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
