@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.doctor.finding import Finding
+    from harness.providers.base import Finding
 
 _MARKS = {"ok": "ok", "note": "note", "lacking": "LACKING"}
 
@@ -34,11 +34,12 @@ def command(results_dir: Path, as_json: bool) -> None:
         harness doctor
         harness doctor --json
     """
-    from harness.doctor.checks import examine, lacks
+    from harness.doctor.checks import examine, missing_needs
     from harness.monitor.machine import machine_facts
+    from harness.records.trial import ClusterSpec
 
     findings = examine(results_dir)
-    lacking = lacks(findings)
+    lacking = missing_needs(findings)
     if as_json:
         print_json(
             {
@@ -55,7 +56,7 @@ def command(results_dir: Path, as_json: bool) -> None:
         )
     else:
         _show(findings, lacking)
-    if lacking["local"]:
+    if lacking[ClusterSpec().provider]:  # the one of experiments that name none
         sys.exit(3)
 
 

@@ -1,11 +1,8 @@
 """
-What this machine can do, and for each lack the command that cures it.
+What this machine can do, and for each lack the command that repairs it.
 
-    checks      all checks in order, what each provider needs, and what it lacks
-    finding     what a check answers
-    asking      commands that are asked, with a time limit
-    machine     system, cores, load, memory, disk
-    programs    Python, Java, Maven, compilers, commands; Hadoop's jars and our own
-    kernel      namespaces, control groups, disks of nodes, rates of links
-    gpus        devices and their driver, CUDA, what GPU workloads are built for
+    checks      all checks in order, and what each provider lacks
+    machine     system, cores, load, memory, disk; what the kernel lets this user do
+    programs    programs that the harness calls, the jars that it brings, GPUs
+    commands    running a command with a time limit, and reporting its failure in one line
 """

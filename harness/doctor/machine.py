@@ -1,4 +1,4 @@
-"""The machine itself: system, cores, load, memory, disk."""
+"""The machine itself: system, cores, load, memory, disk; what its kernel lets this user do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import shutil
 
 from pathlib import Path
 
-from harness.doctor.finding import Finding
+from harness.doctor.commands import first_line, lacking_finding, run_command
+from harness.errors import MachineError
 from harness.hadoop.slots import effective
 from harness.monitor.machine import machine_facts
-from harness.providers import state as states
+from harness.providers import state
+from harness.providers.base import Finding
+from harness.providers.limits import disks
+from harness.providers.local import namespace
 from harness.records.trial import ClusterSpec
 from harness.run.preflight import memory_needed
 from harness.units import MIB, format_bytes
@@ -21,7 +25,7 @@ LEAST_DISK = 4096 * MIB  # inputs, the clusters' copies of them, intermediate da
 MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
 
 
-def system() -> Finding:
+def check_system() -> Finding:
     """Linux: Hadoop's daemons live in its namespaces."""
     facts = machine_facts()
     text = f"{facts.get('os', platform.system())}, kernel {platform.release()}"
@@ -30,20 +34,20 @@ def system() -> Finding:
     return Finding("system", "lacking", text, "run it on Linux, or in a Linux virtual machine")
 
 
-def cores() -> Finding:
+def check_cores() -> Finding:
     """Cores that may be used, less a quota of a control group."""
     facts = machine_facts()
-    usable, quota = float(facts["cores_usable"]), _cpu_quota()
+    usable, quota = float(facts["cores_usable"]), cpu_quota()
     text = f"{facts['cores_usable']} of {facts['cores']} usable, {facts.get('cpu', 'unknown')}"
     if quota is not None and quota < usable:
         usable, text = quota, f"{text}; a control group allows {quota:g}"
     if usable < 2:
-        fix = "give this machine two cores; on one, tasks wait for each other and times tell that"
+        fix = "give this machine two cores; on one, tasks wait for each other, and times show it"
         return Finding("cores", "note", text, fix)
     return Finding("cores", "ok", text)
 
 
-def load() -> Finding:
+def check_load() -> Finding:
     """What others run here: it goes into every measured time."""
     runnable, number = os.getloadavg()[0], len(os.sched_getaffinity(0))
     text = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
@@ -52,52 +56,115 @@ def load() -> Finding:
     return Finding("load", "ok", text)
 
 
-def memory() -> Finding:
+def check_memory() -> Finding:
     """Memory for a cluster of three workers, the one that the ready-made experiments ask for."""
     spec = ClusterSpec(workers=3)
     needed = memory_needed(spec, effective(spec, {}))
     facts = machine_facts()
-    total = min(n for n in (facts.get("memory_bytes"), _memory_limit()) if n is not None)
+    sizes = (facts.get("memory_bytes"), memory_limit())
+    total = min(size for size in sizes if size is not None)
     text = f"{format_bytes(total)}; a cluster of three workers takes up to {format_bytes(needed)}"
     if total < needed:
         return Finding("memory", "lacking", text, "lower cluster.workers, or add memory")
     return Finding("memory", "ok", text)
 
 
-def disk(results: Path) -> Finding:
+def check_disk(results: Path) -> Finding:
     """Room where results and clusters are written."""
-    folders = {"results": results, "clusters": states.clusters_folder()}
+    folders = {"results": results, "clusters": state.clusters_folder()}
     for name, folder in folders.items():
-        if not os.access(_existing(folder), os.W_OK | os.X_OK):
-            what = f"{folder.absolute()}, the place for {name}, is not this user's to write"
+        if not os.access(_nearest_folder(folder), os.W_OK | os.X_OK):
+            what = f"this user may not write {folder.absolute()}, where {name} go"
             return Finding("disk", "lacking", what, "choose another: --results-dir DIR")
-    free = {name: shutil.disk_usage(_existing(folder)).free for name, folder in folders.items()}
-    text = ", ".join(f"{format_bytes(n)} free for {name}" for name, n in free.items())
+    free = {
+        name: shutil.disk_usage(_nearest_folder(folder)).free for name, folder in folders.items()
+    }
+    text = ", ".join(f"{format_bytes(size)} free for {name}" for name, size in free.items())
     if min(free.values()) < LEAST_DISK:
         fix = f"free {format_bytes(LEAST_DISK)}, or choose other places: --results-dir DIR,"
         return Finding("disk", "lacking", text, f"{fix} XDG_STATE_HOME=DIR")
     return Finding("disk", "ok", text)
 
 
-def _existing(folder: Path) -> Path:
-    """*folder*, or the nearest above it that is there."""
+def check_namespaces() -> Finding:
+    """Namespaces of our own, made for a moment as a cluster makes them."""
+    as_root = os.geteuid() == 0
+    if namespace.find_tool("unshare") is None:
+        return Finding("namespaces", "lacking", "no unshare", "apt-get install -y util-linux")
+    done = run_command(namespace.make_argv(["true"], as_root=as_root))
+    if done.returncode == 0:
+        user = "root" if as_root else "an ordinary user"
+        return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
+    if error := namespace.refusal(done.stderr):
+        text = f"{error.what}; clusters use ports of the loopback address, with less isolation"
+        return Finding("namespaces", "note", text, error.fix)
+    error = MachineError(
+        f"unshare failed: {first_line(done.stderr)}", fix="run as root, or with --privileged"
+    )
+    return lacking_finding("namespaces", error)
+
+
+def check_cgroups() -> Finding:
+    """Control groups: which version, and whether this user may limit CPU and disk with them."""
+    root = Path("/sys/fs/cgroup")
+    if (root / "cgroup.controllers").is_file():
+        text = f"version 2: {(root / 'cgroup.controllers').read_text().strip()}"
+        is_writable = os.access(root / "cgroup.subtree_control", os.W_OK)
+    elif (root / "cpu").is_dir():
+        names = [name for name in ("blkio", "cpu", "cpuset", "memory") if (root / name).is_dir()]
+        text, is_writable = f"version 1: {' '.join(names)}", os.access(root / "cpu", os.W_OK)
+    else:
+        return Finding("cgroups", "note", "none mounted: no node can be slowed down on purpose")
+    if is_writable:
+        return Finding("cgroups", "ok", text)
+    return Finding("cgroups", "note", f"{text}; this user may not change them", "run as root")
+
+
+def check_node_disks() -> Finding:
+    """Whether nodes can have disks of their own, whose rate can be limited."""
+    missing = [tool for tool in disks.TOOLS if namespace.find_tool(tool) is None]
+    if missing:
+        packages = " ".join(sorted({disks.TOOLS[tool] for tool in missing}))
+        what = f"no {', '.join(missing)}: disks of nodes cannot be limited"
+        return Finding("node disks", "note", what, f"apt-get install -y {packages}")
+    if reason := disks.refusal():
+        return Finding("node disks", "note", f"{reason}: disks of nodes cannot be limited")
+    return Finding("node disks", "ok", "disks of nodes can be given a rate (loop devices)")
+
+
+def check_traffic_control() -> Finding:
+    """Whether the rate of a network link can be limited, tried on one that is removed at once."""
+    if namespace.find_tool("tc") is None:
+        return Finding("traffic control", "note", "no tc", "apt-get install -y iproute2")
+    shape = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
+    shape += ["burst", "32kb", "latency", "50ms"]
+    done = run_command(namespace.make_argv(shape, as_root=os.geteuid() == 0))
+    if done.returncode == 0:
+        return Finding("traffic control", "ok", "links of nodes can be given a rate (tbf)")
+    fix = "modprobe sch_tbf" if "Specified qdisc" in done.stderr else ""
+    return Finding("traffic control", "note", f"tc: {first_line(done.stderr)}", fix)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """*folder*, or the nearest above it that exists."""
     folder = folder.absolute()
-    # Not `is_dir`, which refuses to answer for what lies in a folder of somebody else.
-    return next(p for p in (folder, *folder.parents) if os.path.isdir(p))  # noqa: PTH112
+    # Not `is_dir`, which raises for what is in a folder of somebody else.
+    return next(path for path in (folder, *folder.parents) if os.path.isdir(path))  # noqa: PTH112
 
 
-def _cpu_quota() -> float | None:
+def cpu_quota() -> float | None:
     """Cores that the control group of version 2 allows, `None` without a limit."""
-    match = re.match(r"(\d+) (\d+)", _text(Path("/sys/fs/cgroup/cpu.max")))
+    match = re.match(r"(\d+) (\d+)", _read(Path("/sys/fs/cgroup/cpu.max")))
     return int(match[1]) / int(match[2]) if match else None
 
 
-def _memory_limit() -> int | None:
-    text = _text(Path("/sys/fs/cgroup/memory.max")).strip()
+def memory_limit() -> int | None:
+    """Bytes that the control group of version 2 allows, `None` without a limit."""
+    text = _read(Path("/sys/fs/cgroup/memory.max")).strip()
     return int(text) if text.isdecimal() else None
 
 
-def _text(file: Path) -> str:
+def _read(file: Path) -> str:
     try:
         return file.read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Programs that the harness calls, and the jars that it brings."""
+"""Programs that the harness calls, the jars that it brings, and GPUs with what computes on them."""
 
 from __future__ import annotations
 
@@ -8,58 +8,64 @@ import re
 import shutil
 import sys
 
-from harness.doctor.asking import first_line, output
-from harness.doctor.finding import Finding, lacking
+from zipfile import BadZipFile, ZipFile
+
+from harness.doctor.commands import first_line, lacking_finding, read_output, run_command
 from harness.errors import MachineError
 from harness.hadoop_home import instrumented
-from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.home import HadoopHome, job_jar
 from harness.hadoop_home.java import find_java
 from harness.monitor.probe import probe_jar
+from harness.providers.base import Finding
+from harness.providers.gpus import LIBRARY, driver_file
 from harness.providers.local import namespace
+from harness.workloads.base import GPU
+
+_KERNELS = {"cpu": "processors", "cuda": "CUDA devices"}
 
 
-def python() -> Finding:
+def check_python() -> Finding:
     """The interpreter that runs this."""
     return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
-def java() -> Finding:
+def check_java() -> Finding:
     """A JDK 17 or newer."""
     try:
-        found = find_java()
+        jdk = find_java()
     except MachineError as error:
-        return lacking("java", error)
-    return Finding("java", "ok", f"{found.version}, {found.home}")
+        return lacking_finding("java", error)
+    return Finding("java", "ok", f"{jdk.version}, {jdk.home}")
 
 
-def maven() -> Finding:
+def check_maven() -> Finding:
     """Maven, which `make setup` resolves and builds jars with."""
     if shutil.which("mvn") is None:
         return Finding("maven", "lacking", "no mvn on PATH", "apt-get install -y maven")
-    said = output(["mvn", "-v"])
-    version = re.search(r"Apache Maven (\d[\w.-]*)", said)
+    text = read_output(["mvn", "-v"])
+    version = re.search(r"Apache Maven (\d[\w.-]*)", text)
     if version is None:
-        misled = "JAVA_HOME" in said and "JAVA_HOME" in os.environ
-        fix = "unset JAVA_HOME, or set it to the folder of a JDK" if misled else "mvn -v"
-        return Finding("maven", "lacking", f"mvn does not run: {first_line(said)}", fix)
+        is_misled = "JAVA_HOME" in text and "JAVA_HOME" in os.environ
+        fix = "unset JAVA_HOME, or set it to the folder of a JDK" if is_misled else "mvn -v"
+        return Finding("maven", "lacking", f"mvn does not run: {first_line(text)}", fix)
     return Finding("maven", "ok", version[1])
 
 
-def commands() -> Finding:
+def check_commands() -> Finding:
     """Commands of the system that make a cluster's namespaces."""
     try:
         namespace.require_tools()
     except MachineError as error:
-        return lacking("commands", error)
+        return lacking_finding("commands", error)
     return Finding("commands", "ok", ", ".join(namespace.TOOLS))
 
 
-def hadoop_home() -> Finding:
+def check_hadoop_home() -> Finding:
     """Hadoop's jars, all of them the right ones, and the archive that makes starts fast."""
     try:
         home = HadoopHome.find()
     except MachineError as error:
-        return lacking("hadoop home", error)
+        return lacking_finding("hadoop home", error)
     text = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
     if home.archive is None:
         return Finding(
@@ -68,7 +74,7 @@ def hadoop_home() -> Finding:
     return Finding("hadoop home", "ok", text)
 
 
-def tracer() -> Finding:
+def check_tracer() -> Finding:
     """The tracer's hooks: what Hadoop's classes have no place for is named."""
     try:
         home = HadoopHome.find()
@@ -84,19 +90,61 @@ def tracer() -> Finding:
     return Finding("tracer", "ok", "every hook has its place in Hadoop's classes")
 
 
-def speed_probe() -> Finding:
+def check_speed_probe() -> Finding:
     """The jar by which times are brought to one speed of the machine."""
     try:
         return Finding("speed probe", "ok", str(probe_jar()))
     except MachineError as error:
-        return lacking("speed probe", error)
+        return lacking_finding("speed probe", error)
 
 
-def compiler() -> Finding:
+def check_compiler() -> Finding:
     """The C++ compiler, which builds what GPU workloads run on where there is no GPU."""
-    said = output(["g++", "--version"]) if shutil.which("g++") else ""
-    version = re.search(r"\) (\d+[\w.]*)", first_line(said))
+    text = read_output(["g++", "--version"]) if shutil.which("g++") else ""
+    version = re.search(r"\) (\d+[\w.]*)", first_line(text))
     if version is None:
-        what = "no g++: GPU workloads have no stand-in on the CPU"
+        what = "no g++: GPU workloads cannot be emulated on processors"
         return Finding("compiler", "note", what, "apt-get install -y g++")
     return Finding("compiler", "ok", f"g++ {version[1]}")
+
+
+def check_gpus() -> Finding:
+    """GPUs by their driver, and the driver's library, without which no task can use them."""
+    file = driver_file(run_command(["ldconfig", "-p"]).stdout)
+    driver = f"driver file {file}" if file else f"no driver file {LIBRARY}"
+    if shutil.which("nvidia-smi") is None:
+        return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
+    query = "--query-gpu=name,memory.total,driver_version"
+    done = run_command(["nvidia-smi", query, "--format=csv,noheader"])
+    if done.returncode != 0:
+        text = first_line(done.stdout or done.stderr)
+        return Finding("gpu", "note", f"nvidia-smi fails: {text}; {driver}", "nvidia-smi")
+    devices = "; ".join(done.stdout.strip().splitlines())
+    return Finding("gpu", "ok" if file else "note", f"{devices}; {driver}")
+
+
+def check_cuda() -> Finding:
+    """The CUDA compiler."""
+    text = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
+    release = re.search(r"release (\S+?),", text)
+    if release is None:
+        return Finding(
+            "cuda", "note", "no nvcc on PATH; make cuda brings one of its own", "make cuda"
+        )
+    return Finding("cuda", "ok", f"nvcc {release[1]}")
+
+
+def check_kernels() -> Finding:
+    """What GPU workloads can compute on, by the libraries in their jar."""
+    try:
+        with ZipFile(job_jar(GPU)) as jar:
+            packed = [name for name in jar.namelist() if name.endswith(".so")]
+    except MachineError as error:
+        return Finding("gpu workloads", "note", error.what, error.fix)
+    except (OSError, BadZipFile) as error:
+        return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", "make setup")
+    kinds = [what for kind, what in _KERNELS.items() if any(f"-{kind}.so" in n for n in packed)]
+    if not kinds:
+        what = "no library is built: GPU workloads cannot run"
+        return Finding("gpu workloads", "note", what, "apt-get install -y g++, then: make setup")
+    return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")

@@ -4,8 +4,10 @@ All findings of a machine, and who lacks what.
 
 import pytest
 
-from harness.doctor.checks import examine, lacks, needs
-from harness.doctor.finding import Finding
+from harness.doctor.checks import examine, missing_needs, needs
+from harness.providers.base import Finding
+
+pytestmark = pytest.mark.process
 
 
 class TestExamine:
@@ -25,10 +27,10 @@ class TestExamine:
         assert not (tmp_path / "not").exists()
 
 
-class TestLacks:
+class TestMissingNeeds:
     """Who needs what is lacking."""
 
-    def test_what_lacks_is_told_by_who_needs_it(self):
+    def test_what_is_lacking_by_who_needs_it(self):
         """
         A note keeps nobody from working; a lack keeps those who need it.
         """
@@ -38,16 +40,16 @@ class TestLacks:
             Finding("disk", "ok", "enough"),
         ]
 
-        assert lacks(findings) == {name: ["java"] for name in needs()}
+        assert missing_needs(findings) == {name: ["java"] for name in needs()}
 
     @pytest.mark.parametrize(
-        ("name", "who"),
+        ("name", "provider"),
         [("docker", "docker"), ("ssh", "ansible"), ("existing cluster", "existing")],
     )
-    def test_a_provider_is_not_ready_without_its_own(self, name, who):
+    def test_a_provider_is_not_ready_without_its_own(self, name, provider):
         """
         An engine that nobody asks for is no lack of the machine; its provider waits for it.
         """
-        found = lacks([Finding(name, "note", "none")])
+        missing_by_name = missing_needs([Finding(name, "note", "none")])
 
-        assert {each for each, missing in found.items() if missing} == {who}
+        assert {each for each, missing in missing_by_name.items() if missing} == {provider}

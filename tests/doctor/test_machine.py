@@ -18,10 +18,10 @@ class TestDisk:
         """
         monkeypatch.setattr(machine, "LEAST_DISK", 1 << 70)
 
-        found = machine.disk(tmp_path)
+        finding = machine.check_disk(tmp_path)
 
-        assert found.state == "lacking"
-        assert "--results-dir" in found.fix
+        assert finding.state == "lacking"
+        assert "--results-dir" in finding.fix
 
     def test_no_right_to_write(self, tmp_path, monkeypatch):
         """
@@ -29,10 +29,10 @@ class TestDisk:
         """
         monkeypatch.setattr(machine.os, "access", lambda *_: False)
 
-        found = machine.disk(tmp_path / "results")
+        finding = machine.check_disk(tmp_path / "results")
 
-        assert (found.state, found.fix) == ("lacking", "choose another: --results-dir DIR")
-        assert found.what.startswith(f"{tmp_path}/results, the place for results, is not")
+        assert (finding.state, finding.fix) == ("lacking", "choose another: --results-dir DIR")
+        assert finding.what == f"this user may not write {tmp_path}/results, where results go"
 
 
 class TestMemory:
@@ -42,12 +42,12 @@ class TestMemory:
         """
         A control group's limit counts where it is below the machine's memory.
         """
-        monkeypatch.setattr(machine, "_memory_limit", lambda: 1 << 30)
+        monkeypatch.setattr(machine, "memory_limit", lambda: 1 << 30)
 
-        found = machine.memory()
+        finding = machine.check_memory()
 
-        assert found.state == "lacking"
-        assert found.what.startswith("1 GiB")
+        assert finding.state == "lacking"
+        assert finding.what.startswith("1 GiB")
 
 
 class TestCores:
@@ -58,12 +58,12 @@ class TestCores:
         """
         Half a core allowed is half a core, whatever the machine has.
         """
-        monkeypatch.setattr(machine, "_cpu_quota", lambda: quota)
+        monkeypatch.setattr(machine, "cpu_quota", lambda: quota)
         monkeypatch.setattr(
             machine, "machine_facts", lambda: {"cores": 8, "cores_usable": 8, "cpu": "some"}
         )
 
-        assert machine.cores().state == state
+        assert machine.check_cores().state == state
 
     @pytest.mark.parametrize(
         ("text", "cores"), [("max 100000\n", None), ("150000 100000\n", 1.5), ("", None)]
@@ -72,9 +72,9 @@ class TestCores:
         """
         The kernel's own form of a quota, and its absence.
         """
-        monkeypatch.setattr(machine, "_text", lambda _file: text)
+        monkeypatch.setattr(machine, "_read", lambda _file: text)
 
-        assert machine._cpu_quota() == cores
+        assert machine.cpu_quota() == cores
 
     def test_busy(self, monkeypatch):
         """
@@ -82,4 +82,45 @@ class TestCores:
         """
         monkeypatch.setattr(os, "getloadavg", lambda: (1000.0, 0.0, 0.0))
 
-        assert machine.load().state == "note"
+        assert machine.check_load().state == "note"
+
+
+class TestKernel:
+    """Namespaces, disks and links of nodes."""
+
+    def test_refused_namespaces(self, shim):
+        """
+        Clusters use ports instead; the fix is named.
+        """
+        shim("unshare", "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1")
+
+        finding = machine.check_namespaces()
+
+        assert finding.state == "note"
+        assert "ports of the loopback address" in finding.what
+        assert finding.fix
+
+    def test_no_shaping(self, shim):
+        """
+        A kernel without the queue is a note: only limits of links need it.
+        """
+        shim("unshare", "echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2")
+
+        finding = machine.check_traffic_control()
+
+        assert (finding.state, finding.fix) == ("note", "modprobe sch_tbf")
+
+    def test_disks_of_nodes(self, monkeypatch):
+        """
+        What they take is named: commands by their packages, else the reason.
+        """
+        monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: None)
+        without = machine.check_node_disks()
+        monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
+        monkeypatch.setattr(machine.disks, "refusal", lambda: "only root makes disks")
+        refused = machine.check_node_disks()
+        monkeypatch.setattr(machine.disks, "refusal", lambda: "")
+
+        assert (without.state, without.fix) == ("note", "apt-get install -y e2fsprogs mount")
+        assert refused.what == "only root makes disks: disks of nodes cannot be limited"
+        assert machine.check_node_disks().state == "ok"

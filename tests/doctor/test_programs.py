@@ -2,10 +2,14 @@
 Programs that the harness calls, and the jars that it brings.
 """
 
+from zipfile import ZipFile
+
 import pytest
 
-from harness.doctor import programs
+from harness.doctor import commands, programs
 from harness.monitor.probe import probe_jar
+
+pytestmark = pytest.mark.process
 
 
 class TestTools:
@@ -17,11 +21,11 @@ class TestTools:
         """
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-        found = programs.java()
+        finding = programs.check_java()
 
-        assert found.state == "lacking"
-        assert str(tmp_path) in found.what
-        assert "JAVA_HOME" in found.fix
+        assert finding.state == "lacking"
+        assert str(tmp_path) in finding.what
+        assert "JAVA_HOME" in finding.fix
 
     @pytest.mark.parametrize(
         ("script", "state"), [("echo Apache Maven 3.8.7", "ok"), ("echo broken; exit 1", "lacking")]
@@ -32,7 +36,7 @@ class TestTools:
         """
         shim("mvn", script)
 
-        assert programs.maven().state == state
+        assert programs.check_maven().state == state
 
     def test_maven_that_is_misled(self, shim, monkeypatch):
         """
@@ -43,22 +47,22 @@ class TestTools:
         )
         monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
 
-        assert programs.maven().fix.startswith("unset JAVA_HOME")
+        assert programs.check_maven().fix.startswith("unset JAVA_HOME")
 
     @pytest.mark.parametrize(
-        ("said", "state", "what"),
+        ("script", "state", "what"),
         [
             ("echo 'g++ (Debian 12.2.0-14) 12.2.0'", "ok", "g++ 12.2.0"),
-            ("exit 1", "note", "no g++: GPU workloads have no stand-in on the CPU"),
+            ("exit 1", "note", "no g++: GPU workloads cannot be emulated on processors"),
         ],
     )
-    def test_compiler_of_the_stand_in(self, shim, said, state, what):
+    def test_compiler_of_the_emulation(self, shim, script, state, what):
         """
         Its version, or what is lost without it.
         """
-        shim("g++", said)
+        shim("g++", script)
 
-        assert (programs.compiler().state, programs.compiler().what) == (state, what)
+        assert (programs.check_compiler().state, programs.check_compiler().what) == (state, what)
 
 
 class TestHadoopHome:
@@ -70,10 +74,10 @@ class TestHadoopHome:
         """
         monkeypatch.setenv("HARNESS_HADOOP_HOME", str(tmp_path / "none"))
 
-        found = programs.hadoop_home()
+        finding = programs.check_hadoop_home()
 
-        assert found.state == "lacking"
-        assert "make setup" in found.fix
+        assert finding.state == "lacking"
+        assert "make setup" in finding.fix
 
     def test_a_hadoop_without_a_hook(self, monkeypatch):
         """
@@ -84,11 +88,11 @@ class TestHadoopHome:
             programs.instrumented, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
         )
 
-        found = programs.tracer()
+        finding = programs.check_tracer()
 
-        assert found.state == "note"
-        assert "no hook for a.B.run with 1 argument" in found.what
-        assert "trace: logs" in found.fix
+        assert finding.state == "note"
+        assert "no hook for a.B.run with 1 argument" in finding.what
+        assert "trace: logs" in finding.fix
 
 
 class TestSpeedProbe:
@@ -100,7 +104,7 @@ class TestSpeedProbe:
         """
         monkeypatch.setenv("HARNESS_PROBE_JAR", str(tmp_path / "none.jar"))
 
-        assert programs.speed_probe().state == "lacking"
+        assert programs.check_speed_probe().state == "lacking"
 
     def test_a_probe_in_a_place_of_ones_own(self, monkeypatch):
         """
@@ -110,6 +114,87 @@ class TestSpeedProbe:
             programs, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
         )
 
-        found = programs.speed_probe()
+        finding = programs.check_speed_probe()
 
-        assert (found.state, found.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
+        assert (finding.state, finding.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
+
+
+class TestDevices:
+    """GPUs, their driver and the CUDA compiler."""
+
+    @pytest.mark.parametrize(
+        ("libraries", "state", "driver"),
+        [
+            ("\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1", "ok", "/lib/libcuda.so.1"),
+            ("\tlibc.so.6 (libc6,x86-64) => /lib/libc.so.6", "note", "no driver file libcuda.so.1"),
+        ],
+        ids=["library", "no library"],
+    )
+    def test_devices(self, shim, libraries, state, driver):
+        """
+        Each device of the driver's list; without the driver's library no task can use them.
+        """
+        shim("nvidia-smi", "printf 'H100, 81559 MiB, 550.1\\nH100, 81559 MiB, 550.1\\n'")
+        shim("ldconfig", f"printf '{libraries}\\n'")
+
+        finding = programs.check_gpus()
+
+        assert finding.state == state
+        assert finding.what.startswith("H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1; ")
+        assert driver in finding.what
+
+    def test_command_that_hangs(self, shim, monkeypatch):
+        """
+        A command that does not end has failed, and the doctor goes on.
+        """
+        shim("nvidia-smi", "exec sleep 60")
+        monkeypatch.setattr(commands, "_LIMIT_S", 0.2)
+
+        finding = programs.check_gpus()
+
+        assert finding.state == "note"
+        assert "timed out" in finding.what
+
+    def test_compiler(self, shim):
+        """
+        The release of the CUDA compiler.
+        """
+        shim("nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'")
+
+        assert programs.check_cuda().what == "nvcc 12.4"
+
+
+class TestKernels:
+    """Libraries in the jar of the GPU workloads."""
+
+    @pytest.mark.parametrize(
+        ("packed", "state", "what"),
+        [
+            (["cpu"], "ok", "built for processors"),
+            (["cuda", "cpu"], "ok", "built for processors and CUDA devices"),
+            ([], "note", "no library is built: GPU workloads cannot run"),
+        ],
+    )
+    def test_libraries_of_gpu_workloads(self, tmp_path, monkeypatch, packed, state, what):
+        """
+        By what lies in their jar.
+        """
+        jar = tmp_path / "gpu.jar"
+        with ZipFile(jar, "w") as made:
+            for kind in packed:
+                made.writestr(f"native/libharness-gpu-{kind}.so", b"")
+        monkeypatch.setattr(programs, "job_jar", lambda _: jar)
+
+        assert (programs.check_kernels().state, programs.check_kernels().what) == (state, what)
+
+    def test_a_jar_of_gpu_workloads_that_cannot_be_read(self, tmp_path, monkeypatch):
+        """
+        One that is cut short, or not there, is a note with its cure.
+        """
+        (tmp_path / "gpu.jar").write_bytes(b"PK")
+        monkeypatch.setattr(programs, "job_jar", lambda _: tmp_path / "gpu.jar")
+        cut = programs.check_kernels()
+        monkeypatch.setattr(programs, "job_jar", lambda _: tmp_path / "none.jar")
+        missing = programs.check_kernels()
+
+        assert (cut.state, cut.fix) == (missing.state, missing.fix) == ("note", "make setup")

@@ -1,0 +1,78 @@
+"""
+Tests for `harness.doctor.commands`: commands with a time limit, and findings about their failures.
+"""
+
+import pytest
+
+from harness.doctor import commands
+from harness.doctor.commands import first_line, lacking_finding, read_output, run_command
+from harness.errors import MachineError
+from harness.providers.base import Finding
+
+pytestmark = pytest.mark.process
+
+
+class TestRun:
+    """A command that answers, or has failed."""
+
+    def test_one_that_hangs(self, shim, monkeypatch):
+        """
+        Its time is over: it has failed, and says why.
+        """
+        shim("slow", "exec sleep 60")
+        monkeypatch.setattr(commands, "_LIMIT_S", 0.2)
+
+        done = run_command(["slow"])
+
+        assert (done.returncode, done.stdout) == (127, "")
+        assert "timed out" in done.stderr
+
+    def test_one_that_is_not_there(self):
+        """
+        The same, with the system's reason.
+        """
+        done = run_command(["no-such-command"])
+
+        assert (done.returncode, done.stderr) == (127, "No such file or directory")
+
+    def test_one_that_reads(self, shim):
+        """
+        Nothing comes: nobody waits for a terminal.
+        """
+        shim("reader", "cat; echo end of input")
+
+        assert run_command(["reader"]).stdout == "end of input\n"
+
+
+def test_output_is_all_that_was_written(shim):
+    """
+    Some programs write their version to stderr.
+    """
+    shim("loud", "echo out; echo err >&2")
+
+    assert read_output(["loud"]) == "out\nerr\n"
+
+
+def test_first_line():
+    """
+    Blank lines are left out; where there is no other line, that is the text.
+    """
+    lines = [first_line(text) for text in ("\n  \n  one \ntwo\n", " \n")]
+
+    assert lines == ["one", "it wrote nothing"]
+
+
+def test_a_lacking_finding_keeps_what_the_error_says():
+    """
+    The place stands in brackets where the error has one; the cure is the error's.
+    """
+    placed = MachineError("no java", where="PATH", fix="install one")
+    findings = [
+        lacking_finding("java", placed),
+        lacking_finding("java", MachineError("no java", fix="install one")),
+    ]
+
+    assert findings == [
+        Finding("java", "lacking", "no java (PATH)", "install one"),
+        Finding("java", "lacking", "no java", "install one"),
+    ]
