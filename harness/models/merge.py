@@ -9,7 +9,7 @@ Specification: ``docs/models/whatif.md``, sections 5.4 and 6.  Symbols of the pa
     F         `merge_factor`    files   files merged at once (pSortFactor)
     P         `first_pass`      files   files taken in the first pass, Eq. (21)
 
-N and F are whole numbers or arrays of them, which nobody checks here.
+N and F are whole numbers or arrays of them, unchecked here.
 
 Departures from the paper: Eqs. (22), (23) and (26) hold for N <= F^2 only, and above that the paper
 asks for a simulation of the merge queue (erratum W12).  Here a closed form goes on.  To merge the

@@ -1,5 +1,5 @@
 """
-The nearest profiled job, scaled: what anybody would try first.
+The nearest profiled job, scaled: the obvious first guess.
 
 A baseline without a paper.  Of the jobs that were profiled, the cell nearest to the predicted one
 is taken, and its job time is multiplied by how much more input each slot has:

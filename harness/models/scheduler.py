@@ -116,7 +116,7 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
 
 def job_times(**arguments: Any) -> dict[str, float]:
     """
-    Job time in seconds under both pools: the bracket in which a YARN cluster lies.
+    Job time in seconds under both pools: a YARN cluster is between the two.
 
     Takes what `schedule` takes, but the pool.
     """

@@ -1,5 +1,5 @@
 """
-What every model of `MODELS` keeps to, whatever its equations.
+The contract of every model of `MODELS`.
 """
 
 import math
@@ -26,7 +26,7 @@ FLOW = {
     "reduce_bytes_selectivity": 0.96,
     "reduce_records_selectivity": 1.0,
 }
-# What the net of GPU jobs asks of its test job, and rates that are as good as the costs are low.
+# What the net of GPU jobs needs of its test job, and rates that are as good as the costs are low.
 TEST_JOB = {
     "test_input_bytes": 512.0 * MIB, "test_num_maps": 4.0, "gpu_block_bytes": 8.0 * MIB,
     "load_s": 3.0, "map_s": 4.0, "map_gpu_s": 20.0, "reduce_s": 5.0, "test_map_bytes": 256.0 * MIB,
@@ -54,7 +54,7 @@ def stat(value):
 
 def profile_of(cost=1e-8, without=()):
     """
-    A profile with all that any model asks for, but the statistics *without*.
+    A profile with all that any model needs, but the statistics *without*.
     """
     return Profile(
         workload="w",
@@ -88,7 +88,7 @@ def job_of(cost, splits):
 @st.composite
 def cells(draw):
     """
-    What a cell of an experiment might ask.
+    Cells of an experiment: configuration, cluster, input.
     """
     slots, nodes = draw(st.integers(1, 4)), draw(st.integers(1, 8))
     maps, split = draw(st.integers(1, 200)), draw(st.integers(MIB, 256 * MIB))

@@ -37,7 +37,7 @@ def profile(*jobs, **more):
 
 def cell_inputs(*, mib=128, splits=8, slots=2, **config):
     """
-    What a cell asks.
+    What a model is given of a cell: configuration, cluster, input.
     """
     cluster = Cluster(
         num_nodes=2, map_slots_per_node=slots, reduce_slots_per_node=slots,

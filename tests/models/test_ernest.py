@@ -61,7 +61,7 @@ class TestFit:
     @given(coefficients, st.integers(1, 4096), st.integers(1, 64))
     def test_finds_the_law_again(self, theta, mib, slots):
         """
-        A grid of inputs and slots tells all four terms, and so any other cell.
+        A grid of inputs and slots determines all four terms, and so any other cell.
         """
         prediction = predict(measured(theta), mib=mib, slots=slots)
 
@@ -150,7 +150,7 @@ class TestLeftOut:
 
     def test_all_told(self):
         """
-        Four numbers of slots tell everything, and nothing is said.
+        Four numbers of slots determine everything, without a warning.
         """
         assert predict(measured(TRUE)).warnings == ()
 
@@ -207,7 +207,7 @@ class TestRefuses:
     )
     def test_too_few_sizes(self, jobs):
         """
-        One ratio of input to slots cannot tell work from fixed time; the error says what lacks.
+        One ratio of input to slots does not distinguish work from fixed time; the error names it.
         """
         with pytest.raises(
             ModelError, match=r"two ratios .* profiled jobs have (16|32) to (16|32)"

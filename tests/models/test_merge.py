@@ -142,7 +142,7 @@ class TestQueue:
 )
 def test_bad_vectors_are_named(fields, refused):
     """
-    A factor below 2, a count or a size out of range: the answer says which.
+    A factor below 2, a count or a size out of range: the answer names the field.
     """
     answer = compute("whatif", CaseInput("bad", fields), EVALUATORS)
 

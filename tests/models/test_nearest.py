@@ -79,7 +79,7 @@ class TestScaling:
     @given(sizes, sizes, st.integers(1, 9), st.floats(0.1, 1e4))
     def test_of_one_cell_is_proportional(self, mib, more, slots, job_s):
         """
-        With one cell there is one choice: time grows as the input, whatever its unit.
+        With one cell there is one choice: time grows as the input, in any unit.
         """
         small, large = (
             predict(job(job_s), mib=m, splits=10, slots=slots).job_s for m in (mib, mib + more)

@@ -137,7 +137,7 @@ class TestLaws:
     @given(waves())
     def test_total_is_the_sum_of_its_parts(self, each):
         """
-        Equations (1), (2) and (4), whatever the waves.
+        Equations (1), (2) and (4), for any waves.
         """
         answer = evaluate_waves(each, "wave")
 
@@ -300,7 +300,7 @@ class TestEdges:
     @methods
     def test_map_only(self, method):
         """
-        Without reduces there is the map stage, and nothing that would be copied is asked for.
+        Without reduces there is the map stage, and no time of copying is needed.
         """
         answer = ptc(3, 0, map_wave_s=20.0, context_switch_wave_s=5.0, schedule_map_wave_s=1.0,
                   method=method)  # fmt: skip

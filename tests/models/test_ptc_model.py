@@ -23,7 +23,7 @@ STATISTICS = {"input_record_bytes": 100.0, "copy_s_per_byte": 1e-8, "network_bps
 
 def known(*jobs, without=(), costs=None, statistics=None, overheads=None):
     """
-    A profile of records of 100 bytes; every cost 1e-8, but what is said otherwise.
+    A profile of records of 100 bytes; every cost 1e-8, but those given.
     """
     values = STATISTICS | (statistics or {})
     prices = dict.fromkeys(COSTS, 1e-8) | (costs or {})
@@ -139,7 +139,7 @@ class TestPrediction:
     @names
     def test_map_only(self, name):
         """
-        Without reduces nothing is copied, and nothing that copying needs is asked for.
+        Without reduces nothing is copied, and no statistic of copying is needed.
         """
         prediction = predict(
             name, num_reduces=0,
@@ -193,7 +193,7 @@ class TestQuantities:
 
     def test_slow_down_is_that_of_the_nearest_job_that_shows_one(self):
         """
-        Kept as measured in each of the waves 2 to m, and said so.
+        Kept as measured in each of the waves 2 to m, with a warning.
         """
         jobs = [
             job(cell="near", mib=320, map_slowdown_s=None),
@@ -222,7 +222,7 @@ class TestQuantities:
 
     def test_no_job_shows_a_slow_down(self):
         """
-        Then it is 0, and a warning says so.
+        Then it is 0, with a warning.
         """
         assert [w for w in predict().warnings if "context_switch_s is 0" in w]
 
@@ -266,7 +266,7 @@ class TestQuantities:
 
     def test_what_is_taken_as_nothing_is_said(self):
         """
-        Overheads, and a disk that nobody read; but not a network that this model does not use.
+        Overheads, and the cost of reading disks; but not a network that this model does not use.
         """
         lacking = ("local_read_s_per_byte", "network_s_per_byte")
 

@@ -34,7 +34,7 @@ def text(**changes):
 
 
 class TestRead:
-    def test_question_does_not_hold_the_answer(self):
+    def test_input_does_not_hold_the_answer(self):
         """
         What is handed to an implementation has no way to what is expected.
         """
@@ -69,7 +69,7 @@ class TestRead:
 
 
 class TestCompute:
-    def test_kind_is_told_by_model_and_input(self):
+    def test_kind_follows_from_model_and_input(self):
         """
         Two kinds of merges share a model and a factor.
         """
@@ -82,7 +82,7 @@ class TestCompute:
     @pytest.mark.parametrize(("model", "data"), [("vet", MERGE), ("whatif", {"omega": 3})])
     def test_unknown_kinds_are_not_passed_over(self, model, data):
         """
-        A kind without an implementation is an error that says so.
+        A kind without an implementation is an error.
         """
         with pytest.raises(NoImplementationError, match=f"no implementation for {model}"):
             compute(model, CaseInput("a", data), EVALUATORS)

@@ -387,7 +387,7 @@ def test_what_hadoop_3_refuses_is_refused_under_mr2_rules_only(change):
 
 def test_unknown_rules_and_missing_fields_are_named():
     """
-    There is no default for the rules' name, nor for what only the job can say.
+    There is no default for the rules, nor for the number of maps.
     """
     with pytest.raises(ModelError, match="rules = 'mr3'"):
         evaluate(**job_fields(), rules="mr3")

@@ -282,7 +282,7 @@ class TestShapes:
     @pytest.mark.parametrize("field", ["num_maps", "num_reduces", "use_combiner"])
     def test_empty_grids_have_empty_answers(self, rule, field):
         """
-        No configuration, no value, whatever else is given.
+        No configuration, no value.
         """
         answer = everything(job(**{field: []}, merge_factor=np.array([])), rule)
 
@@ -302,7 +302,7 @@ class TestShapes:
 
     def test_unknown_quantities_are_named(self):
         """
-        A name that no answer has is a mistake, not a column of NaN.
+        A name that no answer has is refused, instead of a column of NaN.
         """
         with pytest.raises(ModelError, match="'jobs_s' is not a quantity"):
             evaluate_grid(**parts(job()), quantities=["job_s", "jobs_s"])

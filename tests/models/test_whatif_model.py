@@ -57,7 +57,7 @@ def predict(name="whatif-mr2", *, given=None, on=None, maps=20, **config):
 class TestModels:
     def test_is_registered_under_its_own_name(self, name):
         """
-        The key is the name that stands in predictions.
+        The key is the name in predictions.
         """
         assert MODELS[name].name == name == predict(name).model
 
@@ -90,7 +90,7 @@ class TestModels:
     @pytest.mark.parametrize("missing", ["input_record_bytes", "map_cpu_s_per_record"])
     def test_names_what_the_profile_lacks(self, name, missing):
         """
-        A statistic that dominates is never taken as 0 in silence.
+        A statistic that dominates is never silently taken as 0.
         """
         with pytest.raises(MissingStatistic, match=missing) as refused:
             predict(name, given=profile(without=[missing]))

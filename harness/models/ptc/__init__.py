@@ -23,7 +23,7 @@ the paper's closed form, which spreads the copying threads' load over waves that
     v                   `copy_bps_total`                B/s   network rate of a whole reduce wave
     c                   `map_output_compressed`         -     enters through bytes and task times
     D_s                 `shuffle_bytes_total`           B     copied by the whole job, as stored
-    t_map               `map_s`                         s     map stage with nobody copying
+    t_map               `map_s`                         s     map stage without any copying
     t_cs                `context_switch_s`              s     what copying threads slow maps down
     t_schedule          `schedule_{map,reduce}_wave_s`  s     start and end of the tasks of a wave
     t_lrw               `local_io_s`, `local_io`        s     reading and writing what is copied

@@ -115,11 +115,17 @@ def ptc(
         "reduce_s": reduce_s,
     }
     for name, value in of_reduces.items():
-        if value is None:
-            if reduces:
-                raise ModelError(f"{name} is missing", where=WHERE)
-            of_reduces[name] = 0.0
-    saving_s = check_number("reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s, where=WHERE)
+        if value is None and reduces:
+            raise ModelError(f"{name} is missing", where=WHERE)
+    copy_s, local_io_s, reduce_s = (
+        0.0 if value is None else value for value in of_reduces.values()
+    )
+    times = {
+        "reduce_s": reduce_s,
+        "schedule_reduce_wave_s": schedule_reduce_wave_s,
+        "reduce_buffer_saving_wave_s": reduce_buffer_saving_wave_s,
+    }
+    checked = [check_number(name, value, where=WHERE) for name, value in times.items()]
     waves = Waves(
         m=number,
         r=reduces,
@@ -129,13 +135,11 @@ def ptc(
             "context_switch_wave_s", context_switch_wave_s, number, from_second=True
         ),
         schedule_map=_read_per_wave("schedule_map_wave_s", schedule_map_wave_s, number),
-        copy=_read_per_wave("network_copy_wave_s", of_reduces["network_copy_wave_s"], number),
-        local_io=_read_per_wave("local_io_wave_s", of_reduces["local_io_wave_s"], number),
-        reduce_s=check_number("reduce_s", of_reduces["reduce_s"], where=WHERE),
-        schedule_reduce_s=check_number(
-            "schedule_reduce_wave_s", schedule_reduce_wave_s, where=WHERE
-        ),
-        saving_s=saving_s,
+        copy=_read_per_wave("network_copy_wave_s", copy_s, number),
+        local_io=_read_per_wave("local_io_wave_s", local_io_s, number),
+        reduce_s=checked[0],
+        schedule_reduce_s=checked[1],
+        saving_s=checked[2],
     )
     return evaluate_waves(waves, method)
 
@@ -175,8 +179,8 @@ def evaluate_waves(waves: Waves, method: str) -> dict[str, Any]:
     """
     Every quantity of the model for *waves* that have been checked, by name.
 
-    Equation (4): T_PTC = T_producer + T_transporter + T_consumer.  Without reduces nobody copies,
-    and nobody slows the maps down: section 3.4 (ours).
+    Equation (4): T_PTC = T_producer + T_transporter + T_consumer.  Without reduces nothing is
+    copied, and nothing slows the maps down: section 3.4 (ours).
     """
     if method == "closed" and not waves.are_equal:
         raise ModelError("times of single waves need the method wave", where=f"{WHERE}, closed")

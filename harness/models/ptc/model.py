@@ -92,8 +92,8 @@ class PTC:
             profile=profile, configuration=configuration, cluster=cluster, job_input=job_input
         )
         tasks, warnings = whatif_tasks(inputs)
-        job, job_warnings = estimate_quantities(inputs, tasks)
-        answers = {method: evaluate_quantities(job, method) for method in METHODS}
+        quantities, job_warnings = estimate_quantities(inputs, tasks)
+        answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
         job_overhead_s = overhead(profile, "job_overhead_s")
         # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
@@ -104,7 +104,7 @@ class PTC:
             reduce_task_s = sum(history[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
         dataflow = {
             name: value
-            for name, value in vars(job).items()
+            for name, value in vars(quantities).items()
             if value is not None and name != "map_task_s" and math.isfinite(value)
         }
         return Prediction(
@@ -123,12 +123,12 @@ class PTC:
                 for method, other in answers.items()
                 if method != self.method
             },
-            timeline=_timeline(job, answer),
+            timeline=_timeline(quantities, answer),
             warnings=(*answer["warnings"], *warnings, *job_warnings),
         )
 
 
-def _timeline(job: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
+def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
     """
     Tasks wave by wave.
 
@@ -138,16 +138,16 @@ def _timeline(job: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...
     map_waves, reduce_waves = answer["map_waves"], answer["reduce_waves"]
     maps_end = answer["producer_s"]
     ends = [maps_end * wave / map_waves for wave in range(1, map_waves + 1)]
-    maps = task_spans("map", _wave_spans(job.num_maps, job.map_slots, 0.0, ends))
+    maps = task_spans("map", _wave_spans(quantities.num_maps, quantities.map_slots, 0.0, ends))
     if not reduce_waves:
         return maps
     wave_s = (answer["local_io_s"] + answer["consumer_s"]) / reduce_waves
     first_end = maps_end + answer["nonoverlap_first_wave_s"] + wave_s
     last_end = maps_end + answer["transporter_s"] + answer["consumer_s"]
     length = (last_end - first_end) / max(1, reduce_waves - 1)
-    first_start = ends[first_copied_wave(map_waves, job.slowstart) - 1]
+    first_start = ends[first_copied_wave(map_waves, quantities.slowstart) - 1]
     ends = [first_end + length * wave for wave in range(reduce_waves)]
-    spans = _wave_spans(job.num_reduces, job.reduce_slots, first_start, ends)
+    spans = _wave_spans(quantities.num_reduces, quantities.reduce_slots, first_start, ends)
     return (*maps, *task_spans("reduce", spans))
 
 

@@ -93,19 +93,21 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
         check, limits = each.metadata["check"], each.metadata["limits"]
         is_absent = value is None and each.default is None
         values[each.name] = None if is_absent else check(each.name, value, where=WHERE, **limits)
-    job = Quantities(**values)
-    if job.num_reduces and job.reduce_slots < 1:
-        raise range_error("reduce_slots", job.reduce_slots, "a whole number from 1 on", WHERE)
-    if job.shuffle_bytes_total > 0:
+    quantities = Quantities(**values)
+    if quantities.num_reduces and quantities.reduce_slots < 1:
+        raise range_error(
+            "reduce_slots", quantities.reduce_slots, "a whole number from 1 on", WHERE
+        )
+    if quantities.shuffle_bytes_total > 0:
         for name in ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"):
             check_number(name, values[name], where=WHERE, low=SMALLEST)
-    return job
+    return quantities
 
 
-def evaluate_quantities(job: Quantities, method: str) -> dict[str, Any]:
+def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:
     """`predict_ptc` for quantities that have been checked."""
     check_method(method)
-    map_waves, reduce_waves = job.map_waves, job.reduce_waves
+    map_waves, reduce_waves = quantities.map_waves, quantities.reduce_waves
     wave_times = dict.fromkeys(
         ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s"), 0.0
     )
@@ -114,39 +116,41 @@ def evaluate_quantities(job: Quantities, method: str) -> dict[str, Any]:
         return no_waves | wave_times | dict.fromkeys(TIMES, 0.0)
     if reduce_waves:
         wave_times = {
-            "network_copy_wave_s": network_copy(job) / map_waves,
-            "local_io_wave_s": local_io(job, job.shuffle_bytes_total) / map_waves,
-            "reduce_buffer_saving_wave_s": buffer_saving(job),
+            "network_copy_wave_s": network_copy(quantities) / map_waves,
+            "local_io_wave_s": local_io(quantities, quantities.shuffle_bytes_total) / map_waves,
+            "reduce_buffer_saving_wave_s": buffer_saving(quantities),
         }
     times = ptc(
         map_waves,
         reduce_waves,
-        map_wave_s=job.map_task_s,
-        reduce_s=reduce_waves * job.reduce_task_s,
-        context_switch_wave_s=job.context_switch_wave_s,
-        schedule_map_wave_s=job.schedule_map_wave_s,
-        schedule_reduce_wave_s=job.schedule_reduce_wave_s,
-        slowstart=job.slowstart,
+        map_wave_s=quantities.map_task_s,
+        reduce_s=reduce_waves * quantities.reduce_task_s,
+        context_switch_wave_s=quantities.context_switch_wave_s,
+        schedule_map_wave_s=quantities.schedule_map_wave_s,
+        schedule_reduce_wave_s=quantities.schedule_reduce_wave_s,
+        slowstart=quantities.slowstart,
         method=method,
         **wave_times,
     )
     return wave_times | times
 
 
-def network_copy(job: Quantities) -> float:
+def network_copy(quantities: Quantities) -> float:
     """D_s / v: seconds in which the network brings all map output, with nothing else going on."""
-    return _seconds(job.shuffle_bytes_total, job.copy_bps_total)
+    return _seconds(quantities.shuffle_bytes_total, quantities.copy_bps_total)
 
 
-def local_io(job: Quantities, size: float) -> float:
+def local_io(quantities: Quantities, size: float) -> float:
     """t_lrw(x): seconds to read *size* bytes of map output and to write them at the reduces."""
-    return _seconds(size, job.local_read_bps_total) + _seconds(size, job.local_write_bps_total)
+    return _seconds(size, quantities.local_read_bps_total) + _seconds(
+        size, quantities.local_write_bps_total
+    )
 
 
-def buffer_saving(job: Quantities) -> float:
+def buffer_saving(quantities: Quantities) -> float:
     """t_lrw(min(B_r, D_s / r)): local I/O that the reduce-side buffer saves in a wave (R17)."""
-    most = job.shuffle_bytes_total / job.reduce_waves
-    return local_io(job, min(job.reduce_buffer_bytes_per_wave, most))
+    most = quantities.shuffle_bytes_total / quantities.reduce_waves
+    return local_io(quantities, min(quantities.reduce_buffer_bytes_per_wave, most))
 
 
 def _seconds(size: float, rate: float) -> float:

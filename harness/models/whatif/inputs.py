@@ -179,22 +179,19 @@ class Inputs:
 
     def select(self, rows: Rows = slice(None)) -> tuple[Job, Costs]:
         """Inputs of the configurations *rows*, numbers as 64-bit floats, after Eq. (1)."""
-        parts: list[Arrays] = []
-        for arrays in (self.statistics, self.costs, self.config, self.cluster):
-            chosen = {
-                name: values if values.size == 1 else values[rows]
-                for name, values in arrays.items()
-            }
-            parts.append(
-                {
-                    name: values if values.dtype.kind == "b" else values.astype(float, copy=False)
-                    for name, values in chosen.items()
-                }
-            )
-        config = Config(**parts[2])
-        statistics = drop_unused(Statistics(**parts[0]), config)
-        job = Job(statistics, config, ClusterSize(**parts[3]), self.rules == "mr2")
-        return job, drop_unused(Costs(**parts[1]), config)
+
+        def choose(arrays: Arrays) -> Arrays:
+            chosen = {}
+            for name, all_values in arrays.items():
+                values = all_values if all_values.size == 1 else all_values[rows]
+                is_flag = values.dtype.kind == "b"
+                chosen[name] = values if is_flag else values.astype(float, copy=False)
+            return chosen
+
+        config = Config(**choose(self.config))
+        statistics = drop_unused(Statistics(**choose(self.statistics)), config)
+        job = Job(statistics, config, ClusterSize(**choose(self.cluster)), self.rules == "mr2")
+        return job, drop_unused(Costs(**choose(self.costs)), config)
 
 
 def drop_unused(record: _Part, config: Config) -> _Part:

@@ -200,7 +200,7 @@ def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
     Slots for Eqs. (92) and (93), where only the product of nodes and slots per node enters.
 
     A limit on running tasks may leave fewer slots than nodes x slots per node, so the whole cluster
-    stands as one node.
+    is taken as one node.
     """
     return {
         "num_nodes": 1,
