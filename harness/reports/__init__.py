@@ -28,7 +28,7 @@ class Report:
 
 
 def _of_document(render: Callable[[Document], str]) -> Callable[[ReportData], str]:
-    return lambda data: render(make_document(data))
+    return lambda results: render(make_document(results))
 
 
 REPORTS = {

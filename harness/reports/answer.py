@@ -16,13 +16,7 @@ from harness.records.score import Comparison, Speed, Summary
 from harness.records.trace import CPU
 from harness.reports.data import ReportData
 from harness.reports.document import Card
-from harness.reports.wording import (
-    count,
-    floor_percent,
-    listing,
-    percent,
-    share_with_interval,
-)
+from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
 
 _SPEEDS: tuple[Speed, Speed] = ("raw", "reference")
 
@@ -36,26 +30,16 @@ class Answer:
     cards: tuple[Card, ...] = ()
 
 
-def answer(data: ReportData) -> Answer:
+def answer(results: ReportData) -> Answer:
     """Say what the scores of the job time show; where there are none, what is missing."""
-    ranked = _ranking(data, "raw")
+    ranked = _ranking(results, "raw")
     if not ranked:
-        return Answer(_missing(data), tuple(_caveats(data)))
-    summaries = {name: data.summary(ranked[0].model, "raw", name) for name in data.workloads()}
-    errors = [f"{name} {error_text(each)}" for name, each in summaries.items() if each is not None]
-    by_workload = f"By workload, {ranked[0].model} is off by: {listing(errors or [''])}."
-    details = [
-        *_differences(data, ranked),
-        _at_reference_speed(data, ranked),
-        *_directions(ranked),
-        by_workload if len(errors) > 1 else "",
-        _noise(data, ranked),
-        *_caveats(data),
-    ]
+        return Answer(_missing(results), tuple(_caveats(results)))
+    details = _differences(results, ranked) + _sentences(results, ranked) + _caveats(results)
     cards = []
     for summary in ranked:
         noise, error = error_noise(summary), summary.metrics["mape"]
-        reference = data.summary(summary.model, "reference")
+        reference = results.summary(summary.model, "reference")
         lines = [
             f"at reference speed {percent(reference.value('mape') if reference else None, noise)}",
             f"noise floor {floor_percent(summary.value('noise_floor'))}",
@@ -64,13 +48,12 @@ def answer(data: ReportData) -> Answer:
             low = percent(error.low, noise).removesuffix(" %")
             lines.insert(0, f"95 % interval {low} to {percent(error.high, noise)}")
         cards.append(Card(summary.model, percent(error.value, noise), lines))
-    shown = tuple(sentence for sentence in details if sentence)
-    return Answer(_headline(data, ranked), shown, tuple(cards))
+    return Answer(_headline(results, ranked), tuple(details), tuple(cards))
 
 
-def _ranking(data: ReportData, speed: Speed) -> list[Summary]:
+def _ranking(results: ReportData, speed: Speed) -> list[Summary]:
     """Summaries of the job time over all workloads, smallest mean error first."""
-    summaries = [data.summary(model, speed) for model in data.models()]
+    summaries = [results.summary(model, speed) for model in results.models()]
     known = [summary for summary in summaries if summary is not None]
     return sorted(known, key=lambda summary: (summary.metrics["mape"].value, summary.model))
 
@@ -87,19 +70,19 @@ def error_noise(summary: Summary) -> float | None:
     return None if error.low is None or error.high is None else (error.high - error.low) / 2 or None
 
 
-def _comparison(data: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
+def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
     """Find the paired comparison of two models' job times; `None` where it was not made."""
-    for comparison in data.book.comparisons:
+    for comparison in results.book.comparisons:
         pair = {comparison.better, comparison.worse}
         if pair == {first, second} and (comparison.quantity, comparison.speed) == ("job_s", speed):
             return comparison
     return None
 
 
-def _nearest(data: ReportData, ranked: Sequence[Summary], speed: Speed) -> tuple[str, ...]:
+def _nearest(results: ReportData, ranked: Sequence[Summary], speed: Speed) -> tuple[str, ...]:
     """Models that are not proved to be farther off than the one with the smallest error."""
     best, *others = (summary.model for summary in ranked)
-    compared = {model: _comparison(data, best, model, speed) for model in others}
+    compared = {model: _comparison(results, best, model, speed) for model in others}
     farther = {
         model
         for model, comparison in compared.items()
@@ -108,8 +91,8 @@ def _nearest(data: ReportData, ranked: Sequence[Summary], speed: Speed) -> tuple
     return (best, *(model for model in others if model not in farther))
 
 
-def _headline(data: ReportData, ranked: Sequence[Summary]) -> str:
-    first, near = ranked[0], _nearest(data, ranked, "raw")
+def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
+    first, near = ranked[0], _nearest(results, ranked, "raw")
     cells = count(first.cells, "cell")
     error = error_text(first, "95 % interval ")
     if len(ranked) == 1:
@@ -120,7 +103,7 @@ def _headline(data: ReportData, ranked: Sequence[Summary]) -> str:
             " on average."
         )
     errors = listing([f"{error_text(s)} for {s.model}" for s in ranked if s.model in near])
-    if any(_comparison(data, first.model, model, "raw") is None for model in near[1:]):
+    if any(_comparison(results, first.model, model, "raw") is None for model in near[1:]):
         return (
             f"The mean error of the job time over {cells} is {errors}; whether the difference lies"
             " outside the noise is not known."
@@ -131,12 +114,12 @@ def _headline(data: ReportData, ranked: Sequence[Summary]) -> str:
     )
 
 
-def _differences(data: ReportData, ranked: Sequence[Summary]) -> list[str]:
+def _differences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
     """Every other model's error, and how it compares with the best one's cell by cell."""
     best, *others = ranked
     sentences = []
     for other in others:
-        comparison = _comparison(data, best.model, other.model, "raw")
+        comparison = _comparison(results, best.model, other.model, "raw")
         if comparison is None:
             difference = f"It was not compared with {best.model} cell by cell."
         else:
@@ -158,23 +141,20 @@ def _differences(data: ReportData, ranked: Sequence[Summary]) -> list[str]:
     return sentences
 
 
-def _at_reference_speed(data: ReportData, raw: Sequence[Summary]) -> str:
-    ranked = _ranking(data, "reference")
-    if not ranked:
-        return ""
-    errors = listing([f"{each.model} is off by {error_text(each)}" for each in ranked])
-    near = _nearest(data, ranked, "reference")
-    if set(near) != set(_nearest(data, raw, "raw")):
-        nearest = f"{near[0]} is nearest" if len(near) == 1 else f"{listing(near)} are equally near"
-        verdict = f"the verdict is another, {nearest}: "
-    else:
-        verdict = "the verdict is the same: " if len(ranked) > 1 else ""
-    return f"At reference speed {verdict}{errors}."
-
-
-def _directions(ranked: Sequence[Summary]) -> list[str]:
-    """Which way the models err; those that err the same way share a sentence."""
-    directions: dict[str, list[str]] = {}
+def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
+    """What holds at reference speed, which way the models err, and how large the noise is."""
+    sentences = []
+    at_reference = _ranking(results, "reference")
+    if at_reference:
+        errors = listing([f"{each.model} is off by {error_text(each)}" for each in at_reference])
+        near = _nearest(results, at_reference, "reference")
+        verdict = "the verdict is the same: " if len(at_reference) > 1 else ""
+        if set(near) != set(_nearest(results, ranked, "raw")):
+            tied = f"{listing(near)} are equally near"
+            nearest = f"{near[0]} is nearest" if len(near) == 1 else tied
+            verdict = f"the verdict is another, {nearest}: "
+        sentences.append(f"At reference speed {verdict}{errors}.")
+    directions: dict[str, list[str]] = {}  # models that err the same way share a sentence
     for summary in ranked:
         signed, noise = summary.value("signed_error") or 0.0, error_noise(summary)
         if abs(signed) < summary.metrics["mape"].value / 2:
@@ -183,66 +163,69 @@ def _directions(ranked: Sequence[Summary]) -> list[str]:
             direction = f"are too {'short' if signed < 0 else 'long'}"
             size = percent(abs(signed), noise)
         directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
-    return [
-        f"Predicted job times {direction}: on average {listing(models)}."
-        for direction, models in directions.items()
-    ]
-
-
-def _noise(data: ReportData, ranked: Sequence[Summary]) -> str:
+    for direction, models in directions.items():
+        sentences.append(f"Predicted job times {direction}: on average {listing(models)}.")
+    best = ranked[0].model
+    by_workload = {name: results.summary(best, "raw", name) for name in results.workloads()}
+    errors_of = [f"{name} {error_text(each)}" for name, each in by_workload.items() if each]
+    if len(errors_of) > 1:
+        sentences.append(f"By workload, {best} is off by: {listing(errors_of)}.")
     floors, corrected = (
-        {each.cell: each.floor for each in data.scores("job_s", speed) if each.floor is not None}
+        [score.floor for score in {s.cell: s for s in results.scores("job_s", speed)}.values()]
         for speed in _SPEEDS
     )
-    if not floors:
-        return "The noise floor is not known: no scored cell was measured more than once."
+    known = [floor for floor in floors if floor is not None]
+    if not known:
+        unknown = "The noise floor is not known: no scored cell was measured more than once."
+        return [*sentences, unknown]
+    at_speed = [floor for floor in corrected if floor is not None]
     within = [
         f"{round(share * summary.cells)} of {summary.cells} errors of {summary.model}"
         for summary in ranked
         if (share := summary.value("within_noise")) is not None
     ]
-    typical = floor_percent(median(floors.values()))
-    better = floor_percent(median(corrected.values())) if corrected else "unknown"
     below = f" Within the floor of their own cell lie {listing(within)}." if within else ""
-    return (
-        f"The noise floor, the spread of the repeats of a cell, is {typical} (median over the"
-        f" cells) and {better} at reference speed.{below}"
+    better = floor_percent(median(at_speed)) if at_speed else "unknown"
+    sentences.append(
+        f"The noise floor, the spread of the repeats of a cell, is {floor_percent(median(known))}"
+        f" (median over the cells) and {better} at reference speed.{below}"
     )
+    return sentences
 
 
-def _caveats(data: ReportData) -> list[str]:
+def _caveats(results: ReportData) -> list[str]:
     """What limits the answer: the cluster, failed and disturbed trials, cells out of range."""
-    entry = data.manifest.get("limitations")
-    trials = count(len(data.trials), "trial")
+    entry = results.manifest.get("limitations")
+    trials = count(len(results.trials), "trial")
     sentences = [f"The cluster: {text}." for text in (entry if isinstance(entry, list) else [])]
-    if failed := data.failed_trials():
+    if failed := results.failed_trials():
         sentences.append(
             f"{len(failed)} of {trials} failed or ran out of time; their times are in no figure,"
             " their reasons stand below."
         )
-    if on_processor := sum(CPU in record.device for record in data.trials):
+    if on_processor := sum(CPU in record.device for record in results.trials):
         sentences.append(
             f"In {count(on_processor, 'trial')} the processor did the work of a device"
             " (device=cpu): nothing in them was measured on a GPU."
         )
-    if disturbed := data.disturbed_trials():
+    if disturbed := results.disturbed_trials():
         verb = "counts" if len(disturbed) == 1 else "count"
         sentences.append(f"{len(disturbed)} of {trials} ran disturbed and {verb} all the same.")
-    ranges = {score.cell: score.range for score in data.scores("job_s", "raw")}
+    ranges = {score.cell: score.range for score in results.scores("job_s", "raw")}
     if outside := sum(place == "outside" for place in ranges.values()):
         verb = "lies" if outside == 1 else "lie"
         sentences.append(
             f"{outside} of {count(len(ranges), 'scored cell')} {verb} outside the range that was"
             " profiled."
         )
-    return sentences + not_applicable(data)
+    return sentences + not_applicable(results)
 
 
-def not_applicable(data: ReportData, most: int | None = None) -> list[str]:
+def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
     """Say for which models the profile lacks something, and what: *most* names of it at most."""
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for model in data.models():
-        unanswered = [p for p in data.predictions if p.model == model and p.not_applicable]
+    for model in results.models():
+        unanswered = [p for p in results.predictions if p.model == model and p.not_applicable]
         names = {name for prediction in unanswered for name in prediction.not_applicable}
         if unanswered:
             lacking.setdefault((len(unanswered), tuple(sorted(names))), []).append(model)
@@ -259,14 +242,14 @@ def not_applicable(data: ReportData, most: int | None = None) -> list[str]:
     return sentences
 
 
-def _missing(data: ReportData) -> str:
-    done = sum(record.state == "done" for record in data.trials)
-    if not data.trials:
+def _missing(results: ReportData) -> str:
+    done = sum(record.state == "done" for record in results.trials)
+    if not results.trials:
         return "No answer yet: no trial has been run."
     if not done:
-        return f"No answer: none of {count(len(data.trials), 'trial')} was done."
-    if not data.predictions:
+        return f"No answer: none of {count(len(results.trials), 'trial')} was done."
+    if not results.predictions:
         return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
-    if not data.measurements:
+    if not results.measurements:
         return "No answer yet: predictions are there, and no scored cell has been measured."
     return "No answer: no prediction could be scored."

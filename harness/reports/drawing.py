@@ -137,7 +137,7 @@ def drawing() -> Iterator[None]:
 
 
 class Canvas:
-    """A matplotlib figure; artists with a texture or a tip are known by their group id."""
+    """A matplotlib figure; artists with a texture or a tooltip are known by their group id."""
 
     def __init__(self, width: float, height: float) -> None:
         from matplotlib.figure import Figure as Drawing
@@ -145,11 +145,11 @@ class Canvas:
         self.figure = Drawing(figsize=(width, height), layout="constrained")
         self.marked: dict[str, tuple[str, str]] = {}
 
-    def mark(self, artist: Any, *, texture: str = "", tip: str = "") -> None:
-        """Fill *artist* with *texture*, and show *tip* while the pointer rests on it."""
+    def mark(self, artist: Any, *, texture: str = "", tooltip: str = "") -> None:
+        """Fill *artist* with *texture*, and show *tooltip* while the pointer rests on it."""
         name = f"marked{len(self.marked)}"
         artist.set_gid(name)
-        self.marked[name] = texture, one_line(tip)
+        self.marked[name] = texture, one_line(tooltip)
 
     def bar(
         self,
@@ -158,7 +158,7 @@ class Canvas:
         times: tuple[float, float],
         texture: str,
         *,
-        tip: str = "",
+        tooltip: str = "",
         height: float = 0.78,
         edge: float = 0.8,
     ) -> None:
@@ -171,21 +171,23 @@ class Canvas:
             edgecolor=_EDGES.get(texture, SURFACE),
         )  # fmt: skip
         axes.add_patch(bar)
-        self.mark(bar, texture=texture, tip=tip)
+        self.mark(bar, texture=texture, tooltip=tooltip)
 
     def texture_legend(self, names: Mapping[str, str], columns: int = 8) -> None:
-        """Name the textures that the figure shows, above it."""
+        """Name the textures that were drawn, above the figure."""
         from matplotlib.patches import Patch
 
+        drawn = {texture for texture, _ in self.marked.values()}
+        shown = {texture: name for texture, name in names.items() if texture in drawn}
         handles = [
             Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=name)
-            for texture, name in names.items()
+            for texture, name in shown.items()
         ]
         if handles:
             legend = self.figure.legend(
                 handles=handles, loc="outside upper left", ncols=min(columns, len(handles))
             )
-            for patch, texture in zip(legend.get_patches(), names, strict=True):
+            for patch, texture in zip(legend.get_patches(), shown, strict=True):
                 self.mark(patch, texture=texture)
 
 
@@ -206,7 +208,7 @@ def render_figure(figure: Figure) -> str:
     referenced = {name for value in values for name in _REFERENCE.findall(value)}
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
-        texture, tip = canvas.marked.get(element.get("id", ""), ("", ""))
+        texture, tooltip = canvas.marked.get(element.get("id", ""), ("", ""))
         for path in element.iter() if texture else ():
             if "style" in path.attrib:
                 path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
@@ -226,9 +228,9 @@ def render_figure(figure: Figure) -> str:
                 value = _REFERENCE.sub(rf"{figure.name}-\g<0>", value)  # noqa: PLW2901
                 value = _DECIMALS.sub(lambda number: f"{float(number[0]):.2f}", value)  # noqa: PLW2901
             element.set(name.rpartition("}")[2], value)
-        if tip:
+        if tooltip:
             title = ET.Element("title")
-            title.text = tip
+            title.text = tooltip
             element.insert(0, title)
     title = ET.Element("title", {"id": f"{figure.name}-title"})
     title.text = one_line(figure.title)

@@ -102,7 +102,28 @@ def task_parts(
     """
     rest_name = "other"
     if isinstance(times, MapTimes):
-        parts = _map_parts(times)
+        parts: dict[str, float | None] = {
+            "blocked": times.blocked_s,
+            "merge": times.merge_s,
+            "end": times.end_s,
+        }
+        if times.alone_s is not None and times.spilling_s is not None:
+            loop_s = times.alone_s + times.spilling_s
+            if times.read_s is None:
+                parts["map_loop"] = loop_s
+            else:
+                collect_s = times.collect_s or 0.0
+                function_s = loop_s - times.read_s - collect_s
+                parts |= {"read": times.read_s, "map_function": function_s, "collect": collect_s}
+        last = next((spill for spill in times.spills if spill.last), None)
+        parts["wait_spill"] = times.flush_s
+        if times.flush_s is not None and last is not None:
+            parts["wait_spill"] = times.flush_s - last.duration_s
+            if last.sort_s is None:
+                parts["spill"] = last.duration_s
+            else:
+                parts["spill_sort"] = last.sort_s
+                parts |= {"spill_combine": last.combine_s, "spill_write": last.write_s}
         known = (times.start_up_s, times.flush_s, times.merge_s, times.end_s)
         if times.spilling_s is None and None not in known:
             rest_name = "map_loop_blocked"
@@ -131,28 +152,6 @@ def task_parts(
         seconds=seconds | ({rest_name: rest_s} if rest_s > 0 else {}),
         estimated=frozenset(estimated & set(seconds)),
     )
-
-
-def _map_parts(times: MapTimes) -> dict[str, float | None]:
-    parts = {"blocked": times.blocked_s, "merge": times.merge_s, "end": times.end_s}
-    if times.alone_s is not None and times.spilling_s is not None:
-        loop_s = times.alone_s + times.spilling_s
-        if times.read_s is None:
-            parts["map_loop"] = loop_s
-        else:
-            collect_s = times.collect_s or 0.0
-            function_s = loop_s - times.read_s - collect_s
-            parts |= {"read": times.read_s, "map_function": function_s, "collect": collect_s}
-    last = next((spill for spill in times.spills if spill.last), None)
-    parts["wait_spill"] = times.flush_s
-    if times.flush_s is not None and last is not None:
-        parts["wait_spill"] = times.flush_s - last.duration_s
-        if last.sort_s is None:
-            parts["spill"] = last.duration_s
-        else:
-            parts["spill_sort"] = last.sort_s
-            parts |= {"spill_combine": last.combine_s, "spill_write": last.write_s}
-    return parts
 
 
 def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float | None]:

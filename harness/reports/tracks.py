@@ -110,11 +110,7 @@ def tracks(
     if recording is not None and recording.spans:
         main = Track("main thread", paint(_main_layers(attempt, recording)))
         return [main, *_other_tracks(recording)]
-    if isinstance(times, MapTimes):
-        return _map_tracks(attempt, times)
-    if isinstance(times, ReduceTimes):
-        return _reduce_tracks(attempt, times)
-    return []
+    return [] if times is None else _log_tracks(attempt, times)
 
 
 def paint(layers: Iterable[Piece]) -> list[Piece]:
@@ -245,34 +241,33 @@ def _other_tracks(task: TaskSpans) -> Iterator[Track]:
             yield track(text, merges, {name: name})
 
 
-def _map_tracks(attempt: TaskAttempt, times: MapTimes) -> list[Track]:
-    """Tracks of a map of which there is only the log."""
-    layers = []
-    if times.start_up_s is not None and times.end_s is not None:
-        tail_s = (times.merge_s or 0.0) + times.end_s + (times.flush_s or 0.0)
-        loop_start, reached = attempt.start_s + times.start_up_s, attempt.finish_s - tail_s
-        layers = [
-            Piece(attempt.start_s, loop_start, "start"),
-            Piece(loop_start, reached, "map_loop"),
+def _log_tracks(attempt: TaskAttempt, times: MapTimes | ReduceTimes) -> list[Track]:
+    """Tracks of a task of which there is only the log."""
+    if isinstance(times, MapTimes):
+        layers = []
+        if times.start_up_s is not None and times.end_s is not None:
+            tail_s = (times.merge_s or 0.0) + times.end_s + (times.flush_s or 0.0)
+            loop_start, reached = attempt.start_s + times.start_up_s, attempt.finish_s - tail_s
+            layers = [
+                Piece(attempt.start_s, loop_start, "start"),
+                Piece(loop_start, reached, "map_loop"),
+            ]
+            for length_s, part in ((times.flush_s, "wait_spill"), (times.merge_s, "merge")):
+                if length_s is None:  # what follows has no known place
+                    break
+                layers.append(Piece(reached, reached + length_s, part))
+                reached += length_s
+            layers.append(Piece(attempt.finish_s - times.end_s, attempt.finish_s, "end"))
+        layers += [
+            Piece(spill.start_s, spill.finish_s, "spill") for spill in times.spills if spill.last
         ]
-        for length_s, part in ((times.flush_s, "wait_spill"), (times.merge_s, "merge")):
-            if length_s is None:  # what follows has no known place
-                break
-            layers.append(Piece(reached, reached + length_s, part))
-            reached += length_s
-        layers.append(Piece(attempt.finish_s - times.end_s, attempt.finish_s, "end"))
-    layers += [
-        Piece(spill.start_s, spill.finish_s, "spill") for spill in times.spills if spill.last
-    ]
-    beside = [
-        Piece(spill.start_s, spill.finish_s, "spill") for spill in times.spills if not spill.last
-    ]
-    main = Track("main thread", paint(layers))
-    return [main, *([Track("spill thread", paint(beside))] if beside else [])]
-
-
-def _reduce_tracks(attempt: TaskAttempt, times: ReduceTimes) -> list[Track]:
-    """Tracks of a reduce of which there is only the log."""
+        beside = [
+            Piece(spill.start_s, spill.finish_s, "spill")
+            for spill in times.spills
+            if not spill.last
+        ]
+        main = Track("main thread", paint(layers))
+        return [main, *([Track("spill thread", paint(beside))] if beside else [])]
     if times.start_up_s is None or times.shuffle_s is None or times.end_s is None:
         return []
     start = attempt.start_s + times.start_up_s

@@ -113,9 +113,17 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
         row.intervals.append((span.start_s, span.finish_s))
         if span.cpu_s is not None:
             row.cpu_s = (row.cpu_s or 0.0) + span.cpu_s
+    # Main thread first; below each row, in the order of their first span, the rows within it.
+    children: dict[Place, list[Place]] = {}
+    for thread, path in by_place:
+        children.setdefault((thread, path[:-1]), []).append((thread, path))
+    outermost = sorted((key for key in children if not key[1]), key=lambda key: key[0] != "main")
+    waiting = [place for key in outermost for place in children[key]][::-1]
     ordered: list[Row] = []
-    for row in _nested(by_place):
-        count = len(threads[row.threads])
+    while waiting:
+        place = waiting.pop()
+        waiting += children.get(place, [])[::-1]
+        row, count = by_place[place], len(threads[place[0]])
         row.threads = f"{row.threads} (x{count})" if count > 1 else row.threads
         ordered += [row, *_record_sums(row, task.loop)]
 
@@ -136,21 +144,6 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
         after.append(piece(f"until {seen}", main_end, attempt.finish_s))
     mains = sum(row.threads == "main" for row in ordered)
     return [*before, *ordered[:mains], *after, *ordered[mains:]]
-
-
-def _nested(by_place: dict[Place, Row]) -> list[Row]:
-    """Main thread first; below each row, in the order of their first span, the rows within it."""
-    children: dict[Place, list[Place]] = {}
-    for thread, path in by_place:
-        children.setdefault((thread, path[:-1]), []).append((thread, path))
-    outermost = sorted((key for key in children if not key[1]), key=lambda key: key[0] != "main")
-    ordered: list[Row] = []
-    waiting = [place for key in outermost for place in children[key]][::-1]
-    while waiting:
-        place = waiting.pop()
-        ordered.append(by_place[place])
-        waiting += children.get(place, [])[::-1]
-    return ordered
 
 
 def _record_sums(row: Row, loop: RecordLoop) -> Iterable[Row]:

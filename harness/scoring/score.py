@@ -86,13 +86,25 @@ def _scores(
     """One score for each quantity that was predicted and measured, with its accuracy indicator."""
     scores = []
     for prediction in predictions:
+        times_s = {
+            "job_s": prediction.job_s,
+            "each_job_s": prediction.each_job_s,
+            "makespan_s": prediction.job_s,  # which has no prediction of its own
+            "map_task_s": prediction.map_task_s,
+            "reduce_task_s": prediction.reduce_task_s,
+            **{
+                phase: phase_s
+                for phase, phase_s in prediction.measurable.items()
+                if phase in LEVELS
+            },
+        }
+        repeats = trials[prediction.cell]
         for speed in SPEEDS if prediction.job_s is not None else ():
-            for quantity, predicted_s in _predicted(prediction).items():
-                repeats = trials[prediction.cell]
+            for quantity, predicted_s in times_s.items():
                 times = [trial.raw_s if speed == "raw" else trial.reference_s for trial in repeats]
                 # The same sum whatever the order of the trials: sorted, and added exactly.
                 seconds = sorted(time[quantity] for time in times if quantity in time)
-                if not seconds or (measured_s := mean(seconds)) <= 0:
+                if predicted_s is None or not seconds or (measured_s := mean(seconds)) <= 0:
                     continue
                 scores.append(
                     Score(
@@ -116,19 +128,6 @@ def _scores(
             indicator = i_accu(row.measured_s, row.predicted_s, other_s)["i_accu_percent"]
             scores[place] = row.model_copy(update={"i_accu_percent": indicator})
     return scores
-
-
-def _predicted(prediction: Prediction) -> dict[str, float]:
-    """Quantities that a prediction can be scored by; the job time stands for the makespan too."""
-    tasks = {
-        "job_s": prediction.job_s,
-        "each_job_s": prediction.each_job_s,
-        "makespan_s": prediction.job_s,
-        "map_task_s": prediction.map_task_s,
-        "reduce_task_s": prediction.reduce_task_s,
-    }
-    phases = {name: value for name, value in prediction.measurable.items() if name in LEVELS}
-    return {name: value for name, value in tasks.items() if value is not None} | phases
 
 
 def _summaries(

@@ -144,7 +144,7 @@ class TestDrawings:
 
         def draw(canvas):
             (line,) = canvas.figure.add_subplot().plot([1], [1], "o")
-            canvas.mark(line, tip="<script> & \x1b")
+            canvas.mark(line, tooltip="<script> & \x1b")
 
         svg = svg_of(Figure("t", "<b>", 2, 2, "", table("", (), "", []), draw))
 
@@ -241,7 +241,7 @@ class TestTimeline:
             whole, timelines=[(record, job)], task_times={record.trial.id: times}
         )
         lanes = svg_of(timeline(data, 0, record, job))
-        tracks = svg_of(threads_figure(0, job, "wordcount", times))
+        tracks = svg_of(threads_figure(0, "wordcount", job, times))
 
         own = re.findall(rf"<title>{gone.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", lanes)
         assert own[0] == f"{state} attempt after"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from harness.records.trial import TrialRecord, WorkloadSpec
+from harness.records.trial import WorkloadSpec
 from harness.reports.data import ReportData
 
 _FORMAT = "{:<12} {:<10} {:<8} {:<20} {:<20} {:<20} {:<20}"
@@ -24,12 +24,16 @@ _CLIENT = "client_s"
 DFSIO_MODE = "read"  # where an experiment does not say it
 
 
-def render_hibench(data: ReportData) -> str:
+def render_hibench(results: ReportData) -> str:
     """Write the header, and a line for each done trial whose client was timed."""
-    done = [r for r in data.trials if r.state == "done" and _CLIENT in r.harness_s]
+    done = [r for r in results.trials if r.state == "done" and _CLIENT in r.harness_s]
     lines = [_FORMAT.format(*_HEAD)]
     for record in sorted(done, key=lambda record: (record.finished_s, record.trial.id)):
-        size = _input_size(record)
+        workload = record.trial.cell.workload
+        # Nothing of a job that sleeps; of a test of HDFS what it moves.
+        size = 0 if workload.name == "sleep" else workload.input_bytes
+        if workload.name not in ("sleep", "dfsio") and record.input_bytes is not None:
+            size = record.input_bytes
         duration = Fraction(int(1000 * record.harness_s[_CLIENT]), 1000)
         rate = int(size / duration) if duration else 0
         ended = datetime.fromtimestamp(int(record.finished_s), UTC)
@@ -37,7 +41,7 @@ def render_hibench(data: ReportData) -> str:
         seconds = f"{float(duration):.3f}"
         lines.append(
             _FORMAT.format(
-                hibench_name(record.trial.cell.workload),
+                hibench_name(workload),
                 ended.strftime("%Y-%m-%d"),
                 ended.strftime("%H:%M:%S"),
                 size,
@@ -59,13 +63,3 @@ def hibench_name(workload: WorkloadSpec) -> str:
     if workload.name == "dfsio":
         return f"HadoopDfsioe-{workload.parameters.get('mode', DFSIO_MODE)}"
     return "Hadoop" + "".join(word.capitalize() for word in workload.name.split("-"))
-
-
-def _input_size(record: TrialRecord) -> int:
-    """Bytes of the input: none of a job that sleeps; of a test of HDFS those that it moves."""
-    workload = record.trial.cell.workload
-    if workload.name == "sleep":
-        return 0
-    if workload.name == "dfsio" or record.input_bytes is None:
-        return workload.input_bytes
-    return record.input_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.reports.document import Document, Figures, Heading, Section, Table, Text
+from harness.reports.document import Document, Figures, Heading, Table, Text
 from harness.reports.wording import count, one_line
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
@@ -22,7 +22,18 @@ def render_markdown(document: Document) -> str:
         *map(escape, document.details),
     ]
     for section in document.sections:
-        shown = [] if section.is_missing() else _section_blocks(section)
+        shown = []
+        for block in [] if section.is_missing() else section.shown():
+            match block:
+                case Text():
+                    shown.append(escape(block.text))
+                case Heading():
+                    shown.append(f"### {escape(block.text)}")
+                case Table():
+                    shown += _table_blocks(block)
+                case Figures():
+                    for figure in block.figures:
+                        shown += _table_blocks(figure.data)
         blocks += [f"## {escape(section.title)}", *shown] if shown else []
     return "\n\n".join(blocks) + "\n"
 
@@ -35,22 +46,6 @@ def escape(text: str) -> str:
     'a\\|b \\<script\\> \\_c\\_'
     """
     return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", "&#58;//")
-
-
-def _section_blocks(section: Section) -> list[str]:
-    blocks = []
-    for block in section.shown():
-        match block:
-            case Text():
-                blocks.append(escape(block.text))
-            case Heading():
-                blocks.append(f"### {escape(block.text)}")
-            case Table():
-                blocks += _table_blocks(block)
-            case Figures():
-                for figure in block.figures:
-                    blocks += _table_blocks(figure.data)
-    return blocks
 
 
 def _table_blocks(table: Table) -> list[str]:

@@ -49,23 +49,23 @@ SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
 )
 
 
-def make_document(data: ReportData) -> Document:
-    """Make the report of *data*: what every format renders."""
-    answered = answer(data)
-    sections = [section for make in SECTIONS if (section := make(data)) is not None]
+def make_document(results: ReportData) -> Document:
+    """Make the report of *results*: what every format renders."""
+    answered = answer(results)
+    sections = [section for make in SECTIONS if (section := make(results)) is not None]
 
     return Document(
-        name=data.experiment.name,
-        question=data.experiment.question,
+        name=results.experiment.name,
+        question=results.experiment.question,
         headline=answered.headline,
         details=answered.details,
         cards=answered.cards,
         sections=sections,
         values=lambda: {
-            "experiment": data.experiment.model_dump(mode="json"),
+            "experiment": results.experiment.model_dump(mode="json"),
             "cells": {
                 cell: {"label": label, **spec.model_dump(mode="json")}
-                for cell, (spec, label) in data.cells.items()
+                for cell, (spec, label) in results.cells.items()
             },
         },
     )

@@ -8,13 +8,7 @@ from harness.records.score import Score, Summary
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import INK, SERIES, Canvas
-from harness.reports.sections.predicted import (
-    PANEL,
-    Range,
-    draw_points,
-    scored_panels,
-    square_axes,
-)
+from harness.reports.sections.predicted import PANEL, Range, draw_points, scored_panels, square_axes
 from harness.reports.wording import UNKNOWN, number, seconds
 
 _LEAD = (
@@ -24,13 +18,13 @@ _LEAD = (
 )
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """One panel per model that has a calibration: the points and the line through them."""
     panels = []
-    for model, scores, limits in scored_panels(data):
-        summary = data.summary(model, "raw")
+    for model, scores, limits in scored_panels(results):
+        summary = results.summary(model, "raw")
         if summary is not None and "calibration_slope" in summary.metrics:
-            panels.append(_panel(data, summary, scores, limits.high))
+            panels.append(_panel(results, summary, scores, limits.high))
     return Section(
         id="calibration",
         title="Calibration",
@@ -39,8 +33,10 @@ def section(data: ReportData) -> Section:
     )
 
 
-def _panel(data: ReportData, summary: Summary, scores: Sequence[Score], longest: float) -> Figure:
-    model, place = summary.model, data.models().index(summary.model)
+def _panel(
+    results: ReportData, summary: Summary, scores: Sequence[Score], longest: float
+) -> Figure:
+    model, place = summary.model, results.models().index(summary.model)
     slope, intercept_s, r2 = (
         summary.value(f"calibration_{name}") or 0.0 for name in ("slope", "intercept_s", "r2")
     )
@@ -52,10 +48,10 @@ def _panel(data: ReportData, summary: Summary, scores: Sequence[Score], longest:
                   label="measured = predicted")  # fmt: skip
         line = [intercept_s + slope * end for end in ends]
         axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
-        draw_points(data, canvas, axes, scores, place)
+        draw_points(results, canvas, axes, scores, place)
 
     rows = []
-    for each in data.book.summaries:
+    for each in results.book.summaries:
         if each.model == model and each.level == "job":
             numbers = (UNKNOWN,) * 4
             if "calibration_slope" in each.metrics:

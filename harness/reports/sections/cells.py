@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from harness.records.score import Score
 from harness.reports.data import ReportData
@@ -11,19 +12,23 @@ from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
 from harness.reports.sections.scores import SPEEDS
 from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_DRAWN = 40
+_FLOOR: dict[str, Any] = {"facecolor": BAND, "edgecolor": MUTED, "linewidth": 0.6}
 _LEAD = (
     "The noise floor of a cell is the coefficient of variation of its repeats."
     " No model can be blamed, or praised, for less."
 )
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """One figure per workload: rows are cells, one mark per model, the noise floor as a bar."""
     figures = []
-    for place, workload in enumerate(data.workloads()):
-        if chosen := data.scores("job_s", "raw", workload):
-            figures.append(_figure(data, place, workload, chosen))
+    for place, workload in enumerate(results.workloads()):
+        if chosen := results.scores("job_s", "raw", workload):
+            figures.append(cells_figure(results, place, workload, chosen))
     return Section(
         id="cells",
         title="Errors per cell",
@@ -32,62 +37,45 @@ def section(data: ReportData) -> Section:
     )
 
 
-def _figure(data: ReportData, place: int, workload: str, chosen: Sequence[Score]) -> Figure:
+def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequence[Score]) -> Figure:
+    """Errors of one workload's cells; of too many those with the largest errors are drawn."""
     by_cell: dict[str, list[Score]] = {}
     for score in chosen:
         by_cell.setdefault(score.cell, []).append(score)
-    worst = {cell: max(score.relative_error for score in of) for cell, of in by_cell.items()}
+    worst = {cell: max(each.relative_error for each in of) for cell, of in by_cell.items()}
     drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
     cells = [cell for cell in by_cell if cell in drawn]
-    scored, models = data.scored_models(), data.models()
+    scored, models = results.scored_models(), results.models()
 
     def draw(canvas: Canvas) -> None:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
-
         axes = canvas.figure.add_subplot()
+        names = []
         for row, cell in enumerate(cells):
             first = by_cell[cell][0]
+            place_of_cell = "" if first.range == "inside" else f"  ({first.range})"
+            names.append(one_line(results.label(cell), 44) + place_of_cell)
             if first.floor:
-                (bar,) = axes.barh(
-                    [row], [200 * first.floor], left=-100 * first.floor, height=0.72,
-                    facecolor=BAND, edgecolor=MUTED, linewidth=0.6,
-                )  # fmt: skip
+                width = 200 * first.floor
+                (bar,) = axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
                 floor = floor_percent(first.floor)
-                canvas.mark(bar, tip=f"noise floor ±{floor} over {first.trials} trials")
+                canvas.mark(bar, tooltip=f"noise floor ±{floor} over {first.trials} trials")
             for score in by_cell[cell]:
                 # Marks of one cell stand a little apart, so that equal errors do not hide another.
                 aside = scored.index(score.model) - (len(scored) - 1) / 2
+                height = row + aside * min(0.22, 0.6 / len(scored))
                 look = marker(place, models.index(score.model))
-                (point,) = axes.plot(
-                    [100 * score.signed_error],
-                    [row + aside * min(0.22, 0.6 / len(scored))],
-                    **look,
-                    zorder=3,
-                )
+                (point,) = axes.plot([100 * score.signed_error], [height], **look, zorder=3)
                 error = percent(score.signed_error, score.floor, signed=True)
-                canvas.mark(point, tip=f"{score.model}, {data.label(cell)}: {error}")
-        where = {score.cell: score.range for score in chosen}
-        names = [
-            one_line(data.label(cell), 44)
-            + ("" if where[cell] == "inside" else f"  ({where[cell]})")
-            for cell in cells
-        ]
+                canvas.mark(point, tooltip=f"{score.model}, {results.label(cell)}: {error}")
         axes.set_yticks(range(len(cells)), names)
         axes.set_ylim(len(cells) - 0.4, -0.6)
-        axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-        axes.margins(x=0.08)
-        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:+g} %" if v else "0"))
-        axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(colors=MUTED, labelcolor=INK)
-        grid(axes, "x")
         for model in scored:
             if any(score.model == model for score in chosen):
                 look = marker(place, models.index(model))
                 axes.plot([], [], **look, label=one_line(model, 28))
         if any(score.floor for score in chosen):
-            axes.barh([0], [0], facecolor=BAND, edgecolor=MUTED, linewidth=0.6, label="noise floor")
+            axes.barh([0], [0], label="noise floor", **_FLOOR)
+        _draw_error_axis(axes)
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     caption = (
@@ -96,24 +84,34 @@ def _figure(data: ReportData, place: int, workload: str, chosen: Sequence[Score]
     )
     if len(cells) < len(by_cell):
         caption += f" The {len(cells)} cells with the largest errors; all of them are in the table."
-    return Figure(
-        name=f"errors{place}",
-        title=f"{workload}: error of the predicted job time in each cell",
-        width=WIDE,
-        height=1.15 + 0.3 * len(cells),
-        caption=caption,
-        data=_error_table(data, workload),
-        draw=draw,
+    title = f"{workload}: error of the predicted job time in each cell"
+    errors = error_table(results, workload)
+    height = 1.15 + 0.3 * len(cells)
+    return Figure(f"errors{place}", title, WIDE, height, caption, errors, draw)
+
+
+def _draw_error_axis(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    axes.margins(x=0.08)
+    axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda share, _: f"{share:+g} %" if share else "0")
     )
+    axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(colors=MUTED, labelcolor=INK)
+    grid(axes, "x")
 
 
-def _error_table(data: ReportData, workload: str) -> Table:
+def error_table(results: ReportData, workload: str) -> Table:
     """Every score of the job time of one workload, both speeds, beside its noise floor."""
-    models = data.scored_models()
+    models = results.scored_models()
     rows: list[tuple[str | Value, ...]] = []
     for speed in SPEEDS:
         by_cell: dict[str, dict[str, Score]] = {}
-        for score in data.scores("job_s", speed, workload):
+        for score in results.scores("job_s", speed, workload):
             by_cell.setdefault(score.cell, {})[score.model] = score
         for cell, by_model in by_cell.items():
             first = next(iter(by_model.values()))
@@ -128,7 +126,7 @@ def _error_table(data: ReportData, workload: str) -> Table:
                     text += f" ({number(of_model.relative_error / of_model.floor, 0.3)}x)"
                 errors.append(Value(text, signed_tone(of_model.signed_error, of_model.floor)))
             measured = number(first.measured_s, noise)
-            head = (data.label(cell), speed, first.range, str(first.trials), measured)
+            head = (results.label(cell), speed, first.range, str(first.trials), measured)
             rows.append((*head, floor_percent(first.floor), *errors))
     return table(
         f"{workload}: error of the predicted job time, and in brackets as a multiple of the"

@@ -23,9 +23,9 @@ _NAMES = {
 }
 
 
-def section(data: ReportData) -> Section | None:
+def section(results: ReportData) -> Section | None:
     """Each limit of each node, and what went through limited disks; `None` without limits."""
-    starts = TypeAdapter(list[LimitedCluster]).validate_python(data.manifest.get(ENTRY, []))
+    starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get(ENTRY, []))
     if not starts:
         return None
     nodes = dict.fromkeys(
@@ -36,7 +36,7 @@ def section(data: ReportData) -> Section | None:
     )
     # Trials that are done and had limited disks, by their cells.
     trials: dict[str, list[TrialRecord]] = {}
-    for record in data.ordered_trials():
+    for record in results.ordered_trials():
         if record.state == "done" and record.disk_bytes:
             trials.setdefault(record.trial.cell.id, []).append(record)
     explanation = (
@@ -56,13 +56,25 @@ def section(data: ReportData) -> Section | None:
         limited = records[0].trial.cell.cluster.node.disk_bytes_per_s is not None
         if limited and read < size / 2:
             texts.append(
-                f"{data.label(cell)}: of {format_bytes(size)} of input, {format_bytes(read)} came"
-                " from the limited disks, the rest from memory: reading was hardly limited."
+                f"{results.label(cell)}: of {format_bytes(size)} of input, {format_bytes(read)}"
+                " came from the limited disks, the rest from memory: reading was hardly limited."
             )
+    disks = [
+        (
+            *(results.label(cell), str(len(records))),
+            format_bytes(records[0].trial.cell.workload.input_bytes),
+            format_bytes(fmean(_passed(record, "read") for record in records)),
+            format_bytes(fmean(_passed(record, "written") for record in records)),
+        )
+        for cell, records in trials.items()
+    ]
+    columns = ("Cell", "Trials", "Input", "Read from disks", "Written to disks")
+    note = "Of a trial, all nodes together. What came from memory, or stayed in it, is not here."
+    passed = table("Through limited disks while jobs ran", columns, "lrrrr", disks, note=note)
     return Section(
         id="hardware",
         title="Hardware limited on purpose",
-        blocks=[*map(Text, texts), _limits_table(data, starts), _disks_table(data, trials)],
+        blocks=[*map(Text, texts), _limits_table(results, starts), passed],
     )
 
 
@@ -70,9 +82,9 @@ def _passed(record: TrialRecord, verb: str) -> int:
     return sum(disk.get(verb, 0) for disk in record.disk_bytes.values())
 
 
-def _limits_table(data: ReportData, starts: list[LimitedCluster]) -> Table:
+def _limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
     """Each limit of each node: requested, measured, and the setting that gave it."""
-    specs = {cell.cluster.id: cell.cluster for cell, _ in data.cells.values()}
+    specs = {cell.cluster.id: cell.cluster for cell, _ in results.cells.values()}
     rows: list[tuple[str | Value, ...]] = []
     for order, start in enumerate(starts, start=1):
         words = [start.cluster]
@@ -101,20 +113,3 @@ def _limits_table(data: ReportData, starts: list[LimitedCluster]) -> Table:
                 )
     columns = ("Start of a cluster", "Node", "What", "Requested", "Measured", "Set to", "Remark")
     return table("Limits of nodes", columns, "lclrrrl", rows)
-
-
-def _disks_table(data: ReportData, trials: dict[str, list[TrialRecord]]) -> Table:
-    """What went through limited disks while jobs ran, for each cell, on average."""
-    rows = [
-        (
-            *(data.label(cell), str(len(records))),
-            format_bytes(records[0].trial.cell.workload.input_bytes),
-            format_bytes(fmean(_passed(record, "read") for record in records)),
-            format_bytes(fmean(_passed(record, "written") for record in records)),
-        )
-        for cell, records in trials.items()
-    ]
-    columns = ("Cell", "Trials", "Input", "Read from disks", "Written to disks")
-    note = "Of a trial, all nodes together. What came from memory, or stayed in it, is not here."
-    title = "Through limited disks while jobs ran"
-    return table(title, columns, "lrrrr", rows, note=note)

@@ -12,46 +12,70 @@ from harness.reports.wording import UNKNOWN, floor_percent, number, percent
 from harness.stats.spread import coefficient_of_variation
 
 
-def section(data: ReportData) -> Section | None:
-    """Each job of a trial, where trials have several, and the overhead around tasks."""
-    if not data.measurements:
+def section(results: ReportData) -> Section | None:
+    """
+    Each job of a trial, where trials have several, and the overhead around tasks.
+
+    The overhead is job time minus makespan: What-If has no term for it.
+    """
+    if not results.measurements:
         return None
+    rows = []
+    for workload in results.workloads():
+        times = [
+            trial.raw_s
+            for trial in results.measurements
+            if trial.workload == workload and {"job_s", "makespan_s"} <= set(trial.raw_s)
+        ]
+        if times:
+            job_s = fmean(trial["job_s"] for trial in times)
+            makespan_s = fmean(trial["makespan_s"] for trial in times)
+            overhead_s = job_s - makespan_s
+            share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
+            seconds = (number(job_s), number(makespan_s), number(overhead_s))
+            rows.append((workload, str(len(times)), *seconds, share))
+    overheads = table(
+        "What a job takes beyond its tasks, means over the scored trials",
+        ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
+        "lrrrrr",
+        rows,
+        note="Makespan: first task start to last task end. The overhead around it (starting the"
+        " application master, committing the job) is in the measured job time, and What-If has no"
+        " term for it.",
+    )
     return Section(
         id="jobs",
         title="Jobs around their tasks",
-        blocks=[
-            *(jobs_table(data, workload) for workload in data.workloads()),
-            _overhead_table(data),
-        ],
+        blocks=[*(jobs_table(results, workload) for workload in results.workloads()), overheads],
     )
 
 
-def jobs_table(data: ReportData, workload: str) -> Table:
+def jobs_table(results: ReportData, workload: str) -> Table:
     """Mean time of each job, by its number in the trial, of the cells whose trials have several."""
     cells: dict[str, list[Measurement]] = {}
-    for measurement in data.measurements:
+    for measurement in results.measurements:
         if measurement.workload == workload:
             cells.setdefault(measurement.cell, []).append(measurement)
-    models = data.models()
+    models = results.models()
     rows = []
-    places = data.cell_places(cells)
+    places = results.cell_places(cells)
     for cell in sorted(cells, key=lambda cell: places[cell]):
         if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
             continue
-        predicted = {p.model: p.each_job_s for p in data.predictions if p.cell == cell}
+        predicted = {p.model: p.each_job_s for p in results.predictions if p.cell == cell}
         for place, times in enumerate(zip_longest(*(t.jobs_s for t in cells[cell])), start=1):
             known = [seconds for seconds in times if seconds is not None]
             floor = coefficient_of_variation(known)
             noise = fmean(known) * floor if floor else None
             rows.append(
                 (
-                    *(data.label(cell), str(place), str(len(known))),
+                    *(results.label(cell), str(place), str(len(known))),
                     *(number(fmean(known), noise), floor_percent(floor)),
                     *(number(predicted.get(model), noise) for model in models),
                 )
             )
     note = "All jobs of a trial are of one kind, and models say the same of each."
-    counts = sorted({p.jobs for p in data.predictions if p.cell in cells and p.each_job_s})
+    counts = sorted({p.jobs for p in results.predictions if p.cell in cells and p.each_job_s})
     if counts:
         ends = dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (counts[0], counts[-1]))
         note += f" They assume that a trial has {' to '.join(ends)} of them."
@@ -62,31 +86,4 @@ def jobs_table(data: ReportData, workload: str) -> Table:
         rows,
         note=note,
         most=400,
-    )
-
-
-def _overhead_table(data: ReportData) -> Table:
-    """Job time minus makespan: what a job takes beyond its tasks, and What-If has no term for."""
-    rows = []
-    for workload in data.workloads():
-        times = [
-            trial.raw_s
-            for trial in data.measurements
-            if trial.workload == workload and {"job_s", "makespan_s"} <= set(trial.raw_s)
-        ]
-        if times:
-            job_s = fmean(trial["job_s"] for trial in times)
-            makespan_s = fmean(trial["makespan_s"] for trial in times)
-            overhead_s = job_s - makespan_s
-            share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
-            seconds = (number(job_s), number(makespan_s), number(overhead_s))
-            rows.append((workload, str(len(times)), *seconds, share))
-    return table(
-        "What a job takes beyond its tasks, means over the scored trials",
-        ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
-        "lrrrrr",
-        rows,
-        note="Makespan: first task start to last task end. The overhead around it (starting the"
-        " application master, committing the job) is in the measured job time, and What-If has no"
-        " term for it.",
     )

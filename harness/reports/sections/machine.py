@@ -14,26 +14,32 @@ from harness.reports.sections.predicted import PANEL
 from harness.reports.wording import count, number, one_line, percent
 
 _MOST_TIPS = 150
+_STYLES: dict[str, dict[str, Any]] = {
+    "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
+    "scored trial": {"marker": "o", "color": SERIES[0]},
+    "disturbed trial": {"marker": "D", "color": SERIES[1]},
+    "failed trial": {"marker": "X", "color": BAD},
+}
 _LOADS = {"busy": "busy", "steal": "taken by other guests of the host"}
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """Load and speed over the trials, and for each workload the correction that was used."""
     loads = []
     for name, words in _LOADS.items():
-        shares = [means[name] for means in data.machine.values() if name in means]
+        shares = [means[name] for means in results.machine.values() if name in means]
         if shares:
             most = percent(max(shares), 0.004)
             loads.append(f"{percent(fmean(shares), 0.004)} {words} (at most {most})")
     average = "The machine was, on average over the trials: " + ", ".join(loads) + "."
-    panels = [_correction(data, place, name) for place, name in enumerate(data.workloads())]
+    panels = [_correction(results, place, name) for place, name in enumerate(results.workloads())]
     return Section(
         id="machine",
         title="The machine",
         blocks=[
             Text(average if loads else ""),
-            *(Text(correction_text(name, p.speed)) for name, p in data.profiles.items()),
-            Figures([figure for figure in [speed_over_time(data)] if figure]),
+            *(Text(correction_text(name, p.speed)) for name, p in results.profiles.items()),
+            Figures([figure for figure in [speed_over_time(results)] if figure]),
             Figures([figure for figure in panels if figure], side_by_side=True),
         ],
     )
@@ -56,9 +62,9 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
     )
 
 
-def speed_over_time(data: ReportData) -> Figure | None:
+def speed_over_time(results: ReportData) -> Figure | None:
     """Speed of the machine at each trial, in the order of running; `None` without a probe."""
-    rates, disturbed = data.relative_rates(), data.disturbed_trials()
+    rates, disturbed = results.relative_rates(), results.disturbed_trials()
 
     def kind(record: TrialRecord) -> str:
         if record.state != "done":
@@ -69,7 +75,7 @@ def speed_over_time(data: ReportData) -> Figure | None:
 
     points = [
         (order, record, rates[record.trial.id])
-        for order, record in enumerate(data.ordered_trials(), start=1)
+        for order, record in enumerate(results.ordered_trials(), start=1)
         if record.trial.id in rates
     ]
     if not points:
@@ -80,21 +86,15 @@ def speed_over_time(data: ReportData) -> Figure | None:
         axes.axhline(100, color=INK, linewidth=0.9)
         orders, speeds = [order for order, _, _ in points], [100 * rate for *_, rate in points]
         axes.plot(orders, speeds, color=MUTED, linewidth=0.7)
-        styles: dict[str, dict[str, Any]] = {
-            "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
-            "scored trial": {"marker": "o", "color": SERIES[0]},
-            "disturbed trial": {"marker": "D", "color": SERIES[1]},
-            "failed trial": {"marker": "X", "color": BAD},
-        }
-        for name, style in styles.items():
+        for name, style in _STYLES.items():
             look = {"markersize": 5.5, "linestyle": "none", **style}
             chosen = [point for point in points if kind(point[1]) == name]
             for order, record, rate in chosen:
                 (point,) = axes.plot([order], [100 * rate], **look)
                 if len(points) <= _MOST_TIPS:
-                    cell = data.label(record.trial.cell.id)
+                    cell = results.label(record.trial.cell.id)
                     share = percent(rate, 0.004)
-                    canvas.mark(point, tip=f"trial {order}, {cell}: {share} of reference")
+                    canvas.mark(point, tooltip=f"trial {order}, {cell}: {share} of reference")
             if chosen:
                 axes.plot([], [], label=name, **look)
         axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
@@ -104,7 +104,7 @@ def speed_over_time(data: ReportData) -> Figure | None:
 
     rows = [
         (
-            *(str(order), record.trial.id, data.label(record.trial.cell.id)),
+            *(str(order), record.trial.id, results.label(record.trial.cell.id)),
             *(kind(record), percent(rate, 0.004)),
         )
         for order, record, rate in points
@@ -124,12 +124,12 @@ def speed_over_time(data: ReportData) -> Figure | None:
     )
 
 
-def _correction(data: ReportData, place: int, workload: str) -> Figure | None:
+def _correction(results: ReportData, place: int, workload: str) -> Figure | None:
     """How job times follow the speed, and the coefficient that was used."""
-    profile, rates = data.profiles.get(workload), data.relative_rates()
-    times = {each.trial: each for each in data.measurements}
+    profile, rates = results.profiles.get(workload), results.relative_rates()
+    times = {each.trial: each for each in results.measurements}
     cells: dict[str, list[tuple[str, float, float]]] = {}
-    for record in data.ordered_trials():
+    for record in results.ordered_trials():
         trial = record.trial.id
         measured = times.get(trial)
         job_s = measured.raw_s.get("job_s", 0.0) if measured else 0.0
@@ -140,7 +140,7 @@ def _correction(data: ReportData, place: int, workload: str) -> Figure | None:
         if len(trials) > 1:
             mean_rate, mean_s = fmean(each[1] for each in trials), fmean(each[2] for each in trials)
             for trial, rate, job_s in trials:
-                name = f"{data.label(cell)}, trial {trial}"
+                name = f"{results.label(cell)}, trial {trial}"
                 points.append((name, 100 * rate / mean_rate, 100 * job_s / mean_s))
     if profile is None or profile.speed is None or len(points) < 3:
         return None
@@ -154,7 +154,7 @@ def _correction(data: ReportData, place: int, workload: str) -> Figure | None:
         axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
         for name, x, y in points:
             (point,) = axes.plot([x], [y], **marker(place, 0) | {"markersize": 4.5})
-            canvas.mark(point, tip=name)
+            canvas.mark(point, tooltip=name)
         axes.set(xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean")
         axes.set_title(one_line(workload, 40))
         axes.margins(0.08)

@@ -11,25 +11,51 @@ from harness.experiment.values import UNLIMITED
 from harness.records.hardware import ENTRY as LIMITS
 from harness.records.trial import Hardware
 from harness.reports.data import ReportData
-from harness.reports.document import Section, Table, Text, table
+from harness.reports.document import Section, Text, table
 from harness.reports.wording import UNKNOWN, count, moment
 from harness.units import format_bytes, format_duration
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """The set-up that was asked for, the disturbed trials, and what the run says of itself."""
-    rules = data.disturbed_trials()
+    rules = results.disturbed_trials()
     disturbed = [
-        (record.trial.id, data.label(record.trial.cell.id), rules[record.trial.id])
-        for record in data.ordered_trials()
+        (record.trial.id, results.label(record.trial.cell.id), rules[record.trial.id])
+        for record in results.ordered_trials()
         if record.trial.id in rules
     ]
+    rows = []
+    shown = {name: value for name, value in results.manifest.items() if name != LIMITS}
+    for name, value in flatten(shown):
+        text = UNKNOWN if value is None or value in ("", {}) else str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if name.endswith("_s") and value > 1e9:
+                text = moment(value)
+            elif name.endswith("_bytes"):
+                text = format_bytes(value)
+        elif isinstance(value, list | tuple):
+            between = " " if "command" in name or "argv" in name else ", "
+            text = between.join(str(each) for each in value)
+        rows.append((name, text))
+    trials = results.trials
+    order = "No trial has been run."
+    if trials:
+        profiling = sum(record.trial.profiling for record in trials)
+        done = sum(record.state == "done" for record in trials)
+        first_s = min(record.started_s for record in trials)
+        took = format_duration(max(record.finished_s for record in trials) - first_s)
+        cells = count(len({record.trial.cell.id for record in trials}), "cell")
+        order = (
+            f"{count(len(trials), 'trial')} of {cells} within {took}, in an order shuffled with"
+            f" seed {results.experiment.seed} and repeats interleaved; {done} done. {profiling} of"
+            " them fed the profiles and are never scored."
+        )
     return Section(
         id="method",
         title="How it was measured",
         blocks=[
-            Text(_order_text(data)),
-            table("The experiment", ("What", "Value"), "ll", list(_setup(data.experiment))),
+            Text(order),
+            table("The experiment", ("What", "Value"), "ll", list(_setup(results.experiment))),
             table(
                 "Disturbed trials",
                 ("Trial", "Cell", "Rule"),
@@ -37,25 +63,9 @@ def section(data: ReportData) -> Section:
                 disturbed,
                 note="Marked by a rule fixed beforehand; scored like any other trial.",
             ),
-            _manifest_table(data),
+            table("Manifest", ("Name", "Value"), "cl", rows),
         ],
-        values=lambda: {"manifest": dict(data.manifest)},
-    )
-
-
-def _order_text(data: ReportData) -> str:
-    """How many trials there are, how they ran, and which of them count for what."""
-    trials = data.trials
-    if not trials:
-        return "No trial has been run."
-    profiling = sum(record.trial.profiling for record in trials)
-    done = sum(record.state == "done" for record in trials)
-    last, first = max(r.finished_s for r in trials), min(r.started_s for r in trials)
-    cells = count(len({record.trial.cell.id for record in trials}), "cell")
-    return (
-        f"{count(len(trials), 'trial')} of {cells} within {format_duration(last - first)}, in an"
-        f" order shuffled with seed {data.experiment.seed} and repeats interleaved; {done} done."
-        f" {profiling} of them fed the profiles and are never scored."
+        values=lambda: {"manifest": dict(results.manifest)},
     )
 
 
@@ -101,24 +111,6 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def _values(values: tuple[Any, ...]) -> str:
     return ", ".join(str(value) for value in values)
-
-
-def _manifest_table(data: ReportData) -> Table:
-    """Manifest with one row per value; what has a section of its own is left out."""
-    rows = []
-    shown = {name: value for name, value in data.manifest.items() if name != LIMITS}
-    for name, value in flatten(shown):
-        text = UNKNOWN if value is None or value in ("", {}) else str(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if name.endswith("_s") and value > 1e9:
-                text = moment(value)
-            elif name.endswith("_bytes"):
-                text = format_bytes(value)
-        elif isinstance(value, list | tuple):
-            between = " " if "command" in name or "argv" in name else ", "
-            text = between.join(str(each) for each in value)
-        rows.append((name, text))
-    return table("Manifest", ("Name", "Value"), "cl", rows)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

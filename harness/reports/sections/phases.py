@@ -45,11 +45,11 @@ _KINDS = {
 }
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """Mean seconds of each phase per task, and errors at job, task and phase level."""
     figures = []
-    for place, workload in enumerate(data.workloads()):
-        means, cells = phase_means(data, workload)
+    for place, workload in enumerate(results.workloads()):
+        means, cells = phase_means(results, workload)
         if means:
             figures.append(_figure(place, workload, means, cells))
     return Section(
@@ -57,13 +57,15 @@ def section(data: ReportData) -> Section:
         title="Tasks and phases",
         blocks=[
             Figures(figures, "Errors of phases can cancel in their sum."),
-            *(_error_table(data, workload) for workload in data.workloads()),
+            *(_error_table(results, workload) for workload in results.workloads()),
         ],
         missing="No task or phase has been scored.",
     )
 
 
-def phase_means(data: ReportData, workload: str) -> tuple[Mapping[str, Mapping[str, float]], int]:
+def phase_means(
+    results: ReportData, workload: str
+) -> tuple[Mapping[str, Mapping[str, float]], int]:
     """
     Mean seconds of each phase, `measured` and by model, over the cells that all models answer.
 
@@ -71,10 +73,10 @@ def phase_means(data: ReportData, workload: str) -> tuple[Mapping[str, Mapping[s
     """
     chosen = [
         score
-        for score in data.book.scores
+        for score in results.book.scores
         if score.quantity in PHASE_TEXTURES
         and score.speed == "raw"
-        and data.workload_of(score.cell) == workload
+        and results.workload_of(score.cell) == workload
     ]
     cells: dict[str, set[str]] = {}
     for score in chosen:
@@ -82,7 +84,7 @@ def phase_means(data: ReportData, workload: str) -> tuple[Mapping[str, Mapping[s
     common = set.intersection(*cells.values()) if cells else set()
     if not common:
         return {}, 0
-    answering = [model for model in data.models() if model in cells]
+    answering = [model for model in results.models() if model in cells]
     means: dict[str, dict[str, float]] = {}
     for source in ("measured", *answering):
         model = answering[0] if source == "measured" else source
@@ -104,7 +106,6 @@ def _figure(
         for source, of in means.items()
         if any(phase in of for phase in phases)
     ]
-    shown = {PHASE_TEXTURES[phase] for of in means.values() for phase in of}
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
@@ -115,15 +116,15 @@ def _figure(
             for phase in phases:
                 end = start + means[source][phase]
                 texture = PHASE_TEXTURES[phase]
-                tip = f"{source}, {PHASE_NAMES[texture]}: {seconds(end - start)}"
-                canvas.bar(axes, row, (start, end), texture, tip=tip)
+                tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(end - start)}"
+                canvas.bar(axes, row, (start, end), texture, tooltip=tooltip)
                 start = end
             axes.annotate(number(start), (start, row), (4, 0), textcoords="offset points",
                           va="center", fontsize=8.5)  # fmt: skip
             names.append((row, f"{kind}, {one_line(source, 26)}"))
             longest = max(longest, start)
         row_axes(axes, names, longest * 1.1, "seconds per task")
-        canvas.texture_legend({key: name for key, name in PHASE_NAMES.items() if key in shown})
+        canvas.texture_legend(PHASE_NAMES)
 
     rows = [
         (source, PHASE_NAMES[PHASE_TEXTURES[phase]], number(mean_s))
@@ -144,13 +145,13 @@ def _figure(
     )
 
 
-def _error_table(data: ReportData, workload: str) -> Table:
+def _error_table(results: ReportData, workload: str) -> Table:
     """Errors at job, task and phase level of one workload, at both speeds."""
-    models = data.scored_models()
+    models = results.scored_models()
     rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
         for speed in SPEEDS:
-            measured = {score.cell: score for score in data.scores(quantity, speed, workload)}
+            measured = {score.cell: score for score in results.scores(quantity, speed, workload)}
             if not measured:
                 continue
             mean_s = fmean(score.measured_s for score in measured.values())
@@ -158,7 +159,7 @@ def _error_table(data: ReportData, workload: str) -> Table:
             floor = median(floors) if floors else None
             errors: list[str | Value] = []
             for model in models:
-                summary = data.summary(model, speed, workload, quantity)
+                summary = results.summary(model, speed, workload, quantity)
                 if summary is None:
                     errors.append(UNKNOWN)
                     continue

@@ -31,9 +31,9 @@ class Range(NamedTuple):
     logarithmic: bool
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """One panel per model: each scored cell with the spread of its repeats, and the 1:1 line."""
-    panels = [_panel(data, *panel) for panel in scored_panels(data)]
+    panels = [_panel(results, *panel) for panel in scored_panels(results)]
     return Section(
         id="predicted",
         title="Predicted and measured",
@@ -42,16 +42,16 @@ def section(data: ReportData) -> Section:
     )
 
 
-def scored_panels(data: ReportData) -> list[tuple[str, list[Score], Range]]:
+def scored_panels(results: ReportData) -> list[tuple[str, list[Score], Range]]:
     """Each model with its scores of the raw job time, and the range of all models' times."""
-    chosen = data.scores("job_s", "raw")
+    chosen = results.scores("job_s", "raw")
     times = [seconds_ for each in chosen for seconds_ in (each.predicted_s, each.measured_s)]
     if not times:
         return []
     low, high = min(times), max(times)
     logarithmic = low > 0 and high / low > _LOGARITHMIC_FROM
     limits = Range(low / 1.3 if logarithmic else 0.0, high * 1.18 or 1.0, logarithmic)
-    by_model = {m: [score for score in chosen if score.model == m] for m in data.models()}
+    by_model = {m: [score for score in chosen if score.model == m] for m in results.models()}
     return [(model, scores, limits) for model, scores in by_model.items() if scores]
 
 
@@ -77,12 +77,12 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
 
 
 def draw_points(
-    data: ReportData, canvas: Canvas, axes: Axes, scores: Sequence[Score], model: int
+    results: ReportData, canvas: Canvas, axes: Axes, scores: Sequence[Score], model: int
 ) -> None:
     """Draw a point per cell, with the spread of its repeats; its shape is that of its workload."""
-    for place, workload in enumerate(data.workloads()):
+    for place, workload in enumerate(results.workloads()):
         style = marker(place, model)
-        chosen = [score for score in scores if data.workload_of(score.cell) == workload]
+        chosen = [score for score in scores if results.workload_of(score.cell) == workload]
         for score in chosen:
             noise = score.measured_s * (score.floor or 0.0)
             colour = SERIES[model % len(SERIES)]
@@ -93,7 +93,7 @@ def draw_points(
             error = percent(score.signed_error, score.floor, signed=True)
             canvas.mark(
                 point,
-                tip=f"{data.label(score.cell)}: predicted"
+                tooltip=f"{results.label(score.cell)}: predicted"
                 f" {seconds(score.predicted_s, noise or None)},"
                 f" measured {seconds(score.measured_s, noise or None)} ({error};"
                 f" noise {floor_percent(score.floor)})",
@@ -104,8 +104,8 @@ def draw_points(
         canvas.figure.legend(loc="outside lower center", ncols=2)
 
 
-def _panel(data: ReportData, model: str, scores: Sequence[Score], limits: Range) -> Figure:
-    place = data.models().index(model)
+def _panel(results: ReportData, model: str, scores: Sequence[Score], limits: Range) -> Figure:
+    place = results.models().index(model)
 
     def draw(canvas: Canvas) -> None:
         axes, ends = square_axes(canvas, limits, model), limits[:2]
@@ -119,14 +119,14 @@ def _panel(data: ReportData, model: str, scores: Sequence[Score], limits: Range)
                   transform=axes.transAxes)  # fmt: skip
         axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
                   transform=axes.transAxes)  # fmt: skip
-        draw_points(data, canvas, axes, scores, place)
+        draw_points(results, canvas, axes, scores, place)
 
     rows = []
     for score in scores:
         noise = score.measured_s * score.floor if score.floor else None
         rows.append(
             (
-                data.label(score.cell),
+                results.label(score.cell),
                 number(score.predicted_s, noise),
                 number(score.measured_s, noise),
                 floor_percent(score.floor),

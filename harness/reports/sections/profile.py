@@ -28,10 +28,10 @@ _UNITS = (
 )
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """All tables of each workload's profile, with its warnings."""
     blocks: list[Block] = [Text(_LEAD)]
-    for workload, profile in data.profiles.items():
+    for workload, profile in results.profiles.items():
         blocks.append(Heading(workload))
         blocks += [Text(warning, remark=True) for warning in profile.warnings]
         blocks += [
@@ -42,7 +42,7 @@ def section(data: ReportData) -> Section:
         ]
 
     def values() -> dict[str, Any]:
-        profiles = data.profiles.items()
+        profiles = results.profiles.items()
         return {"profiles": {name: profile.model_dump(mode="json") for name, profile in profiles}}
 
     return Section("profile", "Profile", blocks, missing="No profile has been made.", values=values)

@@ -27,11 +27,11 @@ class Task(NamedTuple):
     end_s: float
 
 
-def section(data: ReportData) -> Section | None:
+def section(results: ReportData) -> Section | None:
     """One figure for each timeline's job whose tasks a model schedules."""
     figures = [
-        schedule_figure(data, place, record, data.jobs.get(record.trial.id, (job,)))
-        for place, (record, job) in enumerate(data.timelines)
+        schedule_figure(results, place, record, results.jobs.get(record.trial.id, (job,)))
+        for place, (record, job) in enumerate(results.timelines)
     ]
     shown = [figure for figure in figures if figure is not None]
     return (
@@ -40,7 +40,7 @@ def section(data: ReportData) -> Section | None:
 
 
 def schedule_figure(
-    data: ReportData, place: int, record: TrialRecord, jobs: Sequence[JobTrace]
+    results: ReportData, place: int, record: TrialRecord, jobs: Sequence[JobTrace]
 ) -> Figure | None:
     """
     Draw the measured and the predicted tasks of one job; nothing where no model has them.
@@ -50,8 +50,8 @@ def schedule_figure(
     nth, cell = typical_job(jobs), record.trial.cell.id
     done = (*jobs[nth].succeeded("map"), *jobs[nth].succeeded("reduce"))
     tasks = {"measured": [Task(each.kind, each.start_s, each.finish_s) for each in done]}
-    predicted = {each.model: each.timeline for each in data.predictions if each.cell == cell}
-    for model in data.models():
+    predicted = {each.model: each.timeline for each in results.predictions if each.cell == cell}
+    for model in results.models():
         if spans := predicted.get(model):
             tasks[model] = [Task(span.kind, span.start_s, span.end_s) for span in spans]
     sizes = [len(of_source) for of_source in tasks.values()]
@@ -61,7 +61,6 @@ def schedule_figure(
         first_s = min(task.start_s for task in of_source)
         tasks[source] = [Task(k, start - first_s, end - first_s) for k, start, end in of_source]
     lanes = {source: in_lanes(of_source) for source, of_source in tasks.items()}
-    kinds = {task.kind for of_source in tasks.values() for task in of_source}
     ends = {source: max(task.end_s for task in each) for source, each in tasks.items()}
 
     def draw(canvas: Canvas) -> None:
@@ -71,15 +70,15 @@ def schedule_figure(
             names.append((row + (len(of_source) - 1) / 2, one_line(source, 26)))
             for lane in of_source:
                 for task in lane:
-                    tip = f"{source}, {task.kind}: {seconds(task.end_s - task.start_s)}"
-                    canvas.bar(axes, row, (task.start_s, task.end_s), task.kind, tip=tip)
+                    tooltip = f"{source}, {task.kind}: {seconds(task.end_s - task.start_s)}"
+                    canvas.bar(axes, row, (task.start_s, task.end_s), task.kind, tooltip=tooltip)
                 row += 1
             row += _GAP
         row_axes(axes, names, max(ends.values()) * 1.02, "seconds from the start of the first task")
         axes.set_ylim(row - _GAP + 0.1, -0.6)
-        canvas.texture_legend({key: name for key, name in PHASE_NAMES.items() if key in kinds})
+        canvas.texture_legend(PHASE_NAMES)
 
-    title = f"{data.label(cell)}: tasks as they ran and as models schedule them"
+    title = f"{results.label(cell)}: tasks as they ran and as models schedule them"
     rows = [(source, number(end_s)) for source, end_s in ends.items()]
     columns = ("Source", "Last task ends, s")
     which = f", job {nth + 1} of {len(jobs)}" if len(jobs) > 1 else ""
@@ -88,8 +87,8 @@ def schedule_figure(
         title=title,
         width=WIDE,
         height=1.0 + _LANE * sum(len(each) + _GAP for each in lanes.values()),
-        caption=f"{data.label(cell)}{which}: every task from the start of the first one, a row per"
-        " slot in use; predicted ones with separate pools of slots.",
+        caption=f"{results.label(cell)}{which}: every task from the start of the first one, a row"
+        " per slot in use; predicted ones with separate pools of slots.",
         data=table(f"{title}: data of the figure", columns, "lr", rows, folded=True),
         draw=draw,
     )

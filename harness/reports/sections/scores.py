@@ -28,49 +28,56 @@ _MOST_SCORES = 3000
 _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """Metrics of the job time by workload and model; on demand all others, and every score."""
-    book = data.book
+    book = results.book
 
     def values() -> dict[str, Any]:
         return {
             "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
             "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
             "scores": [
-                {"label": data.label(score.cell), **score.model_dump(mode="json")}
+                {"label": results.label(score.cell), **score.model_dump(mode="json")}
                 for score in book.scores
             ],
-            "measurements": [each.model_dump(mode="json") for each in data.measurements],
+            "measurements": [each.model_dump(mode="json") for each in results.measurements],
             "predictions": [
                 each.model_dump(mode="json", exclude={"timeline", "dataflow"})
-                for each in data.predictions
+                for each in results.predictions
             ],
         }
 
+    summary_rows: list[tuple[str, ...]] = []
+    for summary in book.summaries:
+        workload = "all" if summary.workload == "*" else summary.workload
+        texts = (metric_text(results, metric, summary) for metric in results.metrics)
+        head = (workload, summary.model, summary.quantity, summary.speed, str(summary.cells))
+        summary_rows.append((*head, *texts))
+    titles = [_title(metric) for metric in results.metrics.values()]
+    columns = ("Workload", "Model", "Quantity", "Speed", "Cells", *titles)
+    align = "llllr" + "r" * len(titles)
+    lacking = (Text(sentence) for sentence in not_applicable(results, _MOST_LACKING))
     return Section(
         id="scores",
         title="Scores",
         blocks=[
-            score_table(data),
-            comparison_table(data),
-            comparison_table(data, all_quantities=True),
-            _all_summaries(data),
-            _all_scores(data),
+            score_table(results),
+            comparison_table(results),
+            comparison_table(results, all_quantities=True),
+            table("All summaries", columns, align, summary_rows, folded=True),
+            _all_scores(results),
         ],
         missing="No prediction has been scored.",
-        brief=[
-            _brief_table(data),
-            *(Text(sentence) for sentence in not_applicable(data, _MOST_LACKING)),
-        ],
+        brief=[brief_table(results), *lacking],
         values=values,
     )
 
 
-def metric_text(data: ReportData, name: str, summary: Summary | None) -> str:
+def metric_text(results: ReportData, name: str, summary: Summary | None) -> str:
     """Value of a metric as people read it, with its interval where it has one."""
     if summary is None or name not in summary.metrics:
         return UNKNOWN
-    metric, value = data.metrics[name], summary.metrics[name]
+    metric, value = results.metrics[name], summary.metrics[name]
     noise = error_noise(summary) if "mape" in summary.metrics else None
     match metric.unit:
         case "share" if value.low is not None:
@@ -95,38 +102,38 @@ def _title(metric: Metric) -> str:
     return metric.title[0].upper() + metric.title[1:]
 
 
-def _job_summaries(data: ReportData) -> Iterable[tuple[str, Summary, Summary | None]]:
+def _job_summaries(results: ReportData) -> Iterable[tuple[str, Summary, Summary | None]]:
     """Workload (or all) and both summaries of the job time of every model that has one."""
-    for workload in (*data.workloads(), "*"):
-        for model in data.models():
-            if (raw := data.summary(model, "raw", workload)) is not None:
+    for workload in (*results.workloads(), "*"):
+        for model in results.models():
+            if (raw := results.summary(model, "raw", workload)) is not None:
                 name = "all" if workload == "*" else workload
-                yield name, raw, data.summary(model, "reference", workload)
+                yield name, raw, results.summary(model, "reference", workload)
 
 
-def score_table(data: ReportData) -> Table:
+def score_table(results: ReportData) -> Table:
     """Metrics of the job time by workload and model, at both speeds."""
     shown = {
-        speed: [name for name, metric in data.metrics.items() if speed in metric.columns]
+        speed: [name for name, metric in results.metrics.items() if speed in metric.columns]
         for speed in SPEEDS
     }
     rows: list[tuple[str | Value, ...]] = [
         (
             *(workload, raw.model, str(raw.cells)),
-            *(metric_text(data, name, raw) for name in shown["raw"]),
-            *(metric_text(data, name, reference) for name in shown["reference"]),
+            *(metric_text(results, name, raw) for name in shown["raw"]),
+            *(metric_text(results, name, reference) for name in shown["reference"]),
             Value(str(raw.not_applicable), "mark" if raw.not_applicable else ""),
         )
-        for workload, raw, reference in _job_summaries(data)
+        for workload, raw, reference in _job_summaries(results)
     ]
-    titles = [_title(data.metrics[name]) for speed in SPEEDS for name in shown[speed]]
+    titles = [_title(results.metrics[name]) for speed in SPEEDS for name in shown[speed]]
     notes = [
         f"{_title(metric)}: {metric.description}."
-        for name, metric in data.metrics.items()
+        for name, metric in results.metrics.items()
         if name in shown["raw"] or name in shown["reference"]
     ]
     notes.append("No answer: cells for which the model is not applicable.")
-    notes += [SUM_NOTE] if any(len(each.jobs_s) > 1 for each in data.measurements) else []
+    notes += [SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
     return table(
         "Error of the predicted job time",
         ("Workload", "Model", "Cells", *titles, "No answer"),
@@ -142,44 +149,42 @@ def score_table(data: ReportData) -> Table:
     )
 
 
-def _brief_table(data: ReportData) -> Table:
-    """Short form for the end of a run, on a terminal."""
+def brief_table(results: ReportData) -> Table:
+    """Metrics that end a run, on a terminal."""
     columns = [
         (name, speed)
-        for name, metric in data.metrics.items()
+        for name, metric in results.metrics.items()
         for speed in SPEEDS
         if speed in metric.brief
     ]
     rows = []
-    for workload, raw, reference in _job_summaries(data):
+    for workload, raw, reference in _job_summaries(results):
         at: dict[Speed, Summary | None] = {"raw": raw, "reference": reference}
-        texts = [metric_text(data, name, at[speed]) for name, speed in columns]
+        texts = [metric_text(results, name, at[speed]) for name, speed in columns]
         rows.append((workload, raw.model, str(raw.cells), *texts, str(raw.not_applicable)))
     # A metric at reference speed stands beside itself at raw speed.
     titles = [
-        data.metrics[name].title if speed == "raw" else "at ref. speed" for name, speed in columns
+        results.metrics[name].title if speed == "raw" else "at ref. speed"
+        for name, speed in columns
     ]
     heads = ("workload", "model", "cells", *titles, "not applicable")
     return table("", heads, "ll" + "r" * (len(columns) + 2), rows)
 
 
-def comparison_table(data: ReportData, *, all_quantities: bool = False) -> Table:
+def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Table:
     """
     Pairs of models: by how much one is nearer, and whether that is outside the noise.
 
     Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
     """
     rows = []
-    for comparison in data.book.comparisons:
+    for comparison in results.book.comparisons:
         if not all_quantities and comparison.quantity != "job_s":
             continue
         noise = abs(comparison.high - comparison.low) / 2 or None
         gain, low, high = (
             percent(points, noise).removesuffix(" %")
-            for points in (
-                abs(comparison.difference),
-                *sorted((-comparison.low, -comparison.high)),
-            )
+            for points in (abs(comparison.difference), *sorted((-comparison.low, -comparison.high)))
         )
         rows.append(
             (
@@ -200,26 +205,13 @@ def comparison_table(data: ReportData, *, all_quantities: bool = False) -> Table
     return table(caption, columns, "lllrrrl", rows, folded=all_quantities)
 
 
-def _all_summaries(data: ReportData) -> Table:
-    """Every summary: all levels, quantities and speeds, with every metric."""
-    rows: list[tuple[str, ...]] = []
-    for summary in data.book.summaries:
-        workload = "all" if summary.workload == "*" else summary.workload
-        values = (metric_text(data, name, summary) for name in data.metrics)
-        quantity = (summary.quantity, summary.speed, str(summary.cells))
-        rows.append((workload, summary.model, *quantity, *values))
-    titles = [_title(metric) for metric in data.metrics.values()]
-    columns = ("Workload", "Model", "Quantity", "Speed", "Cells", *titles)
-    return table("All summaries", columns, "llllr" + "r" * len(titles), rows, folded=True)
-
-
-def _all_scores(data: ReportData) -> Table:
+def _all_scores(results: ReportData) -> Table:
     """Every score; where there are too many for a page, the largest errors."""
     chosen = [
         score
         for quantity in QUANTITIES
         for speed in SPEEDS
-        for score in data.scores(quantity, speed)
+        for score in results.scores(quantity, speed)
     ]
     errors = sorted((score.relative_error for score in chosen), reverse=True)
     least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
@@ -232,7 +224,7 @@ def _all_scores(data: ReportData) -> Table:
         points = UNKNOWN if gain is None else percent(gain / 100, score.floor, signed=True)
         rows.append(
             (
-                data.label(score.cell),
+                results.label(score.cell),
                 score.model,
                 score.quantity,
                 score.speed,

@@ -23,9 +23,9 @@ _MOST_BARS = 200
 _SOURCES = {"spans": "tracer", "logs": "logs"}
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
-    known = data.timeline_task_times()
+    known = results.timeline_task_times()
     figures = [
         time_bars(place, name, bars(times.parts))
         for place, (name, times) in enumerate(known)
@@ -34,7 +34,7 @@ def section(data: ReportData) -> Section:
 
     def values() -> dict[str, Any]:
         jobs = []
-        for (record, _), (name, times) in zip(data.timelines, known, strict=True):
+        for (record, _), (name, times) in zip(results.timelines, known, strict=True):
             parts = [
                 {**asdict(bar), "estimated": sorted(bar.estimated), "total_s": bar.total_s}
                 for bar in bars(times.parts)
@@ -55,7 +55,7 @@ def section(data: ReportData) -> Section:
         title="Where the time of a job went",
         blocks=[
             Figures(figures, _LEAD),
-            *(_differences_table(name, times.differences) for name, times in known),
+            *(differences_table(name, times.differences) for name, times in known),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
         values=values,
@@ -69,7 +69,6 @@ def time_bars(place: int, name: str, every: Sequence[Bar]) -> Figure:
         hosts = sum(other.kind == bar.kind and bool(other.host) for other in drawn)
         if not bar.host or hosts < _MOST_HOSTS:
             drawn.append(bar)
-    seen = {part for bar in drawn for part in bar.seconds}
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
@@ -78,16 +77,16 @@ def time_bars(place: int, name: str, every: Sequence[Bar]) -> Figure:
             row += 1.5 if bar.kind != before else 1.0
             before, start_s = bar.kind, 0.0
             for part, part_s in bar.seconds.items():
-                tip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / bar.total_s)}"
-                tip += " (estimated)" if part in bar.estimated else ""
-                canvas.bar(axes, row, (start_s, start_s + part_s), part, tip=tip, edge=0.3)
+                tooltip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / bar.total_s)}"
+                tooltip += " (estimated)" if part in bar.estimated else ""
+                canvas.bar(axes, row, (start_s, start_s + part_s), part, tooltip=tooltip, edge=0.3)
                 start_s += part_s
             axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
                           va="center", fontsize=8.5)  # fmt: skip
             names.append((row, f"{bar.kind} tasks, {one_line(bar.host, 24) or 'all nodes'}"))
         longest_s = max(bar.total_s for bar in drawn)
         row_axes(axes, names, longest_s * 1.08, "mean seconds per task")
-        canvas.texture_legend({part: PARTS[part] for part in PARTS if part in seen}, columns=4)
+        canvas.texture_legend(PARTS, columns=4)
 
     whole = [bar for bar in every if not bar.host]
     sources = {"spans": "recorded", "logs": "from logs"}
@@ -129,7 +128,7 @@ def parts_table(name: str, every: Sequence[Bar]) -> Table:
     return table(f"{name}: where the time of a task went", columns, "lllrrrll", rows, note=note)
 
 
-def _differences_table(name: str, differences: Sequence[Difference]) -> Table:
+def differences_table(workload: str, differences: Sequence[Difference]) -> Table:
     """Each statistic from spans and from logs, where both have it."""
     rows = []
     for each in differences:
@@ -144,7 +143,7 @@ def _differences_table(name: str, differences: Sequence[Difference]) -> Table:
         )
     columns = ("Statistic", "Spans", "Logs", "Unit", "Difference", "Spread \u00b1", "Tasks", "What")
     return table(
-        f"{name}: what the tasks' own logs show, beside the tracer", columns, "crrlrrrl", rows,
+        f"{workload}: what the tasks' own logs show, beside the tracer", columns, "crrlrrrl", rows,
         note="For the same tasks, as measured. The spread is that of the ratio between tasks. Logs"
         " are as fine as a millisecond, and what is shorter differs by much.",
     )  # fmt: skip

@@ -28,7 +28,7 @@ _LEAD = (
     "One representative job of each workload, or all jobs of such a trial, every attempt in the"
     " slot where it ran."
 )
-_MOST_TIPS = 400
+_MOST_TOOLTIPS = 400
 _MOST_DRAWN = 2000
 _MOST_LANES = 100
 _STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
@@ -41,21 +41,22 @@ Lane = tuple[str, str, int]
 Details = Mapping[str, tuple[list[Piece], list[Piece]]]
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """One timeline for each workload's representative job."""
     return Section(
         id="timeline",
         title="Timeline of a job",
         blocks=[
             Figures(
-                [timeline(data, place, *each) for place, each in enumerate(data.timelines)], _LEAD
+                [timeline(results, place, *each) for place, each in enumerate(results.timelines)],
+                _LEAD,
             )
         ],
         missing="No job has been traced.",
     )
 
 
-def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
+def timeline(results: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
     """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
     lanes = assign_lanes(job.attempts)
     names = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
@@ -69,75 +70,53 @@ def timeline(data: ReportData, place: int, record: TrialRecord, job: JobTrace) -
         for attempt in job.attempts
         if lanes[attempt.attempt_id] in rows
     }
-    details = _details(data, record, job)
-    jobs = data.jobs.get(record.trial.id, (job,))
+    details = _details(results, record, job)
+    jobs = results.jobs.get(record.trial.id, (job,))
     pitch = (0.42 if details else 0.27) if len(names) <= 24 else max(0.05, 6.5 / len(names))
     height = 1.45 + pitch * max(1, len(names))
     few = len(job.attempts) <= _MOST_DRAWN
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
-        if few:
-            for attempt, row in shown.values():
-                if attempt.attempt_id in details:
-                    pieces = details[attempt.attempt_id]
-                    _draw_pieces(canvas, axes, row, (attempt, job), pieces)
+        by_row: dict[int, list[Piece]] = {}
+        for attempt, row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
+            if few and attempt.attempt_id in details:
+                _draw_pieces(canvas, axes, row, (attempt, job), details[attempt.attempt_id])
+                continue
+            for phase, start, end in phases(attempt):
+                if not few:  # so many attempts that neighbours have to share a bar
+                    by_row.setdefault(row, []).append(Piece(start, end, phase))
                     continue
-                for name, start, end in phases(attempt):
-                    length = seconds(end - start, _RESOLUTION_S)
-                    tip = f"{attempt.attempt_id} on {attempt.host}: {PHASE_NAMES[name]} {length}"
-                    times = start - job.submit_s, end - job.submit_s
-                    tip = tip if len(shown) <= _MOST_TIPS else ""
-                    canvas.bar(axes, row, times, name, tip=tip)
-        else:  # so many attempts that neighbours have to share a bar
-            by_row: dict[int, list[Piece]] = {}
-            for attempt, row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
-                of_row = by_row.setdefault(row, [])
-                of_row += [Piece(start, end, name) for name, start, end in phases(attempt)]
-            for row, of_row in by_row.items():
-                for piece in thinned(of_row, job.job_s * len(rows) / _MOST_DRAWN):
-                    times = piece.start - job.submit_s, piece.end - job.submit_s
-                    canvas.bar(axes, row, times, piece.part)
-        _draw_axes(axes, names, job, "first job" if len(jobs) > 1 else "job")
-        for at_s, text, side, top in _events(jobs, height - 1.3):
-            axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-            axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
-                      transform=axes.get_xaxis_transform())  # fmt: skip
-        plain = [
-            attempt
-            for attempt, _ in shown.values()
-            if attempt.attempt_id not in details or attempt.state != "succeeded"
-        ]
-        seen = {piece.part for both in details.values() for piece in (*both[0], *both[1])}
-        seen_phases = {name for attempt in plain for name, _, _ in phases(attempt)}
-        legend = {part: name for part, name in DRAWN.items() if part in seen}
-        legend |= {name: text for name, text in PHASE_NAMES.items() if name in seen_phases}
-        canvas.texture_legend(legend, columns=4 if details else 8)
+                length = seconds(end - start, _RESOLUTION_S)
+                tooltip = f"{attempt.attempt_id} on {attempt.host}: {PHASE_NAMES[phase]} {length}"
+                tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
+                times = start - job.submit_s, end - job.submit_s
+                canvas.bar(axes, row, times, phase, tooltip=tooltip)
+        for row, pieces in by_row.items():
+            for piece in thinned(pieces, job.job_s * len(rows) / _MOST_DRAWN):
+                times = piece.start - job.submit_s, piece.end - job.submit_s
+                canvas.bar(axes, row, times, piece.part)
+        _draw_axes(canvas, axes, names, job, jobs)
+        canvas.texture_legend(DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
-    caption = _caption(data, record, job, jobs)
+    caption = _caption(results, record, job, jobs)
     caption += f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
     if not few:
         caption += " Neighbouring attempts share a bar where they are too short to be seen."
     if any(beside for _, beside in details.values()):
         caption += " A thinner bar is what other threads of a task did meanwhile."
     what = f"{len(jobs)} jobs" if len(jobs) > 1 else "one job"
-    return Figure(
-        name=f"timeline{place}",
-        title=f"{job.name or job.job_id}: attempts of {what} over time, by node and slot",
-        width=WIDE,
-        height=height,
-        caption=caption,
-        data=_attempts_table(job),
-        draw=draw,
-    )
+    title = f"{job.name or job.job_id}: attempts of {what} over time, by node and slot"
+    attempts = _attempts_table(job)
+    return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
 
 
 def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
     return attempt.start_s, attempt.attempt_id
 
 
-def _details(data: ReportData, record: TrialRecord, job: JobTrace) -> Details:
-    known = data.task_times.get(record.trial.id, JobTaskTimes())
+def _details(results: ReportData, record: TrialRecord, job: JobTrace) -> Details:
+    known = results.task_times.get(record.trial.id, JobTaskTimes())
     details = {}
     for attempt in job.attempts if is_detailed(job) else ():
         name = attempt.attempt_id
@@ -176,13 +155,13 @@ def _draw_pieces(
         start = min(known_until, attempt.finish_s - job.job_s / _LEAST_END)
         times = max(start, attempt.start_s) - job.submit_s, attempt.finish_s - job.submit_s
         length = seconds(attempt.duration_s, _RESOLUTION_S)
-        tip = f"{name}: {PHASE_NAMES[attempt.state]} after {length}"
-        canvas.bar(axes, row, times, attempt.state, tip=tip)
+        tooltip = f"{name}: {PHASE_NAMES[attempt.state]} after {length}"
+        canvas.bar(axes, row, times, attempt.state, tooltip=tooltip)
     for thread, middle, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
         for piece in thinned(thread, job.job_s / _STEPS):
             times = piece.start - job.submit_s, piece.end - job.submit_s
-            tip = f"{name}: {DRAWN[piece.part]} {seconds(times[1] - times[0])}"
-            canvas.bar(axes, middle, times, piece.part, tip=tip, height=height, edge=0.3)
+            tooltip = f"{name}: {DRAWN[piece.part]} {seconds(times[1] - times[0])}"
+            canvas.bar(axes, middle, times, piece.part, tooltip=tooltip, height=height, edge=0.3)
 
 
 def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
@@ -223,11 +202,20 @@ def phases(attempt: TaskAttempt) -> Iterator[tuple[str, float, float]]:
             start = end
 
 
-def _draw_axes(axes: Axes, names: Sequence[Lane], job: JobTrace, which: str) -> None:
+def _draw_axes(
+    canvas: Canvas, axes: Axes, names: Sequence[Lane], job: JobTrace, jobs: Sequence[JobTrace]
+) -> None:
+    """
+    Name the lanes, and mark the events above them.
+
+    Of several jobs each submission with its number, as far as there is room, and the last end.
+    """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     if len(names) <= 60:
-        texts = [f"{one_line(h.partition(':')[0], 22)}  {kind} {slot}" for h, kind, slot in names]
+        texts = [
+            f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}" for host, kind, slot in names
+        ]
         axes.set_yticks(range(len(names)), texts)
     else:
         axes.set_yticks([])
@@ -236,43 +224,42 @@ def _draw_axes(axes: Axes, names: Sequence[Lane], job: JobTrace, which: str) -> 
         if lane[0] != names[row - 1][0]:
             axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
     axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
-    end = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
-    axes.set_xlim(0, max(end, 0.001) * 1.01)
+    last_s = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
+    axes.set_xlim(0, max(last_s, 0.001) * 1.01)
+    which = "first job" if len(jobs) > 1 else "job"
     axes.set_xlabel(f"seconds since the {which} was submitted")
     axes.xaxis.set_major_locator(MaxNLocator(10))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.spines["left"].set_visible(False)
     grid(axes, "x")
-
-
-def _events(jobs: Sequence[JobTrace], height: float) -> list[tuple[float, str, str, float]]:
-    """
-    Events of the jobs: seconds, text, the side that it is aligned to, its height on the axes.
-
-    Of several jobs each submission with its number, as far as there is room, and the last end.
-    """
-    raised = 1.0 + 0.16 / height
-    end_s = jobs[-1].finish_s - jobs[0].submit_s
+    height, end_s = canvas.figure.get_figheight(), jobs[-1].finish_s - jobs[0].submit_s
+    end_text, raised = f"finished, {end_s:.1f} s", 1.0 + 0.16 / (height - 1.3)
     if len(jobs) > 1:
-        every = math.ceil(len(jobs) / _MOST_NUMBERS)
+        every, first_s = math.ceil(len(jobs) / _MOST_NUMBERS), jobs[0].submit_s
         events = [
-            (each.submit_s - jobs[0].submit_s, "" if n % every else f"job {n + 1}", "left", 1.0)
-            for n, each in enumerate(jobs)
+            (each.submit_s - first_s, "" if place % every else f"job {place + 1}", "left", 1.0)
+            for place, each in enumerate(jobs)
         ]
-        return [*events, (end_s, f"finished, {end_s:.1f} s", "right", raised)]
-    events = [(0.0, "submitted", "left", 1.0)]
-    launch_s = jobs[0].launch_s - jobs[0].submit_s
-    if 0 < launch_s < end_s:
-        side = "right" if launch_s > end_s / 2 else "left"
-        events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
-    return [*events, (end_s, f"finished, {end_s:.1f} s", "right", 1.0)]
+        events.append((end_s, end_text, "right", raised))
+    else:
+        events = [(0.0, "submitted", "left", 1.0), (end_s, end_text, "right", 1.0)]
+        launch_s = jobs[0].launch_s - jobs[0].submit_s
+        if 0 < launch_s < end_s:
+            side = "right" if launch_s > end_s / 2 else "left"
+            events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
+    for at_s, text, side, top in events:
+        axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+        axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
+                  transform=axes.get_xaxis_transform())  # fmt: skip
 
 
-def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequence[JobTrace]) -> str:
+def _caption(
+    results: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequence[JobTrace]
+) -> str:
     cell = record.trial.cell.id
     answers = [
         f"{prediction.model} {seconds(prediction.job_s, 0.3)}"
-        for prediction in data.predictions
+        for prediction in results.predictions
         if prediction.cell == cell and prediction.job_s is not None
     ]
     unfinished = sum(attempt.state != "succeeded" for attempt in job.attempts)
@@ -281,7 +268,7 @@ def _caption(data: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequenc
         several = f"{len(jobs)} jobs, one after the other, "
         sums = f", {seconds(math.fsum(each.job_s for each in jobs), 0.3)} of them in jobs"
     caption = (
-        f"{data.label(cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
+        f"{results.label(cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
         f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end"
         f"{sums}."
     )

@@ -12,24 +12,24 @@ from harness.reports.wording import UNKNOWN, count, number, percent
 _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
 
 
-def failed_section(data: ReportData) -> Section:
+def failed_section(results: ReportData) -> Section:
     """Every trial that is not done, why, and where its logs are."""
-    failed = data.failed_trials()
+    failed = results.failed_trials()
     rows, brief = [], []
     for record in failed:
         trial, reason = record.trial, record.reason.strip() or "no reason was recorded"
         brief.append(Text(f"{trial.id}  {reason.splitlines()[0]}"))
         rows.append(
             (
-                *(trial.id, data.label(trial.cell.id), str(trial.repetition + 1)),
+                *(trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
                 Value(_STATES[record.state], "mark"),
                 record.reason or reason,
-                data.evidence.get(trial.id, f"the folder of trial {trial.id}"),
+                results.evidence.get(trial.id, f"the folder of trial {trial.id}"),
                 ", ".join(record.job_ids) or UNKNOWN,
             )
         )
     if failed:
-        trials = f"{count(len(failed), 'trial')} of {len(data.trials)}"
+        trials = f"{count(len(failed), 'trial')} of {len(results.trials)}"
         brief.insert(0, Text(f"{trials} failed or ran out of time:"))
 
     def values() -> dict[str, Any]:
@@ -38,10 +38,10 @@ def failed_section(data: ReportData) -> Section:
                 {
                     "id": record.trial.id,
                     "cell": record.trial.cell.id,
-                    "label": data.label(record.trial.cell.id),
+                    "label": results.label(record.trial.cell.id),
                     "state": record.state,
                     "reason": record.reason,
-                    "evidence": data.evidence.get(record.trial.id),
+                    "evidence": results.evidence.get(record.trial.id),
                     "job_ids": list(record.job_ids),
                 }
                 for record in failed
@@ -56,13 +56,13 @@ def failed_section(data: ReportData) -> Section:
             Text("Their times are in no figure and no score."),
             table("Failed trials", columns, "clrllcc", rows),
         ],
-        missing="No trial failed." if data.trials else "No trial has been run.",
+        missing="No trial failed." if results.trials else "No trial has been run.",
         brief=brief,
         values=values,
     )
 
 
-def every_section(data: ReportData) -> Section:
+def every_section(results: ReportData) -> Section:
     """Every trial in the order in which it ran, with its times and the machine meanwhile."""
 
     def values() -> dict[str, Any]:
@@ -79,28 +79,28 @@ def every_section(data: ReportData) -> Section:
                     "started_s": record.started_s,
                     "finished_s": record.finished_s,
                     "disturbed": record.disturbed,
-                    "machine": dict(data.machine.get(record.trial.id, {})),
+                    "machine": dict(results.machine.get(record.trial.id, {})),
                 }
-                for order, record in enumerate(data.ordered_trials(), start=1)
+                for order, record in enumerate(results.ordered_trials(), start=1)
             ]
         }
 
     return Section(
         id="trials",
         title="Every trial",
-        blocks=[trial_table(data)],
+        blocks=[trial_table(results)],
         missing="No trial has been run.",
         values=values,
     )
 
 
-def trial_table(data: ReportData) -> Table:
+def trial_table(results: ReportData) -> Table:
     """Trials in the order in which they ran; several jobs of a trial have a column."""
-    ordered, rates = data.ordered_trials(), data.relative_rates()
-    times = {measurement.trial: measurement for measurement in data.measurements}
+    ordered, rates = results.ordered_trials(), results.relative_rates()
+    times = {measurement.trial: measurement for measurement in results.measurements}
     first_s = min((record.started_s for record in ordered), default=0.0)
     several = any(len(record.job_ids) > 1 for record in ordered)
-    rules = data.disturbed_trials()
+    rules = results.disturbed_trials()
 
     def remark(record: TrialRecord) -> Value:
         if record.state != "done":
@@ -112,11 +112,11 @@ def trial_table(data: ReportData) -> Table:
     rows = []
     for order, record in enumerate(ordered, start=1):
         trial, measured = record.trial, times.get(record.trial.id)
-        load = data.machine.get(trial.id, {})
+        load = results.machine.get(trial.id, {})
         minutes, second = divmod(round(record.started_s - first_s), 60)
         rows.append(
             (
-                *(str(order), trial.id, data.label(trial.cell.id), str(trial.repetition + 1)),
+                *(str(order), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
                 "profile" if trial.profiling else "score",
                 Value(_STATES[record.state], "" if record.state == "done" else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",

@@ -43,35 +43,54 @@ _FLAG_NAMES = dict(
 )
 
 
-def section(data: ReportData) -> Section:
+def section(results: ReportData) -> Section:
     """Texts, a figure per job, and tables of all jobs and of the tests between repeats."""
-    places = data.cell_places({job.cell for job in data.vet.jobs})
-    by_repeat = sorted(data.vet.jobs, key=lambda job: (job.repetition, places[job.cell]))
+    tested = {each.cell for each in results.vet.repeats}
+    places = results.cell_places(tested | {job.cell for job in results.vet.jobs})
+    by_repeat = sorted(results.vet.jobs, key=lambda job: (job.repetition, places[job.cell]))
     drawn = [job for job in by_repeat if job.curves]
-    texts = list(_texts(data)) if data.vet.jobs else []
-    figures = [_figure(data, place, job) for place, job in enumerate(drawn[:MOST_FIGURES])]
+    texts = list(_texts(results)) if results.vet.jobs else []
+    figures = [_figure(results, place, job) for place, job in enumerate(drawn[:MOST_FIGURES])]
     lead = ""
     if len(drawn) > MOST_FIGURES:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
+    tests = [
+        (
+            *(
+                results.label(each.cell),
+                SUBPHASES[each.kind],
+                "{} and {}".format(*each.repetitions),
+            ),
+            ratio(each.ks.statistic),
+            Value(number(each.ks.p_value), "mark" if each.ks.p_value < _UNLIKELY else ""),
+        )
+        for each in sorted(results.vet.repeats, key=lambda each: places[each.cell])
+    ]
+    repeats = table(
+        "Vet of the tasks of two repeats: one distribution?",
+        ("Cell", "Sub-phase", "Repeats", "D", "p"), "llrrr", tests, most=_MOST_ROWS,
+        note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
+        " pairs some p is small by chance.",
+    )  # fmt: skip
     return Section(
         id="vet",
         title="Overhead of finished tasks (vet)",
-        blocks=[*map(Text, texts), Figures(figures, lead), _jobs_table(data), _repeats_table(data)],
+        blocks=[*map(Text, texts), Figures(figures, lead), _jobs_table(results), repeats],
         missing="No times of records were recorded: that takes 'trace: units' in the experiment.",
-        values=lambda: {"vet": _vet_document(data)},
+        values=lambda: {"vet": _vet_document(results)},
     )
 
 
-def _jobs_by_cell(data: ReportData) -> list[JobVet]:
+def _jobs_by_cell(results: ReportData) -> list[JobVet]:
     """Jobs in the order of their cells, repeats of one behind each other."""
-    places = data.cell_places({job.cell for job in data.vet.jobs})
-    return sorted(data.vet.jobs, key=lambda job: (places[job.cell], job.repetition))
+    places = results.cell_places({job.cell for job in results.vet.jobs})
+    return sorted(results.vet.jobs, key=lambda job: (places[job.cell], job.repetition))
 
 
-def _vet_document(data: ReportData) -> dict[str, Any]:
+def _vet_document(results: ReportData) -> dict[str, Any]:
     """Jobs with every task's vet, the typical task of each kind in full, and the tests."""
     jobs = []
-    for job in _jobs_by_cell(data):
+    for job in _jobs_by_cell(results):
         typical = {curve.kind: asdict(curve.task) for curve in job.curves}
         kinds = []
         for kind in job.report.kinds:
@@ -82,25 +101,25 @@ def _vet_document(data: ReportData) -> dict[str, Any]:
             kinds.append({**asdict(kind), "alpha": alpha, "buckets": buckets, "typical_task": task})
         jobs.append(
             {
-                "label": data.label(job.cell),
+                "label": results.label(job.cell),
                 "trial": job.trial,
                 "cell": job.cell,
                 "repetition": job.repetition,
                 "kinds": kinds,
             }
         )
-    repeats = [{**asdict(e), "repetitions": list(e.repetitions)} for e in data.vet.repeats]
+    repeats = [{**asdict(e), "repetitions": list(e.repetitions)} for e in results.vet.repeats]
     return {"jobs": jobs, "repeats": repeats}
 
 
-def _texts(data: ReportData) -> Iterator[str]:
+def _texts(results: ReportData) -> Iterator[str]:
     """What a reader must know to read tables and figures, and section 5.5 of the paper."""
     yield _MEANING
-    kinds = [kind for job in data.vet.jobs for kind in job.report.kinds]
+    kinds = [kind for job in results.vet.jobs for kind in job.report.kinds]
     sizes = sorted({kind.unit_records for kind in kinds})
     yield f"A unit is {listing([str(n) for n in sizes], 'or')} records, read one after the other."
-    trials = {job.trial for job in data.vet.jobs}
-    if any(len(record.job_ids) > 1 for record in data.trials if record.trial.id in trials):
+    trials = {job.trial for job in results.vet.jobs}
+    if any(len(record.job_ids) > 1 for record in results.trials if record.trial.id in trials):
         yield "Where a trial has several jobs, its vet is over the tasks of all of them."
     spilled = sum(kind.flags.get(MULTI_SPILL, 0) for kind in kinds)
     if spilled:
@@ -116,12 +135,12 @@ def _texts(data: ReportData) -> Iterator[str]:
             " in its units: vet supposes that they are short."
         )
     crowded: dict[str, None] = {}
-    for job in _jobs_by_cell(data):
+    for job in _jobs_by_cell(results):
         vets = [vet for k in job.report.kinds for vet in k.job.vet_tasks if vet is not None]
-        if vets and job.cell in data.cells:
-            node = data.cells[job.cell][0].cluster.node
+        if vets and job.cell in results.cells:
+            node = results.cells[job.cell][0].cluster.node
             if fmean(vets) > node.map_slots + node.reduce_slots:
-                crowded[data.label(job.cell)] = None
+                crowded[results.label(job.cell)] = None
     if crowded:
         named = list(crowded)[:_MOST_NAMED]
         named += [f"{len(crowded) - len(named)} more"] if len(crowded) > len(named) else []
@@ -136,7 +155,7 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
-def _jobs_table(data: ReportData) -> Table:
+def _jobs_table(results: ReportData) -> Table:
     """A row for each job and kind of task."""
 
     def part_of(part: int, whole: int) -> str:
@@ -152,7 +171,7 @@ def _jobs_table(data: ReportData) -> Table:
             if (flagged := kind.flags.get(flag))
         ]
         return (
-            *(data.label(job.cell), str(job.repetition), SUBPHASES[kind.kind]),
+            *(results.label(job.cell), str(job.repetition), SUBPHASES[kind.kind]),
             part_of(vet.tasks_used, vet.tasks_used + vet.tasks_skipped),
             ratio(vet.vet_job),
             UNKNOWN if vet.vet_quartile_1 is None else f"{low} to {high}",
@@ -162,7 +181,7 @@ def _jobs_table(data: ReportData) -> Table:
             Value("; ".join(remarks), "mark" if remarks else ""),
         )
 
-    rows = [row(job, kind) for job in _jobs_by_cell(data) for kind in job.report.kinds]
+    rows = [row(job, kind) for job in _jobs_by_cell(results) for kind in job.report.kinds]
     columns = (
         "Cell", "Repeat", "Sub-phase", "Tasks", "On units", "Quartiles", "On 1000", "On 100",
         "PR", "EI", "OC", "PR / EI", "Tail index", "Pearson", "Remark",
@@ -172,27 +191,8 @@ def _jobs_table(data: ReportData) -> Table:
     return table(caption, columns, "lrlrrrrrrrrrrrl", rows, groups=groups, most=_MOST_ROWS)
 
 
-def _repeats_table(data: ReportData) -> Table:
-    """Kolmogorov-Smirnov between the repeats of each cell."""
-    places = data.cell_places({each.cell for each in data.vet.repeats})
-    rows = [
-        (
-            *(data.label(each.cell), SUBPHASES[each.kind], "{} and {}".format(*each.repetitions)),
-            ratio(each.ks.statistic),
-            Value(number(each.ks.p_value), "mark" if each.ks.p_value < _UNLIKELY else ""),
-        )
-        for each in sorted(data.vet.repeats, key=lambda each: places[each.cell])
-    ]
-    columns = ("Cell", "Sub-phase", "Repeats", "D", "p")
-    return table(
-        "Vet of the tasks of two repeats: one distribution?", columns, "llrrr", rows,
-        note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
-        " pairs some p is small by chance.", most=_MOST_ROWS,
-    )  # fmt: skip
-
-
-def _figure(data: ReportData, place: int, job: JobVet) -> Figure:
-    name = f"{data.label(job.cell)}, repeat {job.repetition}"
+def _figure(results: ReportData, place: int, job: JobVet) -> Figure:
+    name = f"{results.label(job.cell)}, repeat {job.repetition}"
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.figure.subplots(1, len(job.curves), squeeze=False)[0]
@@ -237,8 +237,8 @@ def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
     after = [n for n, place in enumerate(curve.place) if place >= task.change_point]
     style: dict[str, Any] = {"linewidth": 1.6}
     (line,) = axes.plot(units, curve.observed_s, color=SERIES[0], label="observed", **style)
-    tip = f"{curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
-    canvas.mark(line, tip=tip)
+    tooltip = f"{curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
+    canvas.mark(line, tooltip=tooltip)
     ideal_s = [curve.ideal_s[n] for n in after]
     style["linestyle"] = (0, (4, 2))
     axes.plot([units[n] for n in after], ideal_s, color=SERIES[1], label="ideal", **style)

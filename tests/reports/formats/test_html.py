@@ -258,7 +258,7 @@ class TestLittleData:
         text = render(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
 
         assert data.trials[0].trial.id in text
-        assert text.count('class="missing"') == 9
+        assert text.count('class="missing"') == 10
         Page(text)
 
     def test_all_trials_failed(self, make):
