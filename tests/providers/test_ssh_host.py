@@ -15,9 +15,11 @@ import pytest
 from harness.errors import ClusterError
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import host as ssh_host
+from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Access, Connection
 from harness.providers.ssh.host import SshHost
 from harness.providers.ssh.trust import trust
+from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
 
@@ -220,6 +222,21 @@ def test_files_of_both_directions(host, tmp_path):
         host.get("/dev/zero", tmp_path / "c")
     with pytest.raises(ClusterError, match="cannot write /no/folder"):
         host.put(tmp_path / "a", "/no/folder")
+
+
+def test_files_are_collected_through_the_channel_of_a_command(host, tmp_path):
+    """
+    As they are; names with an archive's longer forms included.
+    """
+    files = {"c1/syslog": os.urandom(2_000_000), f"c1/{'n' * 150}": b"long", "c2/stderr": b""}
+    for name, content in files.items():
+        (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "logs" / name).write_bytes(content)
+
+    source = Source(host, str(tmp_path / "logs"), tmp_path / "into")
+    paths = collect([source], lambda _: node_agent("pack"), r"c\d/.*")
+
+    assert {str(p.relative_to(tmp_path / "into")): p.read_bytes() for p in paths} == files
 
 
 def test_key_that_is_not_pinned_is_refused(host, server, keys):
