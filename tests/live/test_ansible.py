@@ -522,7 +522,7 @@ class TestFaults:
         """
         Its folder is left alone, and the error names its owner.
         """
-        folder = "/root/.mapreduce-harness/providers/bare"
+        folder = "/root/.mapreduce-harness/clusters/bare"
         other = place.add(prepare=f"mkdir -p .{folder}; echo 'elsewhere 0 /x' > .{folder}/owner")
 
         text = refused(cluster(place, [place.hosts[0], other]))
