@@ -23,7 +23,7 @@ import pytest
 from harness.errors import ClusterError
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.hadoop_home.home import HadoopHome
-from harness.monitor.gpus import keep_gpus
+from harness.monitor.gpus import record_gpus
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.playbook import play
@@ -396,7 +396,7 @@ def awaited(look):
 
 
 @pytest.mark.long
-def test_gpus_of_hosts_are_described_through_their_doors(place, tmp_path):
+def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
     """
     By what the driver's tool says there; copies are measured there, too, and as there is no device
     behind the tool, the manifest says why there are no rates.
@@ -410,14 +410,14 @@ def test_gpus_of_hosts_are_described_through_their_doors(place, tmp_path):
     run = Store(tmp_path).open_run(Experiment(name="g", question="q", workloads=(axes,)), "")
 
     with made:
-        message = keep_gpus(run, made.spec, made)
+        message = record_gpus(run, made.spec, made)
         shown = {host.name: host.gpus for host in survey(made)}
 
-    (result,) = run.manifest()["gpus_found"].items()
-    assert (message, result[0], result[1]["devices"][0]["pcie_width"]) == ([], "worker1", 8)
-    assert "; at: " in result[1]["rates_missing"]  # the measuring class itself says so
+    (result,) = run.read_manifest().gpus_found.items()
+    assert (message, result[0], result[1].devices[0]["pcie_width"]) == ([], "worker1", 8)
+    assert "; at: " in result[1].rates_missing  # the measuring class itself says so
     assert shown["master"] == {}
-    assert shown["worker1"]["devices"] == result[1]["devices"]
+    assert tuple(shown["worker1"]["devices"]) == result[1].devices
 
 
 @pytest.mark.long
