@@ -49,7 +49,7 @@ class Flow:
     spills: m.Spills
     merge: m.MapMerge
     segments: sh.Segments
-    files: sh.ShuffleFiles
+    shuffle_files: sh.ShuffleFiles
     disk: sh.DiskMerges
     eviction: r.Eviction
     steps: r.LaterSteps
@@ -209,16 +209,16 @@ def dataflow(job: Job) -> Flow:
     spills = m.spill_flow(flow, job)
     merge = m.map_merge(spills, job)
     segments = sh.segment_flow(merge, job)
-    files = sh.file_flow(segments, job)
+    shuffle_files = sh.file_flow(segments, job)
     merge_on_disk = sh.repeated_merges if job.mr2 else sh.printed_merges
-    disk = merge_on_disk(files, job.config.merge_factor)
-    eviction = r.eviction_flow(segments, files, disk, job)
+    disk = merge_on_disk(shuffle_files, job.config.merge_factor)
+    eviction = r.eviction_flow(segments, shuffle_files, disk, job)
     if job.mr2:
-        steps = r.single_pass_steps(segments, files, disk, eviction, job)
+        steps = r.single_pass_steps(segments, shuffle_files, disk, eviction, job)
     else:
         steps = r.printed_steps(segments, disk, eviction, job)
-    reduce = r.reduce_flow(segments, files, job)
-    return Flow(flow, spills, merge, segments, files, disk, eviction, steps, reduce)
+    reduce = r.reduce_flow(segments, shuffle_files, job)
+    return Flow(flow, spills, merge, segments, shuffle_files, disk, eviction, steps, reduce)
 
 
 def quantities_of(flow: Flow, job: Job) -> dict[str, Numbers]:
@@ -232,39 +232,31 @@ def quantities_of(flow: Flow, job: Job) -> dict[str, Numbers]:
 def map_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
     """What the counters of a map task should show, section 7 (W03)."""
     spills, merge, spill_count = flow.spills, flow.merge, flow.spills.num_spills
-    reads, merged = merge.intermediate_merge_spills, spill_count > 1
     uses_combiner, combines_again = job.config.use_combiner, merge.combine_in_final_merge
+    file_records, is_merged = spill_count * spills.spill_file_records, spill_count > 1
+    files = merge.intermediate_merge_spills + spill_count
     return {
         "combine_in_records": uses_combiner
-        * (
-            spills.records_per_spill * spill_count
-            + combines_again * spills.spill_file_records * spill_count
-        ),
+        * (spill_count * spills.records_per_spill + combines_again * file_records),
         "combine_out_records": uses_combiner
-        * (spills.spill_file_records * spill_count + combines_again * merge.map_final_records),
-        "map_local_bytes_read": merged * (reads + spill_count) * spills.spill_file_bytes,
-        "map_local_bytes_written": spill_count * spills.spill_file_bytes
-        + reads * spills.spill_file_bytes
-        + merged * merge.map_final_bytes,
+        * (file_records + combines_again * merge.map_final_records),
+        "map_local_bytes_read": is_merged * files * spills.spill_file_bytes,
+        "map_local_bytes_written": files * spills.spill_file_bytes
+        + is_merged * merge.map_final_bytes,
         "map_hdfs_bytes_read": job.config.split_bytes,
     }
 
 
 def reduce_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
     """What the counters of a reduce task should show, section 7 (W03)."""
-    steps, files = flow.steps, flow.files
+    steps, files = flow.steps, flow.shuffle_files
     step2_read = steps.step2_bytes if steps.step2_read_bytes is None else steps.step2_read_bytes
+    rewritten = flow.disk.ondisk_merge_bytes + steps.step3_bytes
+    written = files.num_shuffle_files * files.shuffle_file_bytes + flow.eviction.step1_bytes
     ratio = job.statistics.output_compression_ratio
     return {
-        "reduce_local_bytes_read": flow.disk.ondisk_merge_bytes
-        + step2_read
-        + steps.step3_bytes
-        + steps.reduce_disk_input_bytes,
-        "reduce_local_bytes_written": files.num_shuffle_files * files.shuffle_file_bytes
-        + flow.disk.ondisk_merge_bytes
-        + flow.eviction.step1_bytes
-        + steps.step2_bytes
-        + steps.step3_bytes,
+        "reduce_local_bytes_read": rewritten + step2_read + steps.reduce_disk_input_bytes,
+        "reduce_local_bytes_written": rewritten + written + steps.step2_bytes,
         "reduce_hdfs_bytes_written": flow.reduce.reduce_out_bytes * ratio,
     }
 
@@ -307,7 +299,7 @@ def map_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
 
 def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
-    inmem = sh.inmem_merge_s(flow.segments, flow.files, job, costs)
+    inmem = sh.inmem_merge_s(flow.segments, flow.shuffle_files, job, costs)
     ondisk = sh.ondisk_merge_s(flow.disk, job, costs)
     shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, costs)
     step1 = r.step1_s(flow.eviction, job, costs)

@@ -121,11 +121,11 @@ def map_out_record_bytes(out_bytes: Numbers, out_records: Numbers) -> Numbers:
     return np.where(out_records == 0, 0.0, out_bytes / out_records)
 
 
-def max_serialization_records(config: Config, width: Numbers) -> Counts:
+def max_serialization_records(config: Config, record_bytes: Numbers) -> Counts:
     """Records that fill the data part of the buffer, Eq. (12); no bound if they have no width."""
     space = config.sort_buffer_mb * MB * (1 - config.sort_record_percent)
-    records = np.floor(nan_if_infinite(space * config.sort_spill_percent / width))
-    return np.where(width == 0, np.inf, records)
+    records = np.floor(nan_if_infinite(space * config.sort_spill_percent / record_bytes))
+    return np.where(record_bytes == 0, np.inf, records)
 
 
 def max_accounting_records(config: Config) -> Counts:
@@ -134,10 +134,10 @@ def max_accounting_records(config: Config) -> Counts:
     return np.floor(nan_if_infinite(space * config.sort_spill_percent / METADATA_BYTES))
 
 
-def max_buffer_records(config: Config, width: Numbers) -> Counts:
+def max_buffer_records(config: Config, record_bytes: Numbers) -> Counts:
     """Records that fill Hadoop 3's one buffer, Eq. (12') (W09)."""
     space = config.sort_buffer_mb * MB * config.sort_spill_percent
-    return np.floor(nan_if_infinite(space / (width + METADATA_BYTES)))
+    return np.floor(nan_if_infinite(space / (record_bytes + METADATA_BYTES)))
 
 
 def num_spills(out_records: Numbers, spill_buffer_records: Numbers) -> Counts:
@@ -154,21 +154,21 @@ def spill_flow(flow: MapFlow, job: Job) -> Spills:
     """
     out_records = flow.map_out_records
     has_output = out_records != 0
-    width = map_out_record_bytes(flow.map_out_bytes, out_records)
+    record_bytes = map_out_record_bytes(flow.map_out_bytes, out_records)
     if job.mr2:
-        bounds = {"max_buffer_records": max_buffer_records(job.config, width)}
+        bounds = {"max_buffer_records": max_buffer_records(job.config, record_bytes)}
     else:
         bounds = {
-            "max_serialization_records": max_serialization_records(job.config, width),
+            "max_serialization_records": max_serialization_records(job.config, record_bytes),
             "max_accounting_records": max_accounting_records(job.config),
         }
     fitting = reduce(np.minimum, bounds.values())
     full = np.where(has_output, np.minimum(np.maximum(1.0, fitting), out_records), 0.0)  # (14)
     spills = np.where(has_output, num_spills(out_records, full), 0.0)
     records = np.where(has_output, out_records / spills, 0.0) if job.mr2 else full
-    size = records * width  # (15)
+    size = records * record_bytes  # (15)
     return Spills(
-        map_out_record_bytes=width,
+        map_out_record_bytes=record_bytes,
         spill_buffer_records=full,
         num_spills=spills,
         records_per_spill=records,

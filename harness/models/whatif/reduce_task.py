@@ -79,7 +79,7 @@ def segments_evicted(
 
 
 def eviction_flow(
-    segments: Segments, files: ShuffleFiles, merges: DiskMerges, job: Job
+    segments: Segments, shuffle_files: ShuffleFiles, disk_merges: DiskMerges, job: Job
 ) -> Eviction:
     """
     Eqs. (65) to (70).
@@ -87,10 +87,10 @@ def eviction_flow(
     `reduce_buffer_percent` is a share of the heap under paper rules, of the shuffle buffer under
     mr2 rules (W26).  Nothing evicted makes no file (W27).
     """
-    disk_files = merges.num_merged_files + merges.num_unmerged_files  # (65)
+    disk_files = disk_merges.num_merged_files + disk_merges.num_unmerged_files  # (65)
     memory = segments.shuffle_buffer_bytes if job.mr2 else job.config.reduce_heap_bytes
     allowed = job.config.reduce_buffer_percent * memory  # (66)
-    left = files.segments_left_in_memory
+    left = shuffle_files.segments_left_in_memory
     candidates = left * segments.segment_bytes  # (67)
     evicted = segments_evicted(left, candidates, allowed, segments.segment_bytes)
     is_evicted, one_file = evicted > 0, disk_files < job.config.merge_factor
@@ -121,18 +121,18 @@ def step1_s(eviction: Eviction, job: Job, costs: Costs) -> Numbers:
 
 
 def printed_steps(
-    segments: Segments, merges: DiskMerges, eviction: Eviction, job: Job
+    segments: Segments, disk_merges: DiskMerges, eviction: Eviction, job: Job
 ) -> LaterSteps:
     """Eqs. (72) to (75), (77) to (80) and (87) as printed; 0 without files (W29)."""
     merge_factor, from_memory = job.config.merge_factor, eviction.files_from_memory
     disk_bytes = (
-        merges.num_merged_files * merges.merged_file_bytes
-        + merges.num_unmerged_files * merges.unmerged_file_bytes
+        disk_merges.num_merged_files * disk_merges.merged_file_bytes
+        + disk_merges.num_unmerged_files * disk_merges.unmerged_file_bytes
         + from_memory * eviction.file_from_memory_bytes
     )
     disk_records = (
-        merges.num_merged_files * merges.merged_file_records
-        + merges.num_unmerged_files * merges.unmerged_file_records
+        disk_merges.num_merged_files * disk_merges.merged_file_records
+        + disk_merges.num_unmerged_files * disk_merges.unmerged_file_records
         + from_memory * eviction.file_from_memory_records
     )
     step2_files = eviction.num_disk_files + from_memory  # (72)
@@ -155,7 +155,11 @@ def printed_steps(
 
 
 def single_pass_steps(
-    segments: Segments, files: ShuffleFiles, merges: DiskMerges, eviction: Eviction, job: Job
+    segments: Segments,
+    shuffle_files: ShuffleFiles,
+    disk_merges: DiskMerges,
+    eviction: Eviction,
+    job: Job,
 ) -> LaterSteps:
     """
     Hadoop 3: evicted segments join the first pass from memory (W28), step 3 only reads (W30).
@@ -167,26 +171,26 @@ def single_pass_steps(
     """
     merge_factor, on_disk = job.config.merge_factor, eviction.num_disk_files
     one_pass, waits = on_disk > merge_factor, on_disk >= merge_factor
-    smallest = smallest_merged_units(merges.num_shuffle_merges, merge_factor)
+    smallest = smallest_merged_units(disk_merges.num_shuffle_merges, merge_factor)
     units = np.where(one_pass, on_disk - merge_factor + smallest, 0.0)
     waiting = np.where(waits, eviction.segments_evicted, 0.0)
     joined = np.where(one_pass, waiting, 0.0)
     from_step1 = np.where(waits, 0.0, eviction.files_from_memory)
-    read_bytes = units * files.shuffle_file_bytes
+    read_bytes = units * shuffle_files.shuffle_file_bytes
+    read_records = units * shuffle_files.shuffle_file_records
     joined_bytes = joined * segments.segment_compressed_bytes
+    all_bytes = shuffle_files.num_shuffle_files * shuffle_files.shuffle_file_bytes
     files_left = np.minimum(merge_factor, on_disk + from_step1)
     return LaterSteps(
         step2_files=on_disk + eviction.files_from_memory,  # (72)
         step2_intermediate_reads=np.where(one_pass, on_disk - merge_factor + 1, 0.0),
         step2_bytes=read_bytes + joined_bytes,
-        step2_records=units * files.shuffle_file_records + joined * segments.segment_records,
+        step2_records=read_records + joined * segments.segment_records,
         step3_files=eviction.segments_retained + (waiting - joined) + files_left,
         step3_intermediate_reads=0.0,
         step3_bytes=0.0,
         step3_records=0.0,
-        reduce_disk_input_bytes=files.num_shuffle_files * files.shuffle_file_bytes
-        + eviction.step1_bytes
-        + joined_bytes,
+        reduce_disk_input_bytes=all_bytes + eviction.step1_bytes + joined_bytes,
         step2_passes=one_pass,
         step2_read_bytes=read_bytes,
     )
@@ -211,14 +215,16 @@ def step3_s(steps: LaterSteps, job: Job, costs: Costs) -> Numbers:
 # 5.7  Reduce and write
 
 
-def reduce_flow(segments: Segments, files: ShuffleFiles, job: Job) -> ReduceFlow:
+def reduce_flow(segments: Segments, shuffle_files: ShuffleFiles, job: Job) -> ReduceFlow:
     """Eqs. (83) to (86), and the groups that Table 1 lists without an equation (W03)."""
-    file_count, left = files.num_shuffle_files, files.segments_left_in_memory
+    file_count, left = shuffle_files.num_shuffle_files, shuffle_files.segments_left_in_memory
     in_bytes = (
-        file_count * files.shuffle_file_bytes / job.ratio
+        file_count * shuffle_files.shuffle_file_bytes / job.ratio
         + left * segments.segment_compressed_bytes / job.ratio
     )  # (83)
-    in_records = file_count * files.shuffle_file_records + left * segments.segment_records  # (84)
+    in_records = (
+        file_count * shuffle_files.shuffle_file_records + left * segments.segment_records
+    )  # (84)
     return ReduceFlow(
         reduce_in_bytes=in_bytes,
         reduce_in_records=in_records,

@@ -113,38 +113,38 @@ def file_flow(segments: Segments, job: Job) -> ShuffleFiles:
     records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
     file_bytes = each * segments.segment_compressed_bytes * bytes_selectivity  # (46), (51)
     file_records = each * segments.segment_records * records_selectivity  # (47), (52)
-    files = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
+    file_count = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
+    left = np.where(has_output, maps - file_count * each, 0.0)  # (49), (54)
     return ShuffleFiles(
         segments_per_shuffle_file=each,
         shuffle_file_bytes=np.where(has_output, file_bytes, 0.0),
         shuffle_file_records=np.where(has_output, file_records, 0.0),
-        num_shuffle_files=files,
-        segments_left_in_memory=np.where(has_output, maps - files * each, 0.0),  # (49), (54)
+        num_shuffle_files=file_count,
+        segments_left_in_memory=left,
     )
 
 
-def printed_merges(files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
+def printed_merges(shuffle_files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    file_count = files.num_shuffle_files
-    merges = np.maximum(
-        0.0, np.floor((file_count - 2 * merge_factor + 1) / merge_factor) + 1
-    )  # (55)
-    merged_bytes = merge_factor * files.shuffle_file_bytes  # (57)
-    merged_records = merge_factor * files.shuffle_file_records  # (58)
+    file_count = shuffle_files.num_shuffle_files
+    beyond_first = np.floor((file_count - 2 * merge_factor + 1) / merge_factor)
+    merge_count = np.maximum(0.0, beyond_first + 1)  # (55)
+    merged_bytes = merge_factor * shuffle_files.shuffle_file_bytes  # (57)
+    merged_records = merge_factor * shuffle_files.shuffle_file_records  # (58)
     return DiskMerges(
-        num_shuffle_merges=merges,
-        num_merged_files=merges,  # (56)
-        num_unmerged_files=file_count - merge_factor * merges,  # (59)
-        ondisk_merge_bytes=merges * merged_bytes,
-        ondisk_merge_records=merges * merged_records,
+        num_shuffle_merges=merge_count,
+        num_merged_files=merge_count,  # (56)
+        num_unmerged_files=file_count - merge_factor * merge_count,  # (59)
+        ondisk_merge_bytes=merge_count * merged_bytes,
+        ondisk_merge_records=merge_count * merged_records,
         merged_file_bytes=merged_bytes,
         merged_file_records=merged_records,
-        unmerged_file_bytes=files.shuffle_file_bytes,  # (60)
-        unmerged_file_records=files.shuffle_file_records,  # (61)
+        unmerged_file_bytes=shuffle_files.shuffle_file_bytes,  # (60)
+        unmerged_file_records=shuffle_files.shuffle_file_records,  # (61)
     )
 
 
-def repeated_merges(files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
+def repeated_merges(shuffle_files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
     """
     Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are (W23, W24).
 
@@ -154,24 +154,25 @@ def repeated_merges(files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
     other, and after r rounds and i merges F - i files have 1 + r (F - 1) units, and i files F - 1
     more.
     """
-    arrivals = files.num_shuffle_files
-    merges = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
-    rounds = np.floor(merges / merge_factor)
-    larger = merges - rounds * merge_factor
-    merged_units = merges + (merge_factor - 1) * (rounds + 1) * (merge_factor * rounds / 2 + larger)
+    arrivals = shuffle_files.num_shuffle_files
+    merge_count = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
+    rounds = np.floor(merge_count / merge_factor)
+    larger = merge_count - rounds * merge_factor
+    grown = (rounds + 1) * (merge_factor * rounds / 2 + larger)  # in steps of F - 1 units
+    merged_units = merge_count + (merge_factor - 1) * grown
     merged_files = np.where(rounds > 0, merge_factor, larger)
     return DiskMerges(
-        num_shuffle_merges=merges,
+        num_shuffle_merges=merge_count,
         num_merged_files=merged_files,
-        num_unmerged_files=arrivals - merges * (merge_factor - 1) - merged_files,
-        ondisk_merge_bytes=merged_units * files.shuffle_file_bytes,
-        ondisk_merge_records=merged_units * files.shuffle_file_records,
+        num_unmerged_files=arrivals - merge_count * (merge_factor - 1) - merged_files,
+        ondisk_merge_bytes=merged_units * shuffle_files.shuffle_file_bytes,
+        ondisk_merge_records=merged_units * shuffle_files.shuffle_file_records,
     )
 
 
-def smallest_merged_units(merges: Counts, merge_factor: Counts) -> Counts:
+def smallest_merged_units(merge_count: Counts, merge_factor: Counts) -> Counts:
     """Units of the smallest of the F files that took part in `repeated_merges`, or could have."""
-    return 1 + np.floor(merges / merge_factor) * (merge_factor - 1)
+    return 1 + np.floor(merge_count / merge_factor) * (merge_factor - 1)
 
 
 def disk_file_units(arrivals: int, merge_factor: int) -> list[int]:
@@ -183,36 +184,39 @@ def disk_file_units(arrivals: int, merge_factor: int) -> list[int]:
     """
     if arrivals < merge_factor:
         return [1] * arrivals
-    merges, waiting = divmod(arrivals - merge_factor, merge_factor - 1)
-    rounds, larger = divmod(merges, merge_factor)
+    merge_count, waiting = divmod(arrivals - merge_factor, merge_factor - 1)
+    rounds, larger = divmod(merge_count, merge_factor)
     units = 1 + rounds * (merge_factor - 1)
     return [1] * waiting + [units] * (merge_factor - larger) + [units + merge_factor - 1] * larger
 
 
-def inmem_merge_s(segments: Segments, files: ShuffleFiles, job: Job, costs: Costs) -> Numbers:
+def inmem_merge_s(
+    segments: Segments, shuffle_files: ShuffleFiles, job: Job, costs: Costs
+) -> Numbers:
     """
     In-memory merges and the write of their files, Eq. (62) [s].
 
     Paper rules charge merging and combining per record after the combiner, mr2 rules before it
     (W25).  Segments that go straight to disk still pay the write.
     """
-    file_count = files.num_shuffle_files
-    written = file_count * files.shuffle_file_bytes * costs.local_write_s_per_byte
-    merged = files.segments_per_shuffle_file * segments.segment_records
-    records = merged if job.mr2 else files.shuffle_file_records
+    file_count = shuffle_files.num_shuffle_files
+    file_bytes = file_count * shuffle_files.shuffle_file_bytes
+    written = file_bytes * costs.local_write_s_per_byte
+    merged = shuffle_files.segments_per_shuffle_file * segments.segment_records
+    records = merged if job.mr2 else shuffle_files.shuffle_file_records
     seconds = (
         segments.shuffle_bytes * costs.map_output_decompress_s_per_byte
         + file_count * records * costs.merge_cpu_s_per_record
         + file_count * records * costs.combine_cpu_s_per_record
-        + file_count * files.shuffle_file_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + file_bytes / job.ratio * costs.map_output_compress_s_per_byte
         + written
     )
     return np.where(segments.segments_go_to_memory, seconds, written)
 
 
-def ondisk_merge_s(merges: DiskMerges, job: Job, costs: Costs) -> Numbers:
+def ondisk_merge_s(disk_merges: DiskMerges, job: Job, costs: Costs) -> Numbers:
     """Merges on disk during the shuffle, Eq. (63) [s]."""
-    return rewrite_s(merges.ondisk_merge_bytes, merges.ondisk_merge_records, job, costs)
+    return rewrite_s(disk_merges.ondisk_merge_bytes, disk_merges.ondisk_merge_records, job, costs)
 
 
 def shuffle_s(segments: Segments, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
