@@ -1,44 +1,53 @@
 """
 HDFS without a JVM: each operation is one small process on the cluster's gateway, over WebHDFS.
 
-The program at the other end is `harness.node.hdfs`.
+The other end is the verb `hdfs` of the node agent (`harness.node.hdfs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
+from typing import IO
 
 from harness.errors import ClusterError
-from harness.providers.host import Host, HostTimeoutError, Running, from_json, printable
-from harness.providers.silence import Silence
+from harness.providers.host import (
+    Host,
+    HostTimeoutError,
+    IdleTimeout,
+    Running,
+    end_command,
+    from_json,
+)
+from harness.text import printable
 
 CHUNK = 2**20
 LIMIT_S = 120.0
-_MOST_LINE, _MOST_SAID = 2**16, 2**16  # of what a host that is not believed says
+_MOST_LINE, _MOST_STDERR = 2**16, 2**16
 
 
 class RefusedError(ClusterError):
-    """The file system answers, and says no: it is full, read-only, or lacks what is asked for."""
+    """The file system refuses: it is full, read-only, or lacks what is requested."""
 
 
 class Hdfs:
-    """The file system of a cluster; *door* makes the gateway's command line of an operation."""
+    """The file system of a cluster; *command* makes the gateway's command line of an operation."""
 
     def __init__(
-        self, gateway: Callable[[], Host], door: Callable[[Sequence[str]], Sequence[str]]
+        self, gateway: Callable[[], Host], command: Callable[[Sequence[str]], Sequence[str]]
     ) -> None:
-        self._gateway, self._door = gateway, door
+        self._gateway, self._command = gateway, command
 
     def list(self, path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
-        lines = self.call("list", path).splitlines()
         try:
-            found = [(e["name"], e["bytes"], e["folder"]) for e in map(from_json, lines)]
-            return sorted((str(name), int(size), bool(folder)) for name, size, folder in found)
+            entries = map(from_json, self.call("list", path).splitlines())
+            return sorted(
+                (str(entry["name"]), int(entry["bytes"]), bool(entry["folder"]))
+                for entry in entries
+            )
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise _nonsense(f"list {path}") from error
+            raise _answer_error(f"list {path}") from error
 
     def open(self, path: str) -> Iterator[bytes]:
         """Content of a file in pieces of at most 1 MiB; stop early and the process is gone."""
@@ -49,35 +58,35 @@ class Hdfs:
         """Path and content of several files, read in order by one process."""
         if not paths:
             return
-        with self._process("read", *paths) as (process, silence):
+        with self._process("read", *paths) as (process, idle_timeout):
             assert process.stdout is not None
             for path in paths:
-                with silence.waited():
+                with idle_timeout.waiting():
                     header = process.stdout.readline(_MOST_LINE)
                 if not header:
-                    self._finish(process, silence, f"read {path}")
+                    _finish(process, idle_timeout, f"read {path}")
                 try:
                     size = int(from_json(header)["bytes"])
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
-                    raise _nonsense(f"read {path}") from error
-                pieces = _exactly(process.stdout, silence, size, path)
+                    raise _answer_error(f"read {path}") from error
+                pieces = _pieces(process.stdout, idle_timeout, size, path)
                 yield path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass
-            self._finish(process, silence, f"read {paths[-1]}")
+            _finish(process, idle_timeout, f"read {paths[-1]}")
 
     def put(self, path: str, chunks: Iterable[bytes]) -> None:
         """Make the file *path* of *chunks*; an old one is replaced."""
-        with self._process("write", path) as (process, silence):
+        with self._process("write", path) as (process, idle_timeout):
             assert process.stdin is not None
             try:
                 for chunk in chunks:
-                    with silence.waited():
+                    with idle_timeout.waiting():
                         process.stdin.write(chunk)
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # it says why on standard error
-            self._finish(process, silence, f"write {path}")
+                pass  # standard error says why
+            _finish(process, idle_timeout, f"write {path}")
 
     def delete(self, path: str) -> None:
         """Remove a file or folder with all in it; one that is not there is no error."""
@@ -92,48 +101,35 @@ class Hdfs:
         self.call("rename", source, target)
 
     def call(self, *arguments: str, body: bytes | None = None) -> str:
-        """One operation whose answer is a small text; `ClusterError` with the cluster's words."""
-        what = " ".join(arguments)
+        """One operation whose answer is a small text; `ClusterError` with the cluster's reason."""
+        operation = " ".join(arguments)
         try:
-            done = self._gateway().run(self._door(arguments), LIMIT_S, body)
+            completed = self._gateway().run(self._command(arguments), LIMIT_S, body)
         except HostTimeoutError as error:
-            raise _silent(what) from error
-        if done.status != 0:
-            raise _refused(what, done.err)
-        return done.out
+            raise _idle_error(operation) from error
+        if completed.status != 0:
+            raise _refused_error(operation, completed.err)
+        return completed.out
 
     @contextmanager
-    def _process(self, *arguments: str) -> Iterator[tuple[Running, Silence]]:
-        process = self._gateway().open(self._door(arguments))
+    def _process(self, *arguments: str) -> Iterator[tuple[Running, IdleTimeout]]:
+        process = self._gateway().open(self._command(arguments))
         try:
-            with Silence(process, LIMIT_S) as silence:
-                yield process, silence
+            with IdleTimeout(process, LIMIT_S) as idle_timeout:
+                yield process, idle_timeout
         finally:
-            process.kill()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                _close(pipe)
-            process.wait()
-
-    def _finish(self, process: Running, silence: Silence, what: str) -> None:
-        """Wait for a good end; `ClusterError` after a bad one."""
-        assert process.stderr is not None
-        with silence.waited():
-            said = process.stderr.read(_MOST_SAID)
-            if len(said) == _MOST_SAID:  # it may never come to its end
-                process.kill()
-            status = process.wait()
-        if silence.killed:
-            raise _silent(what)
-        if status != 0:
-            raise _refused(what, said.decode(errors="replace"))
+            end_command(process)
 
 
-def _exactly(stream: Any, silence: Silence, size: int, path: str) -> Iterator[bytes]:
+def _pieces(
+    stream: IO[bytes], idle_timeout: IdleTimeout, size: int, path: str
+) -> Iterator[bytes]:
+    """The next *size* bytes of a stream, and no less."""
     while size > 0:
-        with silence.waited():
+        with idle_timeout.waiting():
             piece = stream.read(min(CHUNK, size))
-        if silence.killed:
-            raise _silent(f"read {path}")
+        if idle_timeout.killed:
+            raise _idle_error(f"read {path}")
         if not piece:
             raise ClusterError(
                 f"{size} bytes are missing", where=f"read {path}", fix="harness cluster logs"
@@ -142,29 +138,40 @@ def _exactly(stream: Any, silence: Silence, size: int, path: str) -> Iterator[by
         yield piece
 
 
-def _close(pipe: Any) -> None:
-    with suppress(BrokenPipeError):  # what was still to be written has no reader any more
-        pipe.close()
+def _finish(process: Running, idle_timeout: IdleTimeout, operation: str) -> None:
+    """Wait for a good end; `ClusterError` after a bad one."""
+    assert process.stderr is not None
+    with idle_timeout.waiting():
+        stderr = process.stderr.read(_MOST_STDERR)
+        if len(stderr) == _MOST_STDERR:  # it may never come to its end
+            process.kill()
+        status = process.wait()
+    if idle_timeout.killed:
+        raise _idle_error(operation)
+    if status != 0:
+        raise _refused_error(operation, stderr.decode(errors="replace"))
 
 
-def _silent(what: str) -> ClusterError:
-    return ClusterError(f"no answer after {LIMIT_S:g} s", where=what, fix="harness cluster logs")
-
-
-def _nonsense(what: str) -> ClusterError:
+def _idle_error(operation: str) -> ClusterError:
     return ClusterError(
-        "what came back is no answer of ours",
-        where=f"HDFS: {printable(what)}",
-        fix="see what the host's Python is: it does not do what it should",
+        f"no answer after {LIMIT_S:g} s", where=operation, fix="harness cluster logs"
     )
 
 
-def _refused(what: str, said: str) -> ClusterError:
-    lines = printable(said).splitlines() or ["no message"]
+def _answer_error(operation: str) -> ClusterError:
+    return ClusterError(
+        "the answer does not have the form of the node agent's",
+        where=f"HDFS: {printable(operation)}",
+        fix="look at the host's Python: it does not do what it should",
+    )
+
+
+def _refused_error(operation: str, stderr: str) -> ClusterError:
+    lines = printable(stderr).splitlines() or ["no message"]
     try:
         answer = from_json(lines[-1])
         reason, status = str(answer["error"]), int(answer["status"])
     except (ValueError, KeyError, TypeError):
         reason, status = lines[-1], 0
     kind = RefusedError if status else ClusterError
-    return kind(reason, where=f"HDFS or web service: {what}", fix="harness cluster logs")
+    return kind(reason, where=f"HDFS or web service: {operation}", fix="harness cluster logs")

@@ -1,4 +1,8 @@
-"""A host: one node of a cluster, with one door."""
+"""
+A host: one node of a cluster, with one connection, and what comes from it.
+
+A host is foreign: ids, JSON and waits are bounded here before anything is believed.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,23 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
+import time
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, Self
 
 from harness.errors import ClusterError
+from harness.text import printable
+
+# Ids that a cluster gives become parts of paths and addresses, so no other text may.
+CONTAINER = re.compile(r"container_[0-9e_]{1,80}", re.ASCII)
+LOG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}", re.ASCII)
+_APPLICATION = re.compile(r"application_\d{1,20}_\d{1,10}", re.ASCII)
+_BYTES_PER_LINE = 400  # of a log whose last lines are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Running(Protocol):
 
     @property
     def stderr(self) -> IO[bytes] | None:
-        """What the command says of itself; `None` where it was started with a log."""
+        """Errors of the command; `None` where it was started with a log."""
         ...
 
     @property
@@ -139,15 +152,15 @@ class Group(subprocess.Popen[bytes]):
 @dataclass(frozen=True, slots=True)
 class LocalHost:
     """
-    A node that sees this machine's files; *enter* makes a command one that runs on the node.
+    A node that sees this machine's files; *wrap* makes a command one that runs on the node.
 
-    *enter* may raise `ClusterError`: the node is gone.
+    *wrap* may raise `ClusterError`: the node is gone.
     """
 
     name: str
     address: str
     folder: str
-    enter: Callable[[Sequence[str]], list[str]]
+    wrap: Callable[[Sequence[str]], list[str]]
     environment: Mapping[str, str]
 
     def run(
@@ -157,14 +170,11 @@ class LocalHost:
         input: bytes | None = None,  # noqa: A002
     ) -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
-        with Group(
-            self.enter(argv), env=self.environment, process_group=0, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ) as process:  # fmt: skip
+        with self.open(argv) as process:
             try:
                 out, err = process.communicate(input or b"", timeout)
             except subprocess.TimeoutExpired as error:
-                raise timed_out(self.name, argv, timeout) from error
+                raise timeout_error(self.name, argv, timeout) from error
             finally:
                 process.kill()
         text = (stream.decode(errors="replace") for stream in (out, err))
@@ -174,14 +184,14 @@ class LocalHost:
         """Start a command whose output goes to *log*."""
         with log.open("ab") as stream:
             return Group(
-                self.enter(argv), env=self.environment, process_group=0, stdin=subprocess.DEVNULL,
+                self.wrap(argv), env=self.environment, process_group=0, stdin=subprocess.DEVNULL,
                 stdout=stream, stderr=stream,
             )  # fmt: skip
 
     def open(self, argv: Sequence[str]) -> Group:
         """Start a command whose standard input, output and errors are pipes of ours."""
         return Group(
-            self.enter(argv), env=self.environment, process_group=0, bufsize=2**20,
+            self.wrap(argv), env=self.environment, process_group=0, bufsize=2**20,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -194,7 +204,48 @@ class LocalHost:
         shutil.copyfile(Path(self.folder, source), target)
 
 
-def timed_out(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutError:
+class IdleTimeout:
+    """
+    Kills a command when one wait for it takes too long; time between waits does not count.
+
+    Used as a context manager around all that is read from the command and written to it, and
+    `waiting` around each such step.  *killed* says afterwards that it came to that.
+    """
+
+    def __init__(self, command: Running, limit_s: float) -> None:
+        self.killed = False
+        self._command, self._limit_s = command, limit_s
+        self._waiting_since: float | None = None
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="idle-timeout")
+
+    def __enter__(self) -> Self:
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._over.set()
+        self._watcher.join()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block as one wait."""
+        self._waiting_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waiting_since = None
+
+    def _watch(self) -> None:
+        while not self._over.wait(min(1.0, self._limit_s / 4)):
+            since = self._waiting_since
+            if since is not None and time.monotonic() - since > self._limit_s:
+                self.killed = True
+                self._command.kill()
+                return
+
+
+def timeout_error(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutError:
     """The error for a command on *host* that has not ended after *timeout* seconds."""
     return HostTimeoutError(
         f"{argv[0]} has not ended after {timeout:g} s",
@@ -203,25 +254,29 @@ def timed_out(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutErro
     )
 
 
-def ended(command: Running, within_s: float) -> bool:
-    """Whether a command has ended, at the latest after *within_s* seconds."""
-    try:
-        command.wait(within_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def put_down(command: Running) -> None:
-    """End a command, and close what is open of it."""
+def end_command(command: Running) -> None:
+    """Kill a command, close its pipes, and wait for its end."""
     command.kill()
     for pipe in (command.stdin, command.stdout, command.stderr):
         if pipe is not None:
-            pipe.close()
+            with suppress(BrokenPipeError):  # what was still to be written has no reader any more
+                pipe.close()
+    command.wait()
+
+
+def application_name(text: str) -> str:
+    """*text*, if it is the id of an application."""
+    if not _APPLICATION.fullmatch(text):
+        raise ClusterError(
+            f"{text!r} is not the id of an application",
+            where="logs of a job's containers",
+            fix="an id looks like application_1700000000000_0001",
+        )
+    return text
 
 
 def from_json(text: str | bytes) -> Any:
-    """What somebody else's JSON says; `ValueError` for what is none, or is nested without end."""
+    """Value of foreign JSON; `ValueError` for other text, or one that is nested without end."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -232,16 +287,11 @@ def last_lines(file: Path, lines: int = 20) -> str:
     """The end of a log, without characters that would move a terminal's cursor."""
     try:
         with file.open("rb") as stream:
-            stream.seek(max(0, stream.seek(0, os.SEEK_END) - 400 * lines))
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _BYTES_PER_LINE * lines))
             text = stream.read().decode(errors="replace")
     except OSError:
         return ""
     return printable("\n".join(text.splitlines()[-lines:]))
-
-
-def printable(text: str) -> str:
-    """*text* with control characters other than line ends and tabs replaced."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
 
 
 def system_reason(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """
 Ctrl-C and its kin at moments that must not be cut in half.
 
-Ctrl-C raises `KeyboardInterrupt` in the main thread, wherever it stands: right for a wait, wrong
-for a cluster that is half removed, or for logs that are half copied.
+Ctrl-C raises `KeyboardInterrupt` in the main thread, wherever it is: right for a wait, wrong for a
+cluster that is half removed, or for logs that are half copied.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
-class Postponed:
+class DeferredInterrupt:
     """
     A ``with`` block in which signals that end a program wait until it is over.
 
-    *patience* is how many of them wait; the next one takes effect at once.  *tell* is called for
-    each that waits.  An error that leaves the block goes first.  Can be used again, and inside
+    *patience* is how many of them wait; the next one takes effect at once.  *notify* is called for
+    each that waits.  An error that leaves the block goes first.  It can be used again, and inside
     another one; in a thread other than the main one, which gets no signals, it does nothing.
     """
 
     patience: float = math.inf
-    tell: Callable[[], None] = lambda: None
+    notify: Callable[[], None] = lambda: None
     waiting: list[int] = field(default_factory=list)
-    _before: dict[int, Any] = field(default_factory=dict)
+    _handlers: dict[int, Any] = field(default_factory=dict)
 
     @property
-    def asked(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether a signal waits."""
         return bool(self.waiting)
 
     def __enter__(self) -> Self:
-        self.waiting, self._before = [], {}
+        self.waiting, self._handlers = [], {}
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 handler = signal.getsignal(number)
-                if callable(handler):  # else it is ignored, or ends the process without a word
-                    self._before[number] = handler
-                    signal.signal(number, self._wait)
+                if callable(handler):  # else it is ignored, or ends the process at once
+                    self._handlers[number] = handler
+                    signal.signal(number, self._defer)
         return self
 
     def __exit__(
@@ -56,15 +56,15 @@ class Postponed:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
         if self.waiting and error is None:
-            self._before[self.waiting[0]](self.waiting[0], None)
+            self._handlers[self.waiting[0]](self.waiting[0], None)
 
-    def _wait(self, number: int, frame: FrameType | None) -> None:
+    def _defer(self, number: int, frame: FrameType | None) -> None:
         self.waiting.append(number)
         if len(self.waiting) > self.patience:
-            self._before[number](number, frame)
+            self._handlers[number](number, frame)
         else:
             with suppress(RuntimeError, OSError):  # the stream is in use just now, or gone
-                self.tell()
+                self.notify()

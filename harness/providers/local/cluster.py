@@ -2,7 +2,7 @@
 Local provider: every node of the cluster in its own namespaces, on this machine.
 
 Needs: Linux with namespaces (an ordinary user's too, where the kernel allows it), iproute2, a JDK
-and a Hadoop home.  Leaves behind: nothing.  All of a cluster hangs on one process outside; the
+and a Hadoop home.  Leaves behind: nothing.  All of a cluster depends on one process outside; the
 kernel ends everything with it, network and mounts included.  Nothing listens on this machine's own
 addresses.
 
@@ -15,7 +15,7 @@ import dataclasses
 import os
 import sys
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -28,12 +28,11 @@ from harness.node import dump
 from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.gpus import find_devices, here
-from harness.providers.host import Completed, Host, LocalHost
+from harness.providers.host import Completed, Host, LocalHost, last_lines
 from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
-from harness.providers.local import holders, loopback, namespace
-from harness.providers.local import limits as nodes
+from harness.providers.local import limits, loopback, namespace, supervisor
 from harness.providers.local.files import ClusterFiles
-from harness.providers.state import ClusterState
+from harness.providers.local.supervisor import ClusterState
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
@@ -54,7 +53,7 @@ class LocalCluster(Cluster):
         super().__init__(name, spec, home)
         self.files = ClusterFiles(self.folder, spec, home, recording)
         self._state: ClusterState | None = None
-        self._refused = ""
+        self._refusal = ""  # why it has no namespaces
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -73,7 +72,7 @@ class LocalCluster(Cluster):
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         folder = states.cluster_folder(name)
         with states.exclusive():
-            return holders.remove(folder)
+            return supervisor.remove(folder)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -81,7 +80,7 @@ class LocalCluster(Cluster):
         return len(find_devices(here).names) // workers
 
     def is_up(self) -> bool:
-        """Whether the cluster's first process runs and can be entered."""
+        """Whether the supervisor runs, so that commands can be run on nodes."""
         return self._state is not None and self._state.alive() and self._state.inner is not None
 
     # life
@@ -95,83 +94,19 @@ class LocalCluster(Cluster):
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
         if spec.limited:
-            nodes.require(spec, states.clusters_folder(), flat=loopback.reason())
+            limits.require(spec, states.clusters_folder(), flat=loopback.reason())
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
-        """Limits of each limited node by their names: requested and measured."""
+        """Each limit of each limited node, requested and measured."""
         file = self.files.limits  # it is not there while the nodes are still measured
         return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
     def _start(self) -> None:
-        self._refused = loopback.reason()
-        if not self._refused:
+        self._refusal = loopback.reason()
+        if not self._refusal:
             namespace.require_tools()
         self.require_limits(self.spec)
-        self._claim()
-        if self.spec.limited:
-            try:
-                self._limit_nodes()
-            except BaseException:
-                self.down()
-                raise
-
-    def _limit_nodes(self) -> None:
-        """Make the nodes what they are asked to be, while nothing runs on them; then start all."""
-        numbers = {m.name: number for number, m in enumerate(self.layout.members)}
-        load = CalibrationLoad(
-            self.hosts,
-            lambda host: self.agent(host, "load"),
-            disk=nodes.PARTS[0],
-        )
-        links = {name: self.files.link(number) for name, number in numbers.items()}
-        limiter = nodes.NodeLimiter(self.folder, self._tc(numbers), links)
-        requested = requested_by_worker(self.spec)
-        found = calibrate(requested, limiter.set, load, where=self.where)
-        self.files.limits.write_bytes(LIMITS.dump_json(found, indent=1, exclude_none=True))
-        at_once = (d.key for d in self.files.all_daemons if d.kind != "historyserver")
-        self._tell_holder("".join(f"start {key}\n" for key in at_once))
-
-    def _tell_holder(self, lines: str) -> None:
-        """Write to the first process inside; without one the pipe would wait for ever."""
-        try:
-            pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError as error:
-            raise ClusterError(
-                "the cluster's first process has ended",
-                where=self.where,
-                fix="read supervisor.log in the cluster's folder, then start the cluster again",
-            ) from error
-        with os.fdopen(pipe, "w") as control:
-            control.write(lines)
-
-    def forget(self) -> list[str]:
-        """Let nodes with limited disks read blocks from there next, not from memory; who does."""
-        disks = self.disk_bytes()
-        hosts = [host for host in self.hosts if host.name in disks]
-
-        def drop_cache(host: Host) -> None:
-            host.run(self.agent(host, "drop-cache", f"{host.folder}/{nodes.PARTS[0]}"))
-
-        with ThreadPoolExecutor(max(1, len(hosts))) as pool:
-            list(pool.map(drop_cache, hosts))
-        return list(disks)
-
-    def disk_bytes(self) -> dict[str, dict[str, int]]:
-        """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
-        return nodes.disk_bytes(self.folder) if self.spec.limited else {}
-
-    def _tc(self, numbers: Mapping[str, int]) -> nodes.Tc:
-        """Runs a command in the network of a node, or, without a name, where their links meet."""
-
-        def run(node: str, argv: Sequence[str]) -> Completed:
-            entered = namespace.enter_argv(self._known, numbers[node] if node else None, argv)
-            return LocalHost(node, "", "", lambda _: entered, holders.environment()).run(argv)
-
-        return run
-
-    def _claim(self) -> None:
-        """Take the name, write the files, start the first process: all or nothing."""
         with states.claiming(self.name, self.provider):
             state = ClusterState.load(self.folder)
             if state is not None and state.alive():
@@ -180,60 +115,110 @@ class LocalCluster(Cluster):
                     where=str(self.folder),
                     fix=f"harness cluster down --name {self.name}, or choose another name",
                 )
-            holders.remove(self.folder)
-            first = loopback.free_ports(1 + self.spec.workers) if self._refused else 0
+            supervisor.remove(self.folder)
+            first = loopback.free_ports(1 + self.spec.workers) if self._refusal else 0
             self.files = dataclasses.replace(self.files, first_port=first)
             try:
                 self.files.write()
-                data = {m.name: self.layout.data(m) for m in self.layout.members}
-                self.files.write_plan(nodes.make(self.folder, self.spec, data))
-                self._state = holders.start(
+                data = {member.name: self.layout.data(member) for member in self.layout.members}
+                self.files.write_plan(limits.make(self.folder, self.spec, data))
+                self._state = supervisor.start(
                     self.folder, self.name, self.spec, self.home.path, first
                 )
             except BaseException:
-                holders.remove(self.folder)
+                supervisor.remove(self.folder)
+                raise
+        if self.spec.limited:
+            try:
+                self._limit_nodes()
+            except BaseException:
+                self.down()
                 raise
 
-    # doors
+    def _limit_nodes(self) -> None:
+        """Limit the nodes as requested, while nothing runs on them; then start all daemons."""
+        numbers = {member.name: number for number, member in enumerate(self.layout.members)}
+
+        def tc(node: str, argv: Sequence[str]) -> Completed:
+            wrapped = self._running.node_argv(numbers[node] if node else None, argv)
+            environment = {"PATH": namespace.search_path()}
+            return LocalHost(node, "", "", lambda _: wrapped, environment).run(argv)
+
+        load = CalibrationLoad(
+            self.hosts, lambda host: self.agent(host, "load"), disk=limits.PARTS[0]
+        )
+        links = {name: self.files.link(number) for name, number in numbers.items()}
+        limiter = limits.NodeLimiter(self.folder, tc, links)
+        requested = requested_by_worker(self.spec)
+        achieved = calibrate(requested, limiter.set, load, where=self.where)
+        self.files.limits.write_bytes(LIMITS.dump_json(achieved, indent=1, exclude_none=True))
+        kinds = [daemon for daemon in self.files.all_daemons if daemon.kind != "historyserver"]
+        try:  # without a supervisor the pipe would wait for ever
+            pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise ClusterError(
+                "the cluster's supervisor has ended",
+                where=self.where,
+                fix="read supervisor.log in the cluster's folder, then start the cluster again",
+            ) from error
+        with os.fdopen(pipe, "w") as control:
+            control.write("".join(f"start {daemon.key}\n" for daemon in kinds))
+
+    def drop_page_cache(self) -> list[str]:
+        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
+        nodes = self.disk_bytes()
+        hosts = [host for host in self.hosts if host.name in nodes]
+
+        def drop_cache(host: Host) -> None:
+            host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
+
+        with ThreadPoolExecutor(max(1, len(hosts))) as pool:
+            list(pool.map(drop_cache, hosts))
+        return list(nodes)
+
+    def disk_bytes(self) -> dict[str, dict[str, int]]:
+        """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
+        return limits.disk_bytes(self.folder) if self.spec.limited else {}
+
+    # connections
 
     @property
-    def _known(self) -> ClusterState:
+    def _running(self) -> ClusterState:
         if self._state is None:
-            raise self.not_up()
+            raise self.not_up_error()
         return self._state
 
     @property
-    def _flat(self) -> bool:
-        """Whether it is one without namespaces."""
+    def _is_flat(self) -> bool:
+        """Whether it has no namespaces."""
         return bool(self.files.first_port)
 
     @property
-    def losses(self) -> tuple[str, ...]:
-        """What a cluster without namespaces cannot show, behind the reason for being one."""
-        if not self._flat:
+    def limitations(self) -> tuple[str, ...]:
+        """What a cluster without namespaces cannot show, after the reason for being one."""
+        if not self._is_flat:
             return ()
-        return (f"no namespaces: {self._refused or 'as it was started'}", *loopback.LOSSES)
+        return (f"no namespaces: {self._refusal or 'as it was started'}", *loopback.LIMITATIONS)
 
-    def _enter(self, node: int) -> Callable[[Sequence[str]], list[str]]:
-        """Make commands of node number *node*: in its namespaces, and in its control groups."""
-        if self._flat:
-            return lambda argv: list(argv) if namespace.entrance(self._known) else []
-        joins = nodes.joins(self.folder, self.spec, self.layout.members[node].name)
-        join = (
-            [self.python, "-I", "-S", str(states.agent_file()), "join", *joins, "--"]
-            if joins
-            else []
-        )
-        return lambda argv: namespace.enter_argv(self._known, node, [*join, *argv])
+    def _wrapper(self, node: int) -> Callable[[Sequence[str]], list[str]]:
+        """Makes commands run on node number *node*: in its namespaces and control groups."""
+        if self._is_flat:
+            return lambda argv: list(argv) if self._running.supervisor() else []
+        groups = limits.group_files(self.folder, self.spec, self.layout.members[node].name)
+        agent = [self.python, "-I", "-S", str(states.agent_file())]
+        join = [*agent, "join", *groups, "--"] if groups else []
+        return lambda argv: self._running.node_argv(node, [*join, *argv])
 
     @property
     def hosts(self) -> tuple[Host, ...]:
         """The nodes, master first."""
-        layout = self.files.layout
         return tuple(
-            LocalHost(m.name, m.address, layout.data(m), self._enter(n), self.files.environment(m))
-            for n, m in enumerate(layout.members)
-        )
+            LocalHost(
+                member.name, member.address, self.layout.data(member), self._wrapper(number),
+                self.files.environment(member),
+            )
+            for number, member in enumerate(self.layout.members)
+        )  # fmt: skip
 
     @property
     def layout(self) -> Layout:
@@ -257,9 +242,9 @@ class LocalCluster(Cluster):
         return str(archive) if archive else None
 
     @property
-    def way_in(self) -> str:
+    def exec_prefix(self) -> str:
         """Command that runs another one within the network of the cluster."""
-        if self._flat:
+        if self._is_flat:
             return ""
         as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
         return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
@@ -270,7 +255,7 @@ class LocalCluster(Cluster):
         return str(path)
 
     def _supervision(self) -> dict[str, Any]:
-        """Where the first process inside tells of deaths and is told to start more."""
+        """Where the supervisor reports deaths and reads what to start."""
         return {
             "deaths": str(self.files.deaths),
             "control": str(self.files.control),
@@ -280,35 +265,29 @@ class LocalCluster(Cluster):
     # evidence
 
     def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``): no process is started to ask."""
-        if not self._known.alive():
-            return [d.name for d in self.files.all_daemons]
+        """Daemons that have ended (``datanode on worker2``): a look at files, no process."""
+        if not self._running.alive():
+            return [daemon.name for daemon in self.files.all_daemons]
         return self.files.dead()
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
-        outside = {inside: outside for outside, inside in self._processes().items()}
-        return {n: outside[i] for n, i in self.files.pids_inside().items() if i in outside}
-
-    def _processes(self) -> dict[int, int]:
-        """Process id outside -> inside, of all that belong to the cluster."""
-        first = namespace.entrance(self._known)
-        if self._flat:
-            return {pid: pid for pid in loopback.below(first.pid)}
-        return states.namespace_processes(first)
+        outer = {inner: outer for outer, inner in self._running.processes().items()}
+        return {name: outer[pid] for name, pid in self.files.pids().items() if pid in outer}
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
-        return self.files.tails(lines)
+        all_daemons = self.files.all_daemons
+        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in all_daemons}
 
-    def thread_dumps(self, into: Path) -> list[Path]:
+    def dump_threads(self, into: Path) -> list[Path]:
         """
-        Have every JVM of the cluster say what its threads do; one file each in the folder *into*.
+        Have every JVM of the cluster dump its threads, one file each in the folder *into*.
 
         Takes three seconds at most; a JVM that does not answer has no file.
         """
-        known = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
-        return dump.dump_threads(dump.find_jvms(self._processes(), known), into)
+        names = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
+        return dump.dump_threads(dump.find_jvms(self._running.processes(), names), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

@@ -40,100 +40,91 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
 
     *flat* says why a cluster has no namespaces, and is empty where it has.
     """
-    asked = {name for of in requested_by_worker(spec).values() for name in map(_limit_of, of)}
-    lacking, cure = _missing(asked), _or_else(flat)
-    for names, why in (
-        (asked, f"its nodes have no namespaces: {flat}" if flat else ""),
-        (asked & {"cores", "disk"}, _no_groups(asked, folder)),
-        (asked & {"disk"}, disks.refusal()),
-        (asked & lacking.keys(), f"missing commands: {', '.join(_tools(lacking))}"),
-    ):
-        if names and why:
-            install = f"apt-get install -y {' '.join(_tools(lacking, packages=True))}"
-            others = ", ".join(sorted(f"cluster.node.{name}" for name in names))
-            raise MachineError(
-                f"the {' and '.join(sorted(names))} of nodes cannot be limited here: {why}",
-                where="cluster.node, cluster.nodes",
-                fix=install if lacking and "commands" in why else f"leave out {others}{cure}",
-            )
-
-
-def _or_else(flat: str) -> str:
-    """What this user can do to have nodes limited, but install commands."""
-    if "=ports" in flat:
-        return f", or unset {flat.partition('=')[0]}"
-    return ", or be root" if os.geteuid() != 0 else "; harness doctor looks at what is in the way"
-
-
-def _limit_of(limit_name: str) -> str:
-    """Key of a limit in an experiment file."""
-    return limit_name.partition("_")[0]
-
-
-def _no_groups(asked: set[str], folder: Path) -> str:
-    """Why this user has no control groups for what is *asked*; empty where it has."""
-    if os.geteuid() != 0:
-        return "an ordinary user limits the network alone"
-    return groups_of(folder).refusal(cores="cores" in asked, disk="disk" in asked)
-
-
-def _missing(asked: set[str]) -> dict[str, dict[str, str]]:
-    """Commands that are not there, with their packages, for each limit that is *asked*."""
-    tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
-    found = {
-        name: {tool: pack for tool, pack in tools[name].items() if not namespace.find_tool(tool)}
-        for name in asked & tools.keys()
+    # what experiment files call the limits: cores, disk, network
+    requested = {
+        control.partition("_")[0]
+        for rates in requested_by_worker(spec).values()
+        for control in rates
     }
-    return {name: missing for name, missing in found.items() if missing}
+    if not requested:
+        return
+    alternative = "; harness doctor looks at what is in the way"
+    if "=ports" in flat:
+        alternative = f", or unset {flat.partition('=')[0]}"
+    elif os.geteuid() != 0:
+        alternative = ", or be root"
+    if flat:
+        raise _limit_error(requested, f"its nodes have no namespaces: {flat}", alternative)
+    if grouped := requested & {"cores", "disk"}:
+        refusal = "an ordinary user limits the network alone"
+        if os.geteuid() == 0:
+            groups = groups_of(folder)
+            refusal = groups.refusal(cores="cores" in requested, disk="disk" in requested)
+        if refusal:
+            raise _limit_error(grouped, refusal, alternative)
+    if "disk" in requested and (refusal := disks.refusal()):
+        raise _limit_error({"disk"}, refusal, alternative)
+    tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
+    missing = {
+        (name, tool, package)
+        for name in requested & tools.keys()
+        for tool, package in tools[name].items()
+        if namespace.find_tool(tool) is None
+    }
+    if missing:
+        commands = ", ".join(sorted({tool for _, tool, _ in missing}))
+        packages = " ".join(sorted({package for _, _, package in missing}))
+        error = _limit_error({name for name, _, _ in missing}, f"missing commands: {commands}", "")
+        raise MachineError(error.what, error.where, f"apt-get install -y {packages}")
 
 
-def _tools(lacking: Mapping[str, Mapping[str, str]], *, packages: bool = False) -> list[str]:
-    """Commands of *lacking*, or the packages that bring them."""
-    return sorted({pair[packages] for missing in lacking.values() for pair in missing.items()})
+def _limit_error(names: set[str], reason: str, alternative: str) -> MachineError:
+    keys = ", ".join(sorted(f"cluster.node.{name}" for name in names))
+    return MachineError(
+        f"the {' and '.join(sorted(names))} of nodes cannot be limited here: {reason}",
+        where="cluster.node, cluster.nodes",
+        fix=f"leave out {keys}{alternative}",
+    )
 
 
 def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """
     Make groups and disks of the cluster in *folder*, *data* being its nodes' folders by name.
 
-    Answers what the first process of the cluster needs to know of each limited worker: ``joins``,
-    the groups, and ``disk``, what to mount where.
+    Returned is what the supervisor needs to know of each limited worker: ``joins``, the groups, and
+    ``disk``, what to mount where.
     """
-    asked, groups = requested_by_worker(spec), groups_of(folder)
-    with_disks = [worker for worker, rates in asked.items() if DISK_READ in rates]
+    requested, groups = requested_by_worker(spec), groups_of(folder)
+    with_disks = [worker for worker, rates in requested.items() if DISK_READ in rates]
     room = shutil.disk_usage(folder).free // max(1, len(with_disks))
-    made: dict[str, dict[str, Any]] = {}
-    for worker, rates in asked.items():
-        made[worker] = {}
-        if joined := joins(folder, spec, worker):
-            _grouped(groups, worker)
-            made[worker]["joins"] = joined
-        if DISK_READ in rates:
+    hardware: dict[str, dict[str, Any]] = {}
+    for worker in requested:
+        hardware[worker] = {}
+        if files := group_files(folder, spec, worker):
+            try:
+                groups.make(worker)
+            except OSError as error:
+                raise MachineError(
+                    f"no control group can be made: {error.strerror}",
+                    where=str(error.filename),
+                    fix="run where control groups can be made, or leave the limits out",
+                ) from error
+            hardware[worker]["joins"] = files
+        if worker in with_disks:
             disk = disks.make(folder / f"{worker}.disk", room)
-            made[worker]["disk"] = {
+            hardware[worker]["disk"] = {
                 "device": disk.path,
                 "options": disks.MOUNT_OPTIONS,
                 "at": f"{data[worker]}/{MOUNTED}",
                 "over": {part: f"{data[worker]}/{part}" for part in PARTS},
             }
-    return made
+    return hardware
 
 
-def joins(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
-    """Files into which a process of *worker* writes itself, as it starts; the master has none."""
+def group_files(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
+    """Files into which a process of *worker* writes itself, as it starts; none for the master."""
     rates = requested_by_worker(spec).get(worker, {})
     return groups_of(folder).joins(worker) if CORES in rates or DISK_READ in rates else []
-
-
-def _grouped(groups: Groups, worker: str) -> None:
-    try:
-        groups.make(worker)
-    except OSError as error:
-        raise MachineError(
-            f"no control group can be made: {error.strerror}",
-            where=str(error.filename),
-            fix="run where control groups can be made, or leave the limits out",
-        ) from error
 
 
 def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
@@ -142,7 +133,7 @@ def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def lift(folder: Path) -> None:
-    """Let the disks of the cluster in *folder* go fast: what waits for them ends sooner."""
+    """Lift the limits of the disks of the cluster in *folder*: what waits for them ends sooner."""
     groups = groups_of(folder)
     for disk in disks.find(folder):
         groups.lift_device(disk.device)
@@ -171,22 +162,23 @@ class NodeLimiter:
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes."""
         devices = {Path(disk.image).stem: disk.device for disk in disks.find(self.folder)}
+        groups = groups_of(self.folder)
         for node, rates in settings.items():
             if CORES in rates:
-                groups_of(self.folder).set_cores(node, rates[CORES])
+                groups.set_cores(node, rates[CORES])
             if DISK_READ in rates:
-                groups_of(self.folder).set_device(
-                    node, devices[node], read=rates[DISK_READ], write=rates[DISK_WRITE]
-                )
+                read, write = rates[DISK_READ], rates[DISK_WRITE]
+                groups.set_device(node, devices[node], read=read, write=write)
             if NETWORK_OUT in rates:
                 self._shape(node, shape_argv("eth0", rates[NETWORK_OUT]))
                 self._shape("", shape_argv(self.links[node], rates[NETWORK_IN]))
 
     def _shape(self, node: str, argv: Sequence[str]) -> None:
-        done = self.tc(node, argv)
-        if done.status != 0:
+        completed = self.tc(node, argv)
+        if completed.status != 0:
+            reason = f"{completed.err.strip()!a}"
             raise ClusterError(
-                f"the network of {node or 'the bridge'} cannot be limited: {done.err.strip()!a}",
+                f"the network of {node or 'the bridge'} cannot be limited: {reason}",
                 where=" ".join(argv),
                 fix="the kernel may lack sch_tbf: modprobe sch_tbf, or leave the limit out",
             )

@@ -1,0 +1,253 @@
+"""
+The processes of a local cluster, seen from outside: started, recorded, found, ended.
+
+All of them are descendants of one process, the supervisor (`harness.node.local`); with namespaces
+it is their PID 1, below an `unshare` that waits for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ClusterError
+from harness.node.processes import descendants_of, parents
+from harness.providers.host import last_lines
+from harness.providers.interrupts import DeferredInterrupt
+from harness.providers.local import limits, namespace
+from harness.providers.state import Process, agent_file, remove_tree
+from harness.records.trial import ClusterSpec
+
+_NETWORK_LIMIT_S = 60.0
+
+# Supervisors that this process started: it must collect them when they end.
+_started: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """
+    The state file: the processes on which a cluster depends, and how commands get to its nodes.
+
+    *outer* is the process that ends all others with itself, *inner* is the supervisor (`None` while
+    the cluster is being made); *namespaces* are descriptors of *inner*, by node, of the nodes'
+    namespaces; *user_namespace* says that an ordinary user made them.  *first_port* is that of a
+    cluster without namespaces, 0 for one with them.
+    """
+
+    name: str
+    spec: dict[str, Any]
+    home: str
+    user_namespace: bool
+    outer: Process
+    inner: Process | None = None
+    namespaces: tuple[dict[str, int], ...] = ()
+    first_port: int = 0
+
+    def save(self, folder: Path) -> None:
+        """Write the file in one step."""
+        part = folder / "state.part"
+        part.write_text(json.dumps(asdict(self), indent=1))
+        part.replace(folder / "state.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> ClusterState | None:
+        """The state in *folder*, `None` where there is none (or none that can be read)."""
+        try:
+            fields = json.loads((folder / "state.json").read_text())
+            fields["outer"] = Process(**fields["outer"])
+            fields["inner"] = fields["inner"] and Process(**fields["inner"])
+            fields["namespaces"] = tuple(fields["namespaces"])
+            return cls(**fields)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def alive(self) -> bool:
+        """Whether the cluster's first processes still run."""
+        return self.outer.alive() and (self.inner is None or self.inner.alive())
+
+    def supervisor(self) -> Process:
+        """The supervisor; `ClusterError` when it has ended."""
+        if self.inner is None or not self.inner.alive():
+            raise ClusterError(
+                f"cluster {self.name!r} is not running",
+                where="its supervisor has ended",
+                fix="harness cluster down; harness cluster up",
+            )
+        return self.inner
+
+    def node_argv(self, node: int | None, argv: Sequence[str]) -> list[str]:
+        """
+        *argv* on node number *node*; without a node, where their links meet.
+
+        ``nsenter`` stays outside and waits; when it is killed, the command on the node is killed
+        too.
+        """
+        pid = self.supervisor().pid
+        if node is None:
+            net, uts = "ns/net", "ns/uts"
+        else:
+            net, uts = (f"fd/{self.namespaces[node][kind]}" for kind in ("net", "uts"))
+        user = [f"--user=/proc/{pid}/ns/user", "--preserve-credentials"]
+        return [
+            "nsenter", *(user if self.user_namespace else []),
+            f"--mount=/proc/{pid}/ns/mnt", f"--pid=/proc/{pid}/ns/pid",
+            f"--net=/proc/{pid}/{net}", f"--uts=/proc/{pid}/{uts}",
+            "--", "setpriv", "--pdeathsig", "KILL", "--", *argv,
+        ]  # fmt: skip
+
+    def processes(self) -> dict[int, int]:
+        """Process id on this machine -> in the cluster, of all that belong to the cluster."""
+        first = self.supervisor().pid
+        if self.first_port:
+            return {pid: pid for pid in descendants_of(first)}
+        space, processes = _pid_namespace(first), {}
+        for pid in parents():
+            if space and _pid_namespace(pid) == space:
+                with suppress(OSError):
+                    status = Path(f"/proc/{pid}/status").read_text()
+                    if inner := re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE):
+                        processes[pid] = int(inner[1])
+        return processes
+
+    def end_processes(self) -> None:
+        """End every process of the cluster: all others end with the first one."""
+        if self.first_port:  # it ends the others itself, and then it ends
+            self.outer.end()
+        for process in (self.inner, self.outer):
+            if process is not None:
+                process.kill()
+
+
+def _pid_namespace(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterState:
+    """
+    Start the supervisor of the cluster whose files lie in *folder*, and write its state down.
+
+    *first_port* other than 0: one without namespaces.  `ClusterError`, or `MachineError` where the
+    kernel refuses namespaces, with the process's own message.
+    """
+    as_root = os.geteuid() == 0
+    plan = str(folder / "plan.json")
+    argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise", plan]
+    with (folder / "supervisor.log").open("wb") as log:
+        process = subprocess.Popen(
+            argv if first_port else namespace.make_argv(argv, as_root=as_root),
+            start_new_session=True, cwd="/",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
+            env={"PATH": namespace.search_path()},
+        )  # fmt: skip
+    _started[process.pid] = process
+    try:
+        state = ClusterState(
+            name, spec.model_dump(mode="json"), str(home),
+            user_namespace=not as_root, outer=Process.of(process.pid), first_port=first_port,
+        )  # fmt: skip
+        state.save(folder)
+        namespaces = _release(process)
+        inner = next(pid for pid, parent in parents().items() if parent == process.pid)
+        state = dataclasses.replace(state, inner=Process.of(inner), namespaces=tuple(namespaces))
+    except (ProcessLookupError, StopIteration):
+        output = last_lines(folder / "supervisor.log", 8)
+        raise namespace.refusal_error(output) or ClusterError(
+            f"the cluster's network was not made: {output or 'no message'}",
+            where=f"local cluster {name!r}",
+            fix="the last lines above name the command that failed",
+        ) from None
+    finally:
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        if process.poll() is not None:
+            _started.pop(process.pid, None)
+    state.save(folder)
+    return state
+
+
+def _release(process: subprocess.Popen[bytes]) -> list[dict[str, int]]:
+    """Let the supervisor go on, now that it is recorded; the descriptors of its namespaces."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):  # it has ended: then there is no answer either
+        process.stdin.write(b"go\n")
+    process.stdin.close()
+    ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
+    line = process.stdout.readline() if ready else b""
+    if not line:
+        raise ProcessLookupError(process.pid)
+    namespaces: list[dict[str, int]] = json.loads(line)
+    return namespaces
+
+
+def remove(folder: Path) -> bool:
+    """End the processes of the cluster in *folder*, and remove it; `False`: there was none."""
+    if not folder.exists():
+        return False
+    with DeferredInterrupt():  # it takes a second at most, and half a removal helps nobody
+        limits.lift(folder)
+        state = ClusterState.load(folder)
+        if state is not None:
+            state.end_processes()
+        else:
+            for process in supervisors(folder / "plan.json"):
+                process.kill()
+        if state is None or state.first_port:
+            while left := stray_processes(folder):
+                for process in left:
+                    process.kill()
+        for pid, started in list(_started.items()):
+            if started.poll() is not None:
+                del _started[pid]
+        limits.release(folder)
+        remove_tree(folder)
+    return True
+
+
+def supervisors(plan: Path) -> list[Process]:
+    """
+    Processes of this user that supervise the cluster of *plan*, by their command lines.
+
+    For a state file that was never written, or that another version wrote.
+    """
+    words = _own_files("cmdline")
+    return [process for process, argv in words if os.fsencode(plan) in argv]
+
+
+def stray_processes(folder: Path) -> list[Process]:
+    """
+    Processes of this user that have their configuration in *folder*: daemons, tasks and clients.
+
+    Where no process namespace contained them they may have outlived their supervisor.
+    """
+    mark = os.fsencode(f"HADOOP_CONF_DIR={folder}/")
+    return [
+        process
+        for process, variables in _own_files("environ")
+        if any(each.startswith(mark) for each in variables)
+    ]
+
+
+def _own_files(name: str) -> Iterator[tuple[Process, list[bytes]]]:
+    """Every process of this user, and the words of its file of that *name* below ``/proc``."""
+    for pid in parents():
+        with suppress(OSError, ValueError):
+            entry = Path(f"/proc/{pid}")
+            if entry.stat().st_uid == os.geteuid():
+                yield Process.of(pid), (entry / name).read_bytes().split(b"\0")
