@@ -67,7 +67,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
     cluster.up()
-    for loss in cluster.losses:
+    for loss in cluster.limitations:
         click.echo(clean(f"warning: {loss}"), err=True)
     for service, address in cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
@@ -207,9 +207,9 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
 def _asking(cluster: Cluster) -> str:
     """Command that asks a web service of *cluster*, for people."""
     url = f"{cluster.endpoints['resourcemanager']}/cluster"
-    if not cluster.way_in:
+    if not cluster.exec_prefix:
         return f"curl {url}"
-    return f"{cluster.way_in} curl {url}  (addresses hold in the cluster's own network)"
+    return f"{cluster.exec_prefix} curl {url}  (addresses hold in the cluster's own network)"
 
 
 def _require_known(provider: str, known: list[str]) -> None:
@@ -378,7 +378,7 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
         "hadoop": ", ".join(sorted({n["version"] for n in nodes})),
         "hosts": [asdict(host) for host in survey(cluster)],
         "nodes": nodes,
-        "losses": list(cluster.losses),
+        "losses": list(cluster.limitations),
         "limits": {
             node: {dial: limit.model_dump(exclude_none=True) for dial, limit in dials.items()}
             for node, dials in cluster.limits.items()
@@ -392,7 +392,7 @@ def _silent(cluster: Cluster) -> list[str]:
     from harness.errors import ClusterError
 
     try:
-        return cluster.silent_daemons()
+        return cluster.missing_daemons()
     except ClusterError:
         return []
 

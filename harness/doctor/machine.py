@@ -95,7 +95,7 @@ def check_namespaces() -> Finding:
     if done.returncode == 0:
         user = "root" if as_root else "an ordinary user"
         return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
-    if error := namespace.refusal(done.stderr):
+    if error := namespace.refusal_error(done.stderr):
         text = f"{error.what}; clusters use ports of the loopback address, with less isolation"
         return Finding("namespaces", "note", text, error.fix)
     error = MachineError(

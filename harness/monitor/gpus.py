@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.errors import HarnessError
 from harness.hadoop_home.home import job_jar
 from harness.providers.base import Cluster
-from harness.providers.gpus import Devices, find_devices, find_on, here, words
+from harness.providers.gpus import Devices, find_devices, find_on, first_line, here
 from harness.providers.host import Host, from_json
 from harness.records.manifest import NodeGpus
 from harness.records.trial import ClusterSpec
@@ -66,9 +66,9 @@ def record_gpus(run: Run, spec: ClusterSpec, cluster: Cluster) -> list[str]:
         run.update_manifest(gpus_found=known | described)
     return [
         f"the GPUs of {node} may not work: {spec.node.gpus} offered,"
-        f" {len(devices.gpus) or 'none'} found{f' ({devices.said})' if devices.said else ''}"
+        f" {len(devices.gpus) or 'none'} found{f' ({devices.message})' if devices.message else ''}"
         for node, devices in by_node.items()
-        if node != MACHINE and (devices.said or len(devices.gpus) < spec.node.gpus)
+        if node != MACHINE and (devices.message or len(devices.gpus) < spec.node.gpus)
     ]
 
 
@@ -81,11 +81,11 @@ def _with_rates(gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> NodeGp
             argv = [cluster.java_on(worker), *_FLAGS, f"-Duser.dir={worker.folder}", "-cp", jar]
             done = worker.run([*argv, _CLASS], timeout=_LIMIT_S)
         except (HarnessError, OSError) as error:
-            reason = words(str(error))
+            reason = first_line(str(error))
         else:
             if done.status == 0 and (copies := read_copies(done.out)):
                 return NodeGpus.model_validate({**gpus.model_dump(exclude_none=True), **copies})
-            reason = words(done.err) or "it measured no CUDA device"
+            reason = first_line(done.err) or "it measured no CUDA device"
     return gpus.model_copy(update={"rates_missing": reason})
 
 

@@ -28,8 +28,9 @@ from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail, named_after
 from harness.parsing.samples import read_machine, read_speed
 from harness.providers.base import Cluster
-from harness.providers.host import Host, Running, printable
+from harness.providers.host import Host, Running
 from harness.records.manifest import MonitoredMachine
+from harness.text import printable
 from harness.units import MIB
 
 INTERVAL_S = 0.5

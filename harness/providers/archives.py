@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ClusterError
-from harness.providers.host import printable
+from harness.text import printable
 
 CHUNK_BYTES = 2**18
 _MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory

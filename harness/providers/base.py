@@ -2,12 +2,12 @@
 What is the same for every provider: a cluster as a gateway, hosts and a layout.
 
 A provider says where its nodes lie (`Cluster.hosts`, `Cluster.layout`), makes and removes them, and
-brings evidence; all else, from the health gate to the client of a job, is done here through the
-hosts' doors.  The *gateway* is the host on which clients run: the master, unless a provider says
-otherwise.
+brings evidence; all else, from the health check to the client of a job, is done here through the
+hosts' connections.  The *gateway* is the host on which clients run: the master, unless a provider
+says otherwise.
 
-Nothing here takes for granted that a host sees this machine's files, or has Java and Hadoop where
-this machine has them.
+Nothing here assumes that a host sees this machine's files, or has Java and Hadoop where this
+machine has them.
 """
 
 from __future__ import annotations
@@ -19,26 +19,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Any, ClassVar, Literal, Self
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Layout, Member
+from harness.hadoop.layout import Layout
 from harness.hadoop.tracing import task_properties
 from harness.hadoop_home.checksums import file_digest
 from harness.hadoop_home.home import HadoopHome
-from harness.providers import gate
+from harness.providers import health
 from harness.providers import state as states
 from harness.providers.hdfs import Hdfs
-from harness.providers.host import Host, HostTimeoutError, Running, ended, from_json, put_down
-from harness.providers.ids import application_name
+from harness.providers.host import (
+    Host,
+    HostTimeoutError,
+    Running,
+    application_name,
+    end_command,
+    from_json,
+)
 from harness.providers.limits.calibrate import unsupported_limits
-from harness.providers.versions import RanOn, ask
+from harness.providers.survey import RanOn, node_versions
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Tracing
 
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
+_ANSWER_LIMIT_S = 60.0  # beyond the limit of the health check itself
 
 State = Literal["ok", "note", "lacking"]
 
@@ -70,21 +78,22 @@ class Cluster(ABC):
     required_fields: ClassVar[frozenset[str]] = frozenset()
     # whether it sets addresses, folders and slots itself, so that `cluster.site` cannot
     sets_site: ClassVar[bool] = True
-    waiter_sees_all: ClassVar[bool] = True  # deaths on every node, not on its own alone
-    user = "root"  # in whose name Hadoop is asked
+    # whether the health check sees deaths on every node, not on its own alone
+    health_sees_all: ClassVar[bool] = True
     limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
-    root = "/harness"  # of HDFS: all that experiments write lies below it
     traces: ClassVar[frozenset[str]] = frozenset({"spans", "units", "logs", "off"})
-    on_this_machine: ClassVar[bool] = False  # its memory and disk are what the cluster lives on
+    on_this_machine: ClassVar[bool] = False  # whether it uses this machine's memory and disk
+    user = "root"  # in whose name requests are made to Hadoop
+    root = "/harness"  # of HDFS: all that experiments write lies below it
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; *home* is the Hadoop home of this machine."""
         self.name, self.spec, self.home = name, spec, home
         self.folder = states.cluster_folder(name)
-        self.hdfs = Hdfs(lambda: self.gateway, self._door)
-        self._brought: dict[tuple[str, Path], str] = {}
+        self.hdfs = Hdfs(lambda: self.gateway, self._hdfs_argv)
+        self._copied: dict[tuple[str, Path], str] = {}
 
-    # what each provider says in its own way
+    # what each provider does in its own way
 
     @classmethod
     @abstractmethod
@@ -102,12 +111,12 @@ class Cluster(ABC):
 
     @abstractmethod
     def is_up(self) -> bool:
-        """Whether the cluster was started and can be entered; says nothing of its health."""
+        """Whether the cluster was started and can be reached; not whether it is healthy."""
 
     @abstractmethod
     def _start(self) -> None:
         """
-        Start nodes and daemons; all or nothing: what was begun is removed before an error leaves.
+        Start nodes and daemons; all or nothing: what was started is removed before an error leaves.
 
         `ClusterError` where the name is taken by a cluster that is up.  What a killed process left
         under the name is removed first.
@@ -130,7 +139,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``); asked each second: to be cheap."""
+        """Daemons that have ended (``datanode on worker2``); called each second: to be cheap."""
 
     @abstractmethod
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
@@ -166,7 +175,7 @@ class Cluster(ABC):
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
         """
-        What is there already of the cluster that is asked for, in words; else nothing.
+        A description of what is there already of the requested cluster; else nothing.
 
         `HarnessError` where it is there, or should be, and cannot be used.
         """
@@ -175,11 +184,11 @@ class Cluster(ABC):
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
-        """Limits of each limited node by their names: requested and measured."""
+        """Each limit of each limited node, requested and measured."""
         return {}
 
-    def forget(self) -> list[str]:
-        """Let nodes with limited disks read blocks from there next, not from memory; who does."""
+    def drop_page_cache(self) -> list[str]:
+        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
         return []
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -193,7 +202,7 @@ class Cluster(ABC):
 
     @property
     def python(self) -> str:
-        """Python 3.9 or newer, on the gateway and on every node."""
+        """Python on the gateway and on every node: 3.6 or newer."""
         return "python3"
 
     def python_on(self, host: Host) -> str:
@@ -209,9 +218,9 @@ class Cluster(ABC):
     @property
     def watched(self) -> Sequence[Host] | None:
         """
-        The hosts, master first, through which machines are asked for their speed and load.
+        The hosts, master first, on which the speed and load of machines are sampled.
 
-        `None`: all nodes are on this machine, which is asked itself, outside of their limits.
+        `None`: all nodes are on this machine, which is sampled itself, outside of their limits.
         """
         return None if self.on_this_machine else self.hosts
 
@@ -221,44 +230,56 @@ class Cluster(ABC):
         return None
 
     @property
-    def losses(self) -> tuple[str, ...]:
-        """What measurements on this cluster cannot show, or are distorted by; for people."""
+    def limitations(self) -> tuple[str, ...]:
+        """Sentences on what measurements on this cluster cannot show, or are distorted by."""
         return ()
 
-    def ran_on(self) -> dict[str, RanOn]:
-        """What tasks run on, by the worker's name: the workers are asked."""
-        workers, hadoop = self.hosts[1:], self.home.versions().hadoop
-
-        def command(host: Host) -> list[str]:
-            return self.agent(host, "facts", "versions")
-
-        return {h.name: r for h, r in zip(workers, ask(workers, command, hadoop), strict=True)}
+    def ran_on(self) -> Mapping[str, RanOn]:
+        """Versions that tasks run with, by the worker's name, as the workers report them."""
+        hadoop = self.home.versions().hadoop
+        return node_versions(
+            self.hosts[1:], lambda host: self.agent(host, "facts", "versions"), hadoop
+        )
 
     @property
-    def way_in(self) -> str:
-        """What stands before a command that is to run in the cluster's network, for people."""
+    def exec_prefix(self) -> str:
+        """Words before a command that make it run in the cluster's network, to show to users."""
         return ""
 
     def out_of_memory(self) -> list[str]:
-        """Where the kernel ended processes for want of memory since this was last asked; a text."""
+        """Sentences on processes that the kernel killed for want of memory since the last call."""
         return []
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon; nothing where they run elsewhere."""
         return {}
 
-    def thread_dumps(self, into: Path) -> list[Path]:
+    def dump_threads(self, into: Path) -> list[Path]:
         """
-        Have every JVM of the cluster say what its threads do; one file each in the folder *into*.
+        Have every JVM of the cluster dump its threads, one file each in the folder *into*.
 
-        A provider that cannot ask has no files.
+        A provider that cannot has no files.
         """
         del into
         return []
 
     def _supervision(self) -> dict[str, Any]:
-        """What the waiter is told of the daemons' supervisor: files of the gateway."""
+        """Files of the gateway's supervisor that the health check uses."""
         return {}
+
+    def _expected_daemons(self) -> dict[str, dict[str, str]]:
+        """
+        Which workers must be healthy, and what the masters call their daemons.
+
+        That is their host, or their ports where all have the same one.
+        """
+        return {
+            member.name: {
+                kind: member.at(kind) if member.first_port else member.host
+                for kind in daemons.WORKER_KINDS
+            }
+            for member in self.layout.workers
+        }
 
     # life
 
@@ -272,16 +293,15 @@ class Cluster(ABC):
     @classmethod
     def names(cls) -> list[str]:
         """Names of this provider's clusters that are up, or left something behind."""
-        return [
-            name for name in states.known_names() if states.provider_of(name) in (cls.provider, "")
-        ]
+        own = (cls.provider, "")
+        return [name for name in states.known_names() if states.provider_of(name) in own]
 
     def up(self, limit_s: float = UP_LIMIT_S) -> None:
         """
         Start everything and return when it is healthy.
 
-        `ClusterError` says who is silent or has died, with the last lines of its log; whatever was
-        started is removed then.
+        `ClusterError` names the daemons that died or do not answer, with the last lines of a log;
+        whatever was started is removed then.
         """
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
@@ -289,7 +309,13 @@ class Cluster(ABC):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
         self._start()
         try:
-            self._await_healthy(limit_s)
+            request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
+            health.await_healthy(
+                self._check_health,
+                request,
+                where=self.where,
+                log=lambda daemon: self.daemon_logs().get(daemon, ""),
+            )
         except BaseException:
             self.down()
             raise
@@ -298,20 +324,63 @@ class Cluster(ABC):
         """End every process and remove every file of this cluster; safe to call twice."""
         self.remove(self.name)
 
-    def _await_healthy(self, limit_s: float) -> None:
-        question = {
-            **self._question(limit_s),
-            "workers": self._expected(),
+    def missing_daemons(self) -> list[str]:
+        """
+        Daemons that the masters have lost, whatever their processes do.
+
+        A node whose network is lost is given up after some 10 s.
+        """
+        request = {**self._health_request(0.0), "workers": self._expected_daemons()}
+        request.pop("control", None)  # nothing is to be started
+        return health.missing_daemons(self._check_health, request)
+
+    def await_idle(self, timeout_s: float = 60.0) -> None:
+        """Return when no application runs or has a container; `ClusterError` at the time-out."""
+        health.await_idle(self._check_health, self._health_request(timeout_s), where=self.where)
+
+    def _health_request(self, limit_s: float) -> dict[str, Any]:
+        return {
+            "master": self.layout.master.name,
+            "services": self.services,
+            "limit_s": limit_s,
+            **self._supervision(),
         }
-        gate.await_healthy(
-            self._ask, question, where=self.where, log=lambda name: self.daemon_logs().get(name, "")
-        )
 
-    def _expected(self) -> dict[str, dict[str, str]]:
-        """Which workers must be healthy, and what the masters call their daemons."""
-        return {m.name: _known_as(m) for m in self.layout.workers}
+    def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request to the gateway's node agent; an empty answer when the cluster is gone."""
+        body, limit_s = json.dumps(request).encode(), request["limit_s"] + _ANSWER_LIMIT_S
+        argv = self.agent(self.gateway, "health")
+        try:
+            if self.health_sees_all:
+                answer = from_json(self.gateway.run(argv, limit_s, body).out)
+            else:
+                answer = self._check_and_watch(argv, body, time.monotonic() + limit_s)
+        except (HostTimeoutError, BrokenPipeError, ValueError):
+            return {}
+        return answer if isinstance(answer, dict) else {}
 
-    # doors
+    def _check_and_watch(self, argv: Sequence[str], body: bytes, deadline: float) -> Any:
+        """Run the health check; deaths on nodes that it does not see end the wait from here."""
+        command = self.gateway.open(argv)
+        assert command.stdin is not None
+        assert command.stdout is not None
+        try:
+            with command.stdin as stdin:
+                stdin.write(body)
+            while True:
+                try:
+                    command.wait(_LOOK_S)
+                except TimeoutExpired:
+                    if dead := self.dead_daemons():
+                        return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
+                    if time.monotonic() > deadline:
+                        return {}
+                else:
+                    return from_json(command.stdout.read())
+        finally:
+            end_command(command)
+
+    # connections
 
     @property
     def where(self) -> str:
@@ -338,17 +407,17 @@ class Cluster(ABC):
         }
 
     def gateway_path(self, path: Path) -> str:
-        """Where the gateway has this machine's file *path*; it is brought there if need be."""
+        """Where the gateway has this machine's file *path*; it is copied there if need be."""
         return self.host_path(self.gateway, path)
 
     def host_path(self, host: Host, path: Path) -> str:
         """Where *host* has this machine's file *path*: once per content, in its own folder."""
         key = host.name, path
-        if key not in self._brought:
-            target = f"brought-{file_digest(path)[:12]}-{path.name}"
+        if key not in self._copied:
+            target = f"copied-{file_digest(path)[:12]}-{path.name}"
             host.put(path, target)
-            self._brought[key] = f"{host.folder}/{target}"
-        return self._brought[key]
+            self._copied[key] = f"{host.folder}/{target}"
+        return self._copied[key]
 
     def agent_path(self, host: Host) -> str:
         """Where *host* has the node agent."""
@@ -358,55 +427,17 @@ class Cluster(ABC):
         """Command line that runs one verb of the node agent (`harness.node`) on *host*."""
         return [self.python_on(host), "-I", "-S", self.agent_path(host), verb, *arguments]
 
-    def not_up(self) -> ClusterError:
-        """The error for what takes a cluster that is up."""
+    def not_up_error(self) -> ClusterError:
+        """The error for an action that needs a cluster that is up."""
         return ClusterError(
             f"cluster {self.name!r} is not up",
             where=self.where,
             fix=f"harness cluster up --name {self.name}",
         )
 
-    def _door(self, operation: Sequence[str]) -> list[str]:
+    def _hdfs_argv(self, operation: Sequence[str]) -> list[str]:
         services = json.dumps({**self.services, "user": self.user})
         return self.agent(self.gateway, "hdfs", services, *operation)
-
-    def _question(self, limit_s: float) -> dict[str, Any]:
-        return {
-            "master": self.layout.master.name,
-            "services": self.services,
-            "limit_s": limit_s,
-            **self._supervision(),
-        }
-
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Put a question to the waiter; an empty answer when the cluster is gone."""
-        body, limit_s = json.dumps(question).encode(), question["limit_s"] + 60
-        try:
-            if self.waiter_sees_all:
-                health = self.agent(self.gateway, "health")
-                answer = from_json(self.gateway.run(health, limit_s, body).out)
-            else:
-                answer = self._ask_and_watch(body, time.monotonic() + limit_s)
-        except (HostTimeoutError, BrokenPipeError, ValueError):
-            return {}
-        return answer if isinstance(answer, dict) else {}
-
-    def _ask_and_watch(self, question: bytes, deadline: float) -> Any:
-        """As `_ask`; deaths that the waiter cannot see end the wait from here."""
-        waiter = self.gateway.open(self.agent(self.gateway, "health"))
-        assert waiter.stdin is not None
-        assert waiter.stdout is not None
-        try:
-            with waiter.stdin as stdin:
-                stdin.write(question)
-            while not ended(waiter, _LOOK_S):
-                if dead := self.dead_daemons():
-                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
-                if time.monotonic() > deadline:
-                    return {}
-            return from_json(waiter.stdout.read())
-        finally:
-            put_down(waiter)
 
     # work
 
@@ -428,30 +459,16 @@ class Cluster(ABC):
             return from_json(self.hdfs.call("get", service, url_path))
         except ValueError as error:
             raise ClusterError(
-                "it answers no JSON",
+                "the answer is not JSON",
                 where=f"web service: {service} {url_path}",
                 fix="harness cluster logs",
             ) from error
 
     def kill_application(self, application_id: str) -> None:
-        """Ask the ResourceManager to end an application."""
+        """Have the ResourceManager end an application."""
         application = application_name(application_id)
         path = f"/ws/v1/cluster/apps/{application}/state?user.name={self.user}"
         self.hdfs.call("put", "rm", path, body=b'{"state": "KILLED"}')
-
-    def silent_daemons(self) -> list[str]:
-        """
-        Daemons that the masters hear no more, whatever their processes do.
-
-        A node whose network is lost is given up after some 10 s.
-        """
-        question = {**self._question(0.0), "workers": self._expected()}
-        question.pop("control", None)  # nothing is to be started
-        return gate.silent_daemons(self._ask, question)
-
-    def await_idle(self, timeout_s: float = 60.0) -> None:
-        """Return when no application runs or holds a container; `ClusterError` at the time-out."""
-        gate.await_idle(self._ask, self._question(timeout_s), where=self.where)
 
     def site_properties(self) -> dict[str, str]:
         """The cluster-wide properties in force, as a client on the gateway sees them."""
@@ -460,8 +477,8 @@ class Cluster(ABC):
     def history_folders(self, job: str) -> Sequence[str]:
         """Folders of HDFS below which the history of *job* lies when it has ended."""
         del job
-        known = self.site_properties()
-        return [known[key] for key in site.HISTORY_KEYS]
+        properties = self.site_properties()
+        return [properties[key] for key in site.HISTORY_KEYS]
 
     def trace_properties(
         self, tracing: Tracing, configuration: Mapping[str, str]
@@ -471,9 +488,3 @@ class Cluster(ABC):
             tracing.mode, self.layout, self.spec, configuration,
             archive=self.tasks_archive, unit=tracing.unit_records,
         )  # fmt: skip
-
-
-def _known_as(member: Member) -> dict[str, str]:
-    """What the masters call the daemons of *member*: its host, or its ports where all share one."""
-    kinds = daemons.WORKER_KINDS
-    return {kind: member.at(kind) if member.first_port else member.host for kind in kinds}

@@ -121,9 +121,7 @@ class Hdfs:
             end_command(process)
 
 
-def _pieces(
-    stream: IO[bytes], idle_timeout: IdleTimeout, size: int, path: str
-) -> Iterator[bytes]:
+def _pieces(stream: IO[bytes], idle_timeout: IdleTimeout, size: int, path: str) -> Iterator[bytes]:
     """The next *size* bytes of a stream, and no less."""
     while size > 0:
         with idle_timeout.waiting():

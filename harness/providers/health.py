@@ -87,8 +87,9 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
 def _seconds(answer: dict[str, Any], waited: float) -> float:
     """The seconds of the answer; those that we have waited, where it has no valid number."""
     seconds = answer.get("seconds")
-    valid = isinstance(seconds, int | float) and 0 <= seconds < _MOST_SECONDS
-    return float(seconds) if valid else waited
+    if isinstance(seconds, int | float) and 0 <= seconds < _MOST_SECONDS:
+        return float(seconds)
+    return waited
 
 
 def _died(answer: dict[str, Any]) -> list[str]:

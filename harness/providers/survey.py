@@ -106,12 +106,12 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
         end_command(process)
     if not isinstance(facts, dict):
         raise TypeError("its answer is not an object")
-    numbers = {name: int(facts[name]) for name in _WHOLE_NUMBERS if name in facts}
-    texts = {name: excerpt(facts.get(name, ""), 60) for name in ("kernel", "python", "java")}
+    checked: dict[str, Any] = {name: int(facts.get(name, 0)) for name in _WHOLE_NUMBERS}
+    checked |= {name: excerpt(facts.get(name, ""), 60) for name in ("kernel", "python", "java")}
     load = float(facts.get("load", 0.0))
     return replace(
         empty, clock_s=offset, clock_within_s=within, load=load if math.isfinite(load) else 0.0,
-        **numbers, **texts,
+        **checked,
     )  # fmt: skip
 
 
@@ -158,7 +158,9 @@ def node_versions(
         except (ClusterError, OSError, ValueError):
             answer = None
         versions = answer if isinstance(answer, dict) else {}
-        return RanOn(hadoop, version_text(versions.get("java")), version_text(versions.get("kernel")))
+        return RanOn(
+            hadoop, version_text(versions.get("java")), version_text(versions.get("kernel"))
+        )
 
     if not hosts:
         return {}

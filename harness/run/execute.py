@@ -29,7 +29,7 @@ from harness.monitor.rates import record_rates
 from harness.monitor.watch import Monitor, monitor_cluster
 from harness.providers import PROVIDERS
 from harness.providers.base import Cluster
-from harness.providers.interrupts import Postponed
+from harness.providers.interrupts import DeferredInterrupt
 from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run import Console
@@ -81,11 +81,11 @@ class Execution:
     failures: Counter[str] = field(default_factory=Counter)
     versions_on_nodes: Versions = field(init=False)
     kernel: str = field(init=False, default="")
-    interrupt: Postponed = field(init=False)
+    interrupt: DeferredInterrupt = field(init=False)
 
     def __post_init__(self) -> None:
         self.versions_on_nodes = self.versions  # until nodes report theirs
-        self.interrupt = Postponed(patience=1, tell=lambda: self.console.say(_STOPPING))
+        self.interrupt = DeferredInterrupt(patience=1, notify=lambda: self.console.say(_STOPPING))
 
     def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
         """Run those of *trials* that are not *done*; return how many of them failed."""
@@ -171,7 +171,7 @@ class Execution:
             self.versions_on_nodes, self.kernel = record_versions(
                 self.run, self.versions, cluster.ran_on()
             )
-            for limitation in cluster.losses:
+            for limitation in cluster.limitations:
                 self._add_limitation(limitation)
             warnings = record_limits(self.run, spec, cluster.limits, self.wall())
             for warning in [*warnings, *record_gpus(self.run, spec, cluster)]:
@@ -187,7 +187,7 @@ class Execution:
 
     def _make_runner(self, cluster: Cluster) -> TrialRunner:
         def check_interrupt() -> None:
-            if self.interrupt.asked:
+            if self.interrupt.is_pending:
                 raise StoppedError("interrupted by the user")
 
         logs = self.run.scratch / "inputs"

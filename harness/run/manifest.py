@@ -19,7 +19,7 @@ from harness import __version__
 from harness.errors import DataError
 from harness.experiment.model import Experiment
 from harness.monitor.machine import machine_facts
-from harness.providers.versions import RanOn
+from harness.providers.survey import RanOn
 from harness.records.hardware import Limit, LimitedCluster, format_control
 from harness.records.manifest import OfferedGpus
 from harness.records.trial import ClusterSpec, Versions, trial_id

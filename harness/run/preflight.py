@@ -248,8 +248,8 @@ class Preflight:
         if not self.is_here or not offered:
             return []
         devices, warnings = find_devices(here), []
-        if devices.names and devices.said:
-            warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.said}")
+        if devices.names and devices.message:
+            warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
         if len(devices.names) < offered:
             warnings.append(
                 f"nodes offer {offered} GPUs together, and this machine has"

@@ -97,14 +97,14 @@ class TrialRunner:
 
         def save_thread_dumps() -> None:
             with suppress(HarnessError, OSError):  # a stuck job is ended whatever becomes of them
-                cluster.thread_dumps(raw / THREADS)
+                cluster.dump_threads(raw / THREADS)
 
         self.inputs.jobs.on_limit = save_thread_dumps
         ready = self.inputs.ensure(workload, spec, self.block_bytes)
         outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
         output = f"{cluster.root}/output/{trial.id}"
         cluster.hdfs.delete(output)
-        cluster.forget()
+        cluster.drop_page_cache()
         bytes_before = cluster.disk_bytes()
         end_lap("prepare_s")
 
@@ -133,7 +133,7 @@ class TrialRunner:
 
         self._collect_containers(outcome.job_ids, raw)
         jobs.check_alive()
-        if silent := cluster.silent_daemons():
+        if silent := cluster.missing_daemons():
             raise ClusterError(
                 f"{', '.join(silent)} was lost during the trial",
                 where="cluster",
@@ -238,7 +238,7 @@ class TrialRunner:
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.is_cluster_lost = True
-        elif not outcome.is_cluster_lost and (silent := self.cluster.silent_daemons()):
+        elif not outcome.is_cluster_lost and (silent := self.cluster.missing_daemons()):
             outcome.reason += f" ({', '.join(silent)} was lost)"
             outcome.is_cluster_lost = True
         if killed := self.cluster.out_of_memory():

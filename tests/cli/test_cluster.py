@@ -47,7 +47,7 @@ class FakeCluster:
 
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
-        self.way_in = "docker exec c1-master"
+        self.exec_prefix = "docker exec c1-master"
         self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
     def up(self):
@@ -64,7 +64,7 @@ class FakeCluster:
     def remove(cls, name):
         return cls.there.pop(name, None) is not None
 
-    losses = ()
+    limitations = ()
     traces, limitable = LocalCluster.traces, LocalCluster.limitable
 
     @property
@@ -84,7 +84,7 @@ class FakeCluster:
     def dead_daemons(self):
         return ["datanode on worker1"]
 
-    def silent_daemons(self):
+    def missing_daemons(self):
         return ["resourcemanager on master"]
 
     def daemon_pids(self):

@@ -86,7 +86,7 @@ class FakeCluster(Cluster):
 
     def _enter(self, argv):
         if not self.is_up():
-            raise self.not_up()
+            raise self.not_up_error()
         return list(argv)
 
     @property

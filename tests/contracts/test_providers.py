@@ -515,7 +515,7 @@ class TestServices:
         """
         The masters hear all of their daemons.
         """
-        assert cluster.silent_daemons() == []
+        assert cluster.missing_daemons() == []
 
     def test_site(self, cluster):
         """

@@ -21,8 +21,8 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state
-from harness.providers.local import namespace
 from harness.providers.local.cluster import LocalCluster
+from harness.providers.local.supervisor import ClusterState
 from harness.records.trial import ClusterSpec
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
@@ -67,7 +67,7 @@ def pair():
         one.hdfs.put("/only/here", [b"one"])
         facts["files"] = [[name for name, _, _ in c.hdfs.list("/")] for c in (one, two)]
         facts["taken"] = error_of(LocalCluster("one", ClusterSpec(workers=1), home).up)
-        os.kill(state.ClusterState.load(two.folder).outer.pid, signal.SIGKILL)
+        os.kill(ClusterState.load(two.folder).outer.pid, signal.SIGKILL)
         facts["gone"] = until(lambda: not processes_of(two.folder))
         facts["dead"] = two.dead_daemons()
         facts["other"] = one.dead_daemons()
@@ -136,7 +136,7 @@ def outside(cluster):
     """
     Listening sockets of the machine itself that belong to a process of the cluster.
     """
-    members = state.namespace_processes(namespace.entrance(cluster._state))
+    members = cluster._state.processes()
     own = set()
     for pid in members:
         with contextlib.suppress(OSError):
@@ -176,7 +176,7 @@ def spaces(cluster):
 
     They are held open to the end of this program: the kernel would give their numbers to others'.
     """
-    members = state.namespace_processes(namespace.entrance(cluster._state))
+    members = cluster._state.processes()
     for pid in members:
         for kind in KINDS:
             with contextlib.suppress(OSError):

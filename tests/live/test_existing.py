@@ -51,8 +51,8 @@ def test_an_experiment_from_end_to_end(theirs, tmp_path):
         assert "job-0-history.jhist" in names
         assert sum(name.endswith("/syslog") for name in names) >= 3, names
         assert sum(name.endswith("/syslog.shuffle") for name in names) == 1
-    losses = json.loads((run.path / "manifest.json").read_text())["losses"]
-    assert any("tasks are not traced" in loss for loss in losses)
+    limitations = json.loads((run.path / "manifest.json").read_text())["losses"]
+    assert any("tasks are not traced" in loss for loss in limitations)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
 

@@ -123,15 +123,15 @@ def test_a_machine_that_refuses_namespaces(tmp_path, environment):
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
-    losses = json.loads((run.path / "manifest.json").read_text())["losses"]
+    limitations = json.loads((run.path / "manifest.json").read_text())["losses"]
     written = (run.path / "report.md").read_text()
     told = json.loads((run.path / "report.json").read_text())
     assert [r.state for r in run.trials().values()] == ["done"] * 2
-    assert losses[0].startswith("no namespaces: this machine refuses namespaces")
-    assert any("locality means nothing" in loss for loss in losses)
-    assert any("no byte crosses a network" in loss for loss in losses)
-    assert [loss for loss in losses if f"warning: {loss}" not in done.stderr] == []
-    assert [loss for loss in losses if loss not in written] == []
-    assert told["manifest"]["losses"] == losses
-    assert {f"The cluster: {loss}." for loss in losses} <= set(told["answer"]["details"])
+    assert limitations[0].startswith("no namespaces: this machine refuses namespaces")
+    assert any("locality means nothing" in loss for loss in limitations)
+    assert any("no byte crosses a network" in loss for loss in limitations)
+    assert [loss for loss in limitations if f"warning: {loss}" not in done.stderr] == []
+    assert [loss for loss in limitations if loss not in written] == []
+    assert told["manifest"]["losses"] == limitations
+    assert {f"The cluster: {loss}." for loss in limitations} <= set(told["answer"]["details"])
     assert clusters(environment) == []

@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.providers import state
-from harness.providers.local import namespace
 from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import (
@@ -81,7 +79,7 @@ def inside(cluster, word, program=b""):
     with the zero behind it, ends with *program*.
     """
     found = []
-    for pid in state.namespace_processes(namespace.entrance(cluster._state)):
+    for pid in cluster._state.processes():
         try:
             line = Path(f"/proc/{pid}/cmdline").read_bytes()
             if word in line and line[: line.index(b"\0") + 1].endswith(program):
@@ -95,10 +93,10 @@ def of_node(cluster, number):
     """
     Process ids here of everything that runs on one node: daemons, masters, tasks.
     """
-    first = namespace.entrance(cluster._state)
-    network = Path(f"/proc/{first.pid}/fd/{cluster._state.doors[number]['net']}").readlink()
+    first = cluster._state.supervisor()
+    network = Path(f"/proc/{first.pid}/fd/{cluster._state.namespaces[number]['net']}").readlink()
     found = []
-    for pid in state.namespace_processes(first):
+    for pid in cluster._state.processes():
         try:
             if Path(f"/proc/{pid}/ns/net").readlink() == network:
                 found.append(pid)

@@ -86,7 +86,7 @@ def test_nodes_achieve_their_limits_and_tasks_are_held_to_them():
         assert seconds > (size - waiting) / (1.15 * (FAST + SLOW))
 
         before = cluster.disk_bytes()
-        assert cluster.forget() == ["worker1", "worker2"]
+        assert cluster.drop_page_cache() == ["worker1", "worker2"]
         assert sum(map(len, cluster.hdfs.open("/file"))) == size
         after = cluster.disk_bytes()
         read = sum(after[node]["read"] - before[node]["read"] for node in after)

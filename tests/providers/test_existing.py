@@ -128,10 +128,10 @@ class TestLife:
         masters.files["/user/me/own"] = b"2"
         masters.apps += [app(one), app(one, id="application_1_0002", applicationTags="others")]
         other = ExistingCluster.attach("c")
-        known = other.is_up(), other.root, other.losses[0]
+        known = other.is_up(), other.root, other.limitations[0]
         took = ExistingCluster.remove("c"), ExistingCluster.remove("c")
 
-        assert known == (True, one.root, one.losses[0])
+        assert known == (True, one.root, one.limitations[0])
         assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in known[2]
         assert (took, masters.killed, one.folder.exists()) == ((True, False), [APP], False)
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers.gpus import Devices, Gpu, find_devices, find_on, here
-from harness.providers.host import Completed, printable
+from harness.providers.host import Completed
+from harness.text import excerpt
 from harness.units import MIB
 
 LISTED = """\
@@ -126,9 +127,9 @@ def test_any_answer_is_read(text, links, fields):
     """
     listing = f"0, {text}, {', '.join(fields)}\n{text}"
     found = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
-    texts = [*found.names, *(gpu.driver or "" for gpu in found.gpus), found.said]
+    texts = [*found.names, *(gpu.driver or "" for gpu in found.gpus), found.message]
 
-    assert [printable(each)[:300] for each in texts] == texts
+    assert [excerpt(each, 300) for each in texts] == texts
     assert json.loads(json.dumps(found.described())).keys() >= {"devices", "library"}
 
 

@@ -153,8 +153,8 @@ class TestRefusals:
         """
         Nobody listens: an error with the reason.
         """
-        door = hdfs._door
-        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+        door = hdfs._command
+        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
 
         with pytest.raises(ClusterError, match="ConnectionRefused"):
             hdfs.list("/")
@@ -163,8 +163,8 @@ class TestRefusals:
         """
         The writer hears why, not that a pipe is broken.
         """
-        door = hdfs._door
-        hdfs._door = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+        door = hdfs._command
+        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
 
         with pytest.raises(ClusterError, match="ConnectionRefused"):
             hdfs.put("/x", (bytes(2**20) for _ in range(64)))
@@ -198,7 +198,7 @@ def test_a_host_that_makes_answers_up(tmp_path, answer):
     liar = Hdfs(lambda: here, lambda arguments: ["cat", str(tmp_path / "answer")])
 
     for ask in (liar.list, lambda path: list(liar.open(path))):
-        with pytest.raises(ClusterError, match="no answer of ours"):
+        with pytest.raises(ClusterError, match="does not have the form of the node agent's"):
             ask("/f")
 
 
@@ -238,11 +238,11 @@ def test_a_caller_may_take_its_time(hdfs, fake, monkeypatch):
     """
     Only waits for the cluster are counted.
     """
-    monkeypatch.setattr(module, "LIMIT_S", 0.4)
+    monkeypatch.setattr(module, "LIMIT_S", 2.0)
     fake.files["/big"] = bytes(2**21)
     pieces = hdfs.open("/big")
     first = len(next(pieces))
-    time.sleep(0.6)
+    time.sleep(2.2)
 
     assert first + sum(map(len, pieces)) == 2**21
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness.providers.interrupts import SIGNALS, Postponed
+from harness.providers.interrupts import SIGNALS, DeferredInterrupt
 
 
 def interrupt(number=signal.SIGINT):
@@ -18,17 +18,17 @@ def interrupt(number=signal.SIGINT):
     os.kill(os.getpid(), number)
 
 
-class TestPostponed:
+class TestDeferredInterrupt:
     def test_takes_effect_when_the_block_is_over(self):
         """
         All of the block is done, and then the program is interrupted.
         """
         done = []
 
-        with pytest.raises(KeyboardInterrupt), Postponed() as block:  # noqa: PT012 - the block is what is tested
+        with pytest.raises(KeyboardInterrupt), DeferredInterrupt() as block:  # noqa: PT012 - the block is what is tested
             interrupt()
             interrupt()
-            done.append(block.asked)
+            done.append(block.is_pending)
 
         assert done == [True]
 
@@ -40,7 +40,7 @@ class TestPostponed:
 
         with (  # noqa: PT012 - the block is what is tested
             pytest.raises(KeyboardInterrupt),
-            Postponed(patience=1, tell=lambda: told.append(1)),
+            DeferredInterrupt(patience=1, notify=lambda: told.append(1)),
         ):
             interrupt()
             done.append("once")
@@ -55,11 +55,11 @@ class TestPostponed:
         """
         before = [signal.getsignal(n) for n in SIGNALS]
 
-        with Postponed() as block:
+        with DeferredInterrupt() as block:
             pass
 
         assert [signal.getsignal(n) for n in SIGNALS] == before
-        assert not block.asked
+        assert not block.is_pending
 
     def test_inside_another(self):
         """
@@ -67,8 +67,8 @@ class TestPostponed:
         """
         done = []
 
-        with pytest.raises(KeyboardInterrupt), Postponed():  # noqa: PT012 - the block is what is tested
-            with Postponed():
+        with pytest.raises(KeyboardInterrupt), DeferredInterrupt():  # noqa: PT012 - the block is what is tested
+            with DeferredInterrupt():
                 interrupt()
                 done.append("inner")
             done.append("outer")
@@ -79,18 +79,18 @@ class TestPostponed:
         """
         One that was used can be used again, and has forgotten what was.
         """
-        block = Postponed()
+        block = DeferredInterrupt()
         with pytest.raises(KeyboardInterrupt), block:
             interrupt()
 
         with block:
-            assert not block.asked
+            assert not block.is_pending
 
     def test_an_error_goes_first(self):
         """
         What goes wrong in the block is more telling than who was impatient.
         """
-        with pytest.raises(ValueError, match="telling"), Postponed():  # noqa: PT012
+        with pytest.raises(ValueError, match="telling"), DeferredInterrupt():  # noqa: PT012
             interrupt()
             raise ValueError("telling")
 
@@ -100,9 +100,9 @@ class TestPostponed:
         """
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
-            with Postponed() as block:
+            with DeferredInterrupt() as block:
                 interrupt(signal.SIGHUP)
-                assert not block.asked
+                assert not block.is_pending
         finally:
             signal.signal(signal.SIGHUP, before)
 
@@ -113,8 +113,8 @@ class TestPostponed:
         done = []
 
         def work():
-            with Postponed() as block:
-                done.append(block.asked)
+            with DeferredInterrupt() as block:
+                done.append(block.is_pending)
 
         thread = threading.Thread(target=work)
         thread.start()

@@ -19,10 +19,10 @@ from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop_home import home as homes
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
-from harness.providers import gate, state
+from harness.providers import health, state
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local import cluster as local
-from harness.providers.local import holders, loopback, namespace
+from harness.providers.local import loopback, namespace, supervisor
 from harness.providers.local.cluster import LocalCluster
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, NodeSpec
@@ -67,8 +67,8 @@ def cluster(home, monkeypatch, tmp_path):
             namespace, "make_argv", lambda argv, as_root: [sys.executable, "-c", program, mark()]
         )
         monkeypatch.setattr(
-            namespace,
-            "enter_argv",
+            supervisor.ClusterState,
+            "node_argv",
             lambda state, node, argv: [sys.executable, "-c", f"print({json.dumps(answer)!r})"],
         )
         made.append(LocalCluster(name, ClusterSpec(workers=1, **spec), home))
@@ -168,7 +168,7 @@ class TestLife:
         first = cluster()
         first.up()
         (first.folder / "old").touch()
-        state.end_processes(first._state)
+        first._state.end_processes()
         second = cluster()
         second.up()
 
@@ -185,7 +185,7 @@ class TestLife:
         with subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(600)", mark(), plan]
         ) as lost:
-            state.end_processes(one._state)
+            one._state.end_processes()
             (one.folder / "state.json").write_text(text)
             one.down()
 
@@ -247,7 +247,7 @@ class TestFailures:
         with pytest.raises(error, match=told):
             cluster(program=program).up()
 
-        assert (remains(), holders._started) == (([], []), {})
+        assert (remains(), supervisor._started) == (([], []), {})
 
     def test_interrupted_start_leaves_nothing(self, cluster, monkeypatch):
         """
@@ -257,7 +257,7 @@ class TestFailures:
         def interrupt(*arguments, **more):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(gate, "await_healthy", interrupt)
+        monkeypatch.setattr(health, "await_healthy", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cluster().up()
 
@@ -289,10 +289,10 @@ class TestLimits:
         """
         A cluster of one node, which is measured by saying so.
         """
-        monkeypatch.setattr(local.nodes, "require", lambda *_, **__: None)
-        monkeypatch.setattr(local.nodes, "make", lambda *_: {})
-        monkeypatch.setattr(local.nodes, "joins", lambda *_: [])
-        monkeypatch.setattr(local, "correct", lambda *_, **__: {"worker1": {"cores": HALF}})
+        monkeypatch.setattr(local.limits, "require", lambda *_, **__: None)
+        monkeypatch.setattr(local.limits, "make", lambda *_: {})
+        monkeypatch.setattr(local.limits, "group_files", lambda *_: [])
+        monkeypatch.setattr(local, "calibrate", lambda *_, **__: {"worker1": {"cores": HALF}})
         return cluster(node=NodeSpec(cores=0.5))
 
     def test_daemons_are_started_when_the_node_is_measured(self, limited, monkeypatch):
@@ -307,7 +307,7 @@ class TestLimits:
             assert LocalCluster.attach("c").limits == {}
             return {"worker1": {"cores": HALF}}
 
-        monkeypatch.setattr(local, "correct", measure)
+        monkeypatch.setattr(local, "calibrate", measure)
         limited.up()
 
         told = os.read(heard[0], 4096).decode()
@@ -322,7 +322,7 @@ class TestLimits:
         """
         Nobody reads the pipe: the start fails at once, and nothing is left.
         """
-        with pytest.raises(ClusterError, match="the cluster's first process has ended"):
+        with pytest.raises(ClusterError, match="the cluster's supervisor has ended"):
             limited.up()
 
         assert not limited.folder.exists()
@@ -335,7 +335,7 @@ class TestLimits:
         def fail(*_, **__):
             raise ClusterError("worker1 cannot be made so")
 
-        monkeypatch.setattr(local, "correct", fail)
+        monkeypatch.setattr(local, "calibrate", fail)
 
         with pytest.raises(ClusterError, match="worker1 cannot be made so"):
             limited.up()
@@ -354,7 +354,7 @@ class TestEvidence:
                 '{"key": "namenode-master", "status": 1}\n'
             )
             some = one.dead_daemons()
-            one._known.inner.kill()
+            one._running.inner.kill()
             everything = one.dead_daemons()
 
         assert (before, some) == ([], ["nodemanager on worker1", "namenode on master"])
@@ -368,7 +368,7 @@ class TestEvidence:
             log = one.folder / "logs" / "namenode-master.log"
             log.write_bytes(b"first\n" * 50 + b"\x1b[2J\xff last\n")
 
-            assert one.daemon_logs(2)["namenode on master"] == "first\n\ufffd[2J\ufffd last"
+            assert one.daemon_logs(2)["namenode on master"] == "first\n\\x1b[2J\ufffd last"
 
     def test_container_logs(self, cluster, tmp_path):
         """
@@ -397,9 +397,9 @@ class TestEvidence:
         """
         one = cluster()
 
-        with pytest.raises(ClusterError, match="no id of an application"):
+        with pytest.raises(ClusterError, match="not the id of an application"):
             one.container_logs(name, tmp_path)
-        with pytest.raises(ClusterError, match="no id of an application"):
+        with pytest.raises(ClusterError, match="not the id of an application"):
             one.kill_application(name)
 
     def test_site_properties_are_what_the_files_say(self, cluster):

@@ -165,9 +165,9 @@ class TestMake:
 
         made = nodes.make(tmp_path, limited, {})
 
-        assert made["worker1"]["joins"] == nodes.joins(tmp_path, limited, "worker1")
+        assert made["worker1"]["joins"] == nodes.group_files(tmp_path, limited, "worker1")
         assert made["worker1"]["joins"][0].endswith("/worker1/cgroup.procs")
-        assert nodes.joins(tmp_path, limited, "master") == []
+        assert nodes.group_files(tmp_path, limited, "master") == []
 
     def test_disks_share_what_is_free(self, machine, tmp_path, monkeypatch):
         """
@@ -216,7 +216,7 @@ class TestLimiter:
         A kernel may lack what shaping needs.
         """
         limiter = nodes.NodeLimiter(
-            tmp_path, None, lambda _, argv: Completed(tuple(argv), 2, "", "Unknown qdisc\n"),
+            tmp_path, lambda _, argv: Completed(tuple(argv), 2, "", "Unknown qdisc\n"),
             {"worker1": "node1"},
         )  # fmt: skip
 

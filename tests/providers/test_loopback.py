@@ -18,8 +18,8 @@ import pytest
 
 from harness.errors import MachineError
 from harness.hadoop.layout import BLOCK_PORTS
-from harness.providers import state
-from harness.providers.local import loopback, namespace
+from harness.node.processes import descendants_of, parents
+from harness.providers.local import loopback, namespace, supervisor
 from tests.node_agent import node_agent
 
 PATIENCE_S = 60.0
@@ -69,7 +69,14 @@ def sleepers(folder):
     """
     Processes of the daemons that run.
     """
-    return [process.pid for process in state.strays(folder)]
+    return [process.pid for process in supervisor.stray_processes(folder)]
+
+
+def children(pid):
+    """
+    Processes whose parent is *pid*.
+    """
+    return [child for child, parent in parents().items() if parent == pid]
 
 
 def until(condition):
@@ -90,7 +97,7 @@ class TestHolder:
         Children, those that left their session, orphans: the other of the two ends them all.
         """
         before = len(sleepers(tmp_path))
-        keeper = state.child_of(holder.pid)
+        (keeper,) = children(holder.pid)
         os.kill(holder.pid if who == "guard" else keeper, number)
 
         assert before == 8
@@ -102,7 +109,7 @@ class TestHolder:
         """
         They are below the keeper, wherever their parents have gone.
         """
-        assert set(sleepers(tmp_path)) <= loopback.below(state.child_of(holder.pid))
+        assert set(sleepers(tmp_path)) <= set(descendants_of(*children(holder.pid)))
 
     def test_a_death_is_written_down(self, holder, tmp_path):
         """
@@ -127,7 +134,7 @@ class TestStrays:
             subprocess.Popen(["/bin/sleep", "600"], env=other) as stranger,
             subprocess.Popen(["/usr/bin/tail", "-f", str(tmp_path / "log")], env={}) as reader,
         ):
-            found = until(lambda: [p.pid for p in state.strays(tmp_path)])
+            found = until(lambda: [p.pid for p in supervisor.stray_processes(tmp_path)])
             for each in (stray, stranger, reader):
                 each.kill()
 
@@ -163,7 +170,12 @@ class TestPorts:
         """
         The error says where was looked.
         """
-        monkeypatch.setattr(loopback, "_all_free", lambda ports: False)
+
+        class TakenSocket(socket.socket):
+            def bind(self, address):
+                raise OSError(98, "in use", address)
+
+        monkeypatch.setattr(loopback.socket, "socket", TakenSocket)
 
         with pytest.raises(MachineError, match="no 20 ports in a row are free between 20000"):
             loopback.free_ports(2)
@@ -176,9 +188,9 @@ class TestReason:
         The machine is asked once per process.
         """
         monkeypatch.delenv(loopback.VARIABLE, raising=False)
-        loopback._refusal.cache_clear()
+        loopback.kernel_refusal.cache_clear()
         yield
-        loopback._refusal.cache_clear()
+        loopback.kernel_refusal.cache_clear()
 
     def test_asked_for(self, monkeypatch):
         """

@@ -8,7 +8,8 @@ import pytest
 
 from harness.errors import ClusterError, MachineError
 from harness.providers.local import namespace
-from harness.providers.state import ClusterState, Process
+from harness.providers.local.supervisor import ClusterState
+from harness.providers.state import Process
 
 
 def state(*, user_namespace, inner=True):
@@ -16,8 +17,8 @@ def state(*, user_namespace, inner=True):
     A cluster of two nodes whose first process inside is this very process.
     """
     me = Process.of(os.getpid())
-    doors = ({"net": 5, "uts": 6}, {"net": 7, "uts": 8})
-    return ClusterState("c", {}, "/h", user_namespace, me, me if inner else None, doors)
+    namespaces = ({"net": 5, "uts": 6}, {"net": 7, "uts": 8})
+    return ClusterState("c", {}, "/h", user_namespace, me, me if inner else None, namespaces)
 
 
 def test_an_ordinary_user_makes_a_user_namespace_too():
@@ -43,7 +44,7 @@ def test_a_command_enters_its_node_and_ends_with_its_entrance():
     The node's own network and host name, everybody's files and processes; then the command, which
     the kernel kills when `nsenter` outside is killed.
     """
-    argv, me = namespace.enter_argv(state(user_namespace=False), 1, ["ls", "/"]), os.getpid()
+    argv, me = state(user_namespace=False).node_argv(1, ["ls", "/"]), os.getpid()
 
     assert argv == [
         "nsenter", f"--mount=/proc/{me}/ns/mnt", f"--pid=/proc/{me}/ns/pid",
@@ -56,7 +57,7 @@ def test_an_ordinary_user_enters_the_user_namespace_first():
     """
     Without it the other namespaces are closed.
     """
-    argv = namespace.enter_argv(state(user_namespace=True), 0, ["ls"])
+    argv = state(user_namespace=True).node_argv(0, ["ls"])
 
     assert argv[1:3] == [f"--user=/proc/{os.getpid()}/ns/user", "--preserve-credentials"]
 
@@ -66,7 +67,7 @@ def test_nobody_enters_what_is_gone():
     A number in an old state file may belong to anybody by now.
     """
     with pytest.raises(ClusterError, match="not running"):
-        namespace.enter_argv(state(user_namespace=False, inner=False), 0, ["ls"])
+        state(user_namespace=False, inner=False).node_argv(0, ["ls"])
 
 
 def test_missing_tools_are_named_with_their_packages(monkeypatch):
@@ -110,8 +111,14 @@ def test_a_kernel_that_refuses_is_told_by_its_setting(monkeypatch, file, value, 
     """
     The fix is the command that changes the setting that stands in the way.
     """
-    monkeypatch.setattr(namespace, "_content", lambda asked: value if asked == file else "")
-    refusal = namespace.refusal("unshare: unshare failed: Operation not permitted")
+
+    def read_text(path):
+        if str(path) == file:
+            return f"{value}\n"
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(namespace.Path, "read_text", read_text)
+    refusal = namespace.refusal_error("unshare: unshare failed: Operation not permitted")
 
     assert (type(refusal), refusal.fix) == (MachineError, fix)
 
@@ -120,4 +127,4 @@ def test_other_words_are_no_refusal():
     """
     A failing command inside is another matter.
     """
-    assert namespace.refusal("RTNETLINK answers: File exists") is None
+    assert namespace.refusal_error("RTNETLINK answers: File exists") is None

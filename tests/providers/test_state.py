@@ -10,7 +10,8 @@ import pytest
 
 from harness.errors import SpecError
 from harness.providers import state
-from harness.providers.state import ClusterState, Process
+from harness.providers.local.supervisor import ClusterState
+from harness.providers.state import Process
 
 
 @pytest.fixture(autouse=True)
@@ -82,21 +83,6 @@ class TestProcess:
         with pytest.raises(ProcessLookupError):
             Process.of(sleeper.pid)
 
-    def test_child_of(self):
-        """
-        The one child is found among all processes.
-        """
-        program = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'input()'],"
-        program += "stdin=subprocess.PIPE); print(p.pid, flush=True); input(); p.kill(); p.wait()"
-        with subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as parent:
-            told = int(parent.stdout.readline())
-            found = state.child_of(parent.pid)
-            parent.communicate(b"\n")
-
-        assert found == told
-
 
 class TestFolders:
     @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "a b", "x" * 65, "a\n", "\x1b"])
@@ -104,7 +90,7 @@ class TestFolders:
         """
         A name is a word, or it is refused.
         """
-        with pytest.raises(SpecError, match="no name for a cluster"):
+        with pytest.raises(SpecError, match="not a valid name of a cluster"):
             state.cluster_folder(name)
 
     def test_a_name_is_a_folder_of_the_users_state(self, tmp_path):
@@ -181,7 +167,7 @@ class TestClusterState:
         What is loaded equals what was saved, with and without a first process inside.
         """
         me = Process.of(os.getpid())
-        for made in (saved(), saved(inner=me, doors=({"net": 3, "uts": 4},))):
+        for made in (saved(), saved(inner=me, namespaces=({"net": 3, "uts": 4},))):
             made.save(tmp_path)
 
             assert ClusterState.load(tmp_path) == made

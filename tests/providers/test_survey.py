@@ -119,8 +119,8 @@ def test_a_host_without_java_says_so(cluster):
     [
         ("exit 0", "no answer|Broken pipe"),
         ("while read x; do echo yes; done", "could not convert"),
-        ("while read x; do echo nan; done", "tells no time"),
-        ("while read x; do echo 1; done", "no object"),
+        ("while read x; do echo nan; done", "reports no time"),
+        ("while read x; do echo 1; done", "not an object"),
         (
             f"for n in 1 2 3 4 5; do read x; echo 1; done; read x; echo {'[' * 60_000}; cat",
             "nested",

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.versions`, its program on nodes, and what daemons tell over HTTP.
+Tests for the versions that nodes report: through the node agent, and over HTTP.
 """
 
 import json
@@ -10,7 +10,7 @@ import pytest
 from harness.node.facts import java_version
 from harness.providers.existing import rest
 from harness.providers.host import LocalHost
-from harness.providers.versions import RanOn, ask
+from harness.providers.survey import RanOn, node_versions
 from tests.node_agent import node_agent
 
 
@@ -34,10 +34,9 @@ def test_a_java_says_its_full_version(tmp_path):
     """
     (tmp_path / "release").write_text('A="b"\nJAVA_RUNTIME_VERSION="17.0.19+10-Debian"\n')
 
-    assert (
-        ask([host(tmp_path, tmp_path)] * 2, program, "3.5.0")
-        == [RanOn("3.5.0", "17.0.19+10-Debian", platform.release())] * 2
-    )
+    assert node_versions([host(tmp_path, tmp_path)], program, "3.5.0") == {
+        "worker1": RanOn("3.5.0", "17.0.19+10-Debian", platform.release())
+    }
 
 
 def test_a_java_without_its_file_is_asked(tmp_path):
@@ -58,8 +57,8 @@ def test_a_java_without_its_file_is_asked(tmp_path):
         ("", "", ""),
         ("{", "", ""),
         ("[1]", "", ""),
-        ('{"java": 17, "kernel": "6.1\\u001b[31m"}', "", "6.1\ufffd[31m"),
-        (json.dumps({"java": "x" * 9999, "kernel": "a\n\tb"}), "x" * 80, "a b"),
+        ('{"java": 17, "kernel": "6.1\\u001b[31m"}', "", "6.1\\x1b[31m"),
+        (json.dumps({"java": "x" * 9999, "kernel": "a\n\tb"}), "x" * 77 + "...", "a b"),
     ],
     ids=["nothing", "no JSON", "no object", "escapes", "long"],
 )
@@ -67,7 +66,8 @@ def test_what_a_node_says_is_not_believed(tmp_path, says, java, kernel):
     """
     Texts are short and safe to print; all else counts as not said.
     """
-    (answer,) = ask([host(tmp_path, tmp_path)], lambda _: ["printf", "%s", says], "3.5.0")
+    command = ["printf", "%s", says]
+    (answer,) = node_versions([host(tmp_path, tmp_path)], lambda _: command, "3.5.0").values()
 
     assert answer == RanOn("3.5.0", java, kernel)
 
@@ -76,7 +76,8 @@ def test_a_node_that_cannot_be_asked(tmp_path):
     """
     Has no versions, and stops nobody.
     """
-    (answer,) = ask([host(tmp_path, tmp_path)], lambda _: ["/no/such/program"], "3.5.0")
+    command = ["/no/such/program"]
+    (answer,) = node_versions([host(tmp_path, tmp_path)], lambda _: command, "3.5.0").values()
 
     assert answer == RanOn("3.5.0", "", "")
 

@@ -134,7 +134,7 @@ class Clusters:
         self.started, self.running, self.jobs, self.removed = [], 0, [], []
         self.probe = None
         self.refusals, self.attempts = 0, 0
-        self.losses = ()
+        self.limitations = ()
         self.ran_on, self.starved, self.cut_off = {}, [], []
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
@@ -180,7 +180,7 @@ class FakeCluster:
         self.clusters = clusters or Clusters()
         self.hdfs, self.dead, self.idle_calls = FakeHdfs(), [], 0
         self.clients, self.arguments = [], []
-        self.losses = self.clusters.losses
+        self.limitations = self.clusters.limitations
         self.limits = self.clusters.limits
         self.root, self.watched = "/harness", None
 
@@ -196,10 +196,10 @@ class FakeCluster:
     def out_of_memory(self):
         return [self.clusters.starved.pop()] if self.clusters.starved else []
 
-    def silent_daemons(self):
+    def missing_daemons(self):
         return self.clusters.cut_off
 
-    def forget(self):
+    def drop_page_cache(self):
         self.clusters.forgotten.append(len(self.clusters.jobs))
 
     def disk_bytes(self):
@@ -271,7 +271,7 @@ class FakeCluster:
     def daemon_logs(self, lines=20):
         return {"datanode on worker2": "the last lines of a daemon"}
 
-    def thread_dumps(self, into):
+    def dump_threads(self, into):
         return []
 
     def trace_properties(self, tracing, configuration):

@@ -117,7 +117,7 @@ class TestGoodRun:
         """
         Once in a run, whatever the number of its clusters.
         """
-        clusters.losses = ("no network",)
+        clusters.limitations = ("no network",)
         e = execution()
         e.execute([terasort(0), terasort(0, workers=3)], set())
 

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import DataError, MachineError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
-from harness.providers.versions import RanOn
+from harness.providers.survey import RanOn
 from harness.records.hardware import Limit, LimitedCluster
 from harness.records.trial import ClusterSpec, NodeSpec, trial_id
 from harness.run import preflight

@@ -413,7 +413,7 @@ class TestThreadDumps:
             for name in ("client", "datanode-worker1"):
                 (into / f"{name}.txt").write_text("Full thread dump")
 
-        monkeypatch.setattr(b.cluster, "thread_dumps", dumps)
+        monkeypatch.setattr(b.cluster, "dump_threads", dumps)
         outcome = b.run()
 
         assert outcome.state == "timed_out"
@@ -429,7 +429,7 @@ class TestThreadDumps:
             raise ClusterError("it is not running")
 
         b = bench(limit_s=1.0, terasort=[Fault(hangs=True)])
-        monkeypatch.setattr(b.cluster, "thread_dumps", refuse)
+        monkeypatch.setattr(b.cluster, "dump_threads", refuse)
 
         assert b.run().reason == "the job did not end within its time limit (1 s)"
 

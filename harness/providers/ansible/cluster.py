@@ -31,8 +31,7 @@ from harness.providers.ansible.nodes import Nodes
 from harness.providers.ansible.playbook import play, require_tools
 from harness.providers.ansible.state import HostsState, claim, remove
 from harness.providers.base import Cluster, Finding
-from harness.providers.host import Host, Running
-from harness.providers.ids import CONTAINER, LOG, application_name
+from harness.providers.host import CONTAINER, LOG, Host, Running, application_name
 from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
@@ -54,7 +53,7 @@ class AnsibleCluster(Cluster):
     needs = (*Cluster.needs, "ssh")
     extra_fields, required_fields = frozenset({"hosts", "ssh"}), frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
-    waiter_sees_all = False
+    health_sees_all = False
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """*home* is this machine's: it is copied to the hosts."""
@@ -100,7 +99,7 @@ class AnsibleCluster(Cluster):
         )
 
     @property
-    def losses(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[str, ...]:
         """What hosts do without that keep nothing."""
         shared = self._state is not None and self._state.shared
         return () if shared else (_NOT_SHARED,)
@@ -120,7 +119,7 @@ class AnsibleCluster(Cluster):
                 connection.close()
             self._state = None
             self._connections.clear()
-            self._brought.clear()
+            self._copied.clear()
             self._followers.clear()
 
     def _start(self) -> None:
@@ -178,7 +177,7 @@ class AnsibleCluster(Cluster):
     def _known(self) -> HostsState:
         """The state of a cluster that was started."""
         if self._state is None:
-            raise self.not_up()
+            raise self.not_up_error()
         return self._state
 
     def _connection(self, name: str) -> Connection:
@@ -238,7 +237,7 @@ class AnsibleCluster(Cluster):
         return f"{self._known.java[host.name]}/bin/java"
 
     @property
-    def way_in(self) -> str:
+    def exec_prefix(self) -> str:
         """The command that leads to the master."""
         ssh = self.spec.ssh or SshAccess()
         return f"ssh -p {ssh.port} {ssh.user}@{self.spec.hosts[0]}"

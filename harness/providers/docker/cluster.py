@@ -29,9 +29,8 @@ from harness.providers.docker import image as images
 from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
 from harness.providers.docker.host import DockerHost
 from harness.providers.gpus import find_devices, here
-from harness.providers.host import Host
-from harness.providers.ids import application_name
-from harness.providers.interrupts import Postponed
+from harness.providers.host import Host, application_name
+from harness.providers.interrupts import DeferredInterrupt
 from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
@@ -46,7 +45,7 @@ class DockerCluster(Cluster):
     provider = "docker"
     needs = (*Cluster.needs, "docker")
     description = "a container per node, on the Docker engine of DOCKER_HOST"
-    waiter_sees_all = False
+    health_sees_all = False
     limitable = frozenset(Hardware.model_fields)
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
@@ -231,14 +230,14 @@ class DockerCluster(Cluster):
     def _engine(self) -> Engine:
         """The engine on which the cluster was started, whatever ``DOCKER_HOST`` is by now."""
         if self._state is None:
-            raise self.not_up()
+            raise self.not_up_error()
         return Engine.connect(self._state["engine"])
 
     @property
     def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
         if self._state is None:
-            raise self.not_up()
+            raise self.not_up_error()
         return plan.make_layout(self.spec.workers, self._state["subnet"])
 
     @property
@@ -268,7 +267,7 @@ class DockerCluster(Cluster):
         return plan.TASKS_ARCHIVE if self.home.trace_path_jar else None
 
     @property
-    def way_in(self) -> str:
+    def exec_prefix(self) -> str:
         """Nothing where the engine is here: its machine is part of every network on it."""
         master = containers.name_of(self.name, self.layout.master.name)
         return "" if self._engine.is_near else f"docker exec {master}"
@@ -335,7 +334,7 @@ class DockerCluster(Cluster):
             for daemon in all_daemons
         }
 
-    def thread_dumps(self, into: Path) -> list[Path]:
+    def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
         tasks = [partial(evidence.copy_thread_dumps, host, into) for host in self.hosts]
         return [path for paths in run_in_parallel(tasks) for path in paths]
@@ -364,7 +363,7 @@ def _remove(folder: Path, name: str) -> bool:
     if not folder.exists():
         return False
     state = _read_state(folder)
-    with Postponed():
+    with DeferredInterrupt():
         if state is not None:  # without it nothing was made on an engine yet
             try:
                 engine = Engine.connect(state["engine"])

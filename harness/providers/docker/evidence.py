@@ -22,8 +22,7 @@ from harness.providers import archives
 from harness.providers.docker import plan
 from harness.providers.docker.engine import Engine, EngineError
 from harness.providers.docker.host import DockerHost, state_of
-from harness.providers.host import from_json
-from harness.providers.ids import CONTAINER, LOG
+from harness.providers.host import CONTAINER, LOG, from_json
 from harness.text import printable
 from harness.units import format_bytes
 

@@ -28,7 +28,7 @@ from harness.errors import ClusterError
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
 from harness.providers.docker.plan import AGENT_COMMAND, pack_file
-from harness.providers.host import Completed, timed_out
+from harness.providers.host import Completed, timeout_error
 
 STDOUT, STDERR = 1, 2  # streams in the engine's frames
 _OUTPUT_LIMIT = 64 * 2**20
@@ -273,7 +273,7 @@ class DockerHost:
         try:
             status = running.wait(timeout)
         except subprocess.TimeoutExpired as error:
-            raise timed_out(self.name, argv, timeout) from error
+            raise timeout_error(self.name, argv, timeout) from error
         finally:
             running.kill()
         texts = (output.getvalue().decode(errors="replace") for output in outputs.values())

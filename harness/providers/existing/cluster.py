@@ -26,10 +26,9 @@ from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
 from harness.providers.existing import discovery, rest
-from harness.providers.host import Host, LocalHost
-from harness.providers.ids import application_name
-from harness.providers.interrupts import Postponed
-from harness.providers.versions import RanOn
+from harness.providers.host import Host, LocalHost, application_name
+from harness.providers.interrupts import DeferredInterrupt
+from harness.providers.survey import RanOn
 from harness.records.trial import ClusterSpec
 
 _CLIENT_CLASS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
@@ -80,7 +79,7 @@ class ExistingCluster(Cluster):
         folder = states.cluster_folder(name)
         if not folder.exists():
             return False
-        with Postponed(), states.exclusive():
+        with DeferredInterrupt(), states.exclusive():
             cluster = ExistingCluster.attach(name)
             try:
                 cluster.leave()
@@ -187,7 +186,7 @@ class ExistingCluster(Cluster):
     def _known(self, key: str) -> Any:
         """A field of the state of a cluster that is up."""
         if not self._state:
-            raise self.not_up()
+            raise self.not_up_error()
         return self._state[key]
 
     @property
@@ -217,7 +216,7 @@ class ExistingCluster(Cluster):
         return {names[short]: f"http://{address}" for short, address in self.services.items()}
 
     @property
-    def losses(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[str, ...]:
         """What such a cluster cannot show."""
         limitations = []
         client, cluster = self.home.versions().hadoop, str(self._known("version"))
@@ -255,7 +254,7 @@ class ExistingCluster(Cluster):
 
         def enter(argv: Sequence[str]) -> list[str]:
             if not self._state:
-                raise self.not_up()
+                raise self.not_up_error()
             return list(argv)
 
         data = layout.data(layout.master)
@@ -276,7 +275,7 @@ class ExistingCluster(Cluster):
         del host
         return str(path)
 
-    def _expected(self) -> dict[str, dict[str, str]]:
+    def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """The nodes that ran when the cluster was discovered; where blocks are is not checked."""
         return {node: {"nodemanager": node} for node in self._known("nodes")}
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError
-from harness.providers.host import from_json, system_reason
-from harness.providers.ids import CONTAINER, LOG
-from harness.providers.versions import RanOn, short
+from harness.providers.host import CONTAINER, LOG, from_json, system_reason
+from harness.providers.survey import RanOn, version_text
 from harness.text import excerpt
 
 TIMEOUT_S = 30.0
@@ -106,7 +105,7 @@ def ran_on(server: Server, hadoop: str) -> RanOn:
         str(entry.get("key")): entry.get("value") for entry in elements(runtime, "SystemProperties")
     }
     java = properties.get("java.runtime.version") or runtime.get("VmVersion")
-    return RanOn(hadoop, short(java), short(system.get("Version")))
+    return RanOn(hadoop, version_text(java), version_text(system.get("Version")))
 
 
 def copy_logs(

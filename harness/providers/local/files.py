@@ -186,9 +186,11 @@ class ClusterFiles:
                 if CONTAINER.fullmatch(container.name) and container.is_dir():
                     target = into / member.name / container.name
                     target.mkdir(parents=True, exist_ok=True)
-                    for file in _real_entries(container):
-                        if LOG.fullmatch(file.name) and file.is_file():
-                            copies.append(shutil.copyfile(file, target / file.name))
+                    copies += [
+                        shutil.copyfile(file, target / file.name)
+                        for file in _real_entries(container)
+                        if LOG.fullmatch(file.name) and file.is_file()
+                    ]
         return copies
 
 

@@ -75,7 +75,7 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
         commands = ", ".join(sorted({tool for _, tool, _ in missing}))
         packages = " ".join(sorted({package for _, _, package in missing}))
         error = _limit_error({name for name, _, _ in missing}, f"missing commands: {commands}", "")
-        raise MachineError(error.what, error.where, f"apt-get install -y {packages}")
+        raise MachineError(error.what, where=error.where, fix=f"apt-get install -y {packages}")
 
 
 def _limit_error(names: set[str], reason: str, alternative: str) -> MachineError:

@@ -25,8 +25,7 @@ LIMITATIONS = (
     "no byte crosses a network: shuffle and replication cost less than between machines",
     "a node's network cannot be limited",
     "shuffle and application masters listen on all addresses of this machine while it is up",
-    "after kill -9 of both supervising processes, tasks of a running job last until the next"
-    " command",
+    "after kill -9 of both supervisors, tasks of a running job last until the next command",
 )
 # Below what the kernel gives to connections (net.ipv4.ip_local_port_range), above most services.
 _LOWEST, _HIGHEST = 20_000, 32_000

@@ -26,8 +26,7 @@ from harness.providers.archives import (
     RefusedArchiveError,
     unpack,
 )
-from harness.providers.host import Host, Running, put_down
-from harness.providers.silence import Silence
+from harness.providers.host import Host, IdleTimeout, Running, end_command
 from harness.text import excerpt, printable
 
 _TRIES = 4
@@ -100,16 +99,16 @@ def _receive(
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
 
-    def pieces(idle_timeout: Silence) -> Iterator[bytes]:
+    def pieces(idle_timeout: IdleTimeout) -> Iterator[bytes]:
         while True:
-            with idle_timeout.waited():
+            with idle_timeout.waiting():
                 content = output.read(CHUNK_BYTES)
             if not content:
                 return
             yield content
 
     try:
-        with Silence(command, idle_s) as idle_timeout:
+        with IdleTimeout(command, idle_s) as idle_timeout:
             try:
                 paths, problem = (
                     unpack(pieces(idle_timeout), pattern, source.into, where, limits),
@@ -132,7 +131,7 @@ def _receive(
         elif lines:
             problem = excerpt(lines[-1], 300)
     finally:
-        put_down(command)
+        end_command(command)
         with suppress(subprocess.TimeoutExpired, ClusterError):
             command.wait(_END_S)
     raise ClusterError(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import ClusterError
-from harness.providers.host import Completed, timed_out
+from harness.providers.host import Completed, timeout_error
 from harness.providers.ssh.connection import Connection, deadline
 from harness.providers.ssh.running import KILL_GROUP, MARK, UNWATCHED, WATCHED, SshRunning
 
@@ -64,7 +64,7 @@ class SshHost:
         running = self._start(UNWATCHED, [*limit, *self._in_environment(argv)])
         completed = running.communicate(input or b"", timeout, MOST_OUTPUT)
         if completed is None:
-            raise timed_out(self.name, argv, timeout)
+            raise timeout_error(self.name, argv, timeout)
         output, errors = (stream.decode(errors="replace") for stream in completed[:2])
         return Completed(tuple(argv), completed[2], output, errors)
 

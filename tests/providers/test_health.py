@@ -1,0 +1,151 @@
+"""
+Tests for `harness.providers.health`: missing daemons, as far as masters know them.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import ClusterError
+from harness.providers import health
+
+NN, DN, RM, NM = "namenode on m", "datanode on w", "resourcemanager on m", "nodemanager on w"
+
+
+@pytest.mark.parametrize(
+    ("missing", "reported"),
+    [
+        ([], []),
+        ([NM], [NM]),
+        ([DN, NM], [DN, NM]),
+        ([NN, DN, "historyserver on m"], [NN]),
+        ([RM, NM, DN], [RM, DN]),
+    ],
+)
+def test_missing_daemons(missing, reported):
+    """
+    While a master does not answer, nothing is known of the daemons that only it knows.
+    """
+    requests = []
+
+    def check(request):
+        requests.append(request)
+        return {"ok": not missing, "missing": missing, "died": []}
+
+    assert health.missing_daemons(check, {"services": {}}) == reported
+    assert requests == [{"until": "healthy", "services": {}, "limit_s": 0.0}]
+
+
+def test_a_cluster_that_is_gone_has_no_missing_daemons():
+    """
+    That it is gone is reported elsewhere.
+    """
+    assert health.missing_daemons(lambda _: {}, {}) == []
+
+
+def health_error(answer):
+    """
+    The error of a health check for *answer*.
+    """
+    logs = {"datanode on worker1": "the last line", "namenode on master": "another line"}
+    with pytest.raises(ClusterError) as raised:
+        health.await_healthy(
+            lambda question: answer, {"limit_s": 180.0}, where="cluster 'c'", log=logs.__getitem__
+        )
+    return str(raised.value)
+
+
+class TestAwait:
+    def test_healthy_returns_the_seconds(self):
+        """
+        The time that it took, for people.
+        """
+        seconds = health.await_healthy(
+            lambda question: {"ok": True, "seconds": 4.5}, {"limit_s": 1}, where="", log=str
+        )
+
+        assert seconds == 4.5
+
+    def test_silence_is_told_with_the_log(self):
+        """
+        Who, how long, where, and the last lines of the first of them.
+        """
+        told = health_error({"ok": False, "missing": ["datanode on worker1", "namenode on master"]})
+
+        assert "no datanode on worker1, namenode on master after 180 s" in told
+        assert "the last line" in told
+        assert "cluster 'c'" in told
+
+    def test_death_is_told_before_silence(self):
+        """
+        The dead daemon is the reason, whoever else is silent because of it.
+        """
+        told = health_error({"died": ["datanode-worker1"], "missing": ["namenode on master"]})
+
+        assert told.startswith("datanode on worker1 died at start\nthe last line")
+
+    def test_many_silent_ones_are_counted(self):
+        """
+        A message stays readable with two hundred workers.
+        """
+        told = health_error({"missing": ["datanode on worker1", *[f"d{i}" for i in range(9)]]})
+
+        assert "d0, d1, d2 and 6 more" in told
+
+    def test_a_cluster_that_is_gone_gives_no_answer(self):
+        """
+        The waiter died with the cluster; nobody has waited for it to the end.
+        """
+        assert health_error({}).startswith("the cluster was gone after 0 s")
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ({"missing": "datanode"}, "no answer after 180 s"),
+            ({"missing": ["\x1b[2Jx", 7, {}]}, r"no \x1b[2Jx, 7, {} after 180 s"),
+            ({"died": [["a-b"]], "ok": "yes"}, "['a on b'] died at start"),
+            ({"missing": ["x" * 10**6] * 5000}, f"no {'x' * 77}..., {'x' * 77}"),
+        ],
+    )
+    def test_a_host_that_makes_answers_up(self, answer, told):
+        """
+        What it names is shown short and safe; its log is asked for by our own names.
+        """
+        with pytest.raises(ClusterError) as raised:
+            health.await_healthy(
+                lambda question: answer, {"limit_s": 180.0}, where="c", log=lambda name: ""
+            )
+
+        assert raised.value.what.startswith(told)
+        assert len(raised.value.what) < 1000
+
+    @pytest.mark.parametrize("seconds", ["4", None, float("nan"), -1, 10**400])
+    def test_a_time_that_is_none(self, seconds):
+        """
+        Our own clock says how long it took.
+        """
+        answer = {"ok": True, "seconds": seconds}
+
+        took = health.await_healthy(lambda question: answer, {"limit_s": 1}, where="", log=str)
+
+        assert 0 <= took < 60
+
+    def test_a_waiter_that_is_stuck(self, monkeypatch):
+        """
+        The time is over, and nothing came back.
+        """
+        times = iter((0.0, 240.0))
+        monkeypatch.setattr(health, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+        assert health_error({}).startswith("no answer after 180 s")
+
+    def test_not_idle(self):
+        """
+        What still runs is told.
+        """
+        answer = {"ok": False, "missing": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
+        with pytest.raises(
+            ClusterError,
+            match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
+        ):
+            health.await_idle(lambda question: answer, {"limit_s": 60.0}, where="c")
