@@ -412,8 +412,8 @@ def _limits(cluster: Cluster) -> Iterator[str]:
 
     for node, dials in cluster.limits.items():
         for dial, limit in dials.items():
-            felt = "" if limit.is_enforced else ", not felt by what waits for nothing"
+            enforced = "" if limit.is_enforced else ", not enforced on buffered writes"
             yield (
                 f"  {f'{dial} of {node}':<28} {format_control(dial, limit.requested)} asked,"
-                f" {format_control(dial, limit.measured)} measured{felt}"
+                f" {format_control(dial, limit.measured)} measured{enforced}"
             )
