@@ -55,7 +55,7 @@ def answers(address=None):
 
 class PrivateEngine:
     """
-    An engine of our own; *address* is what ``DOCKER_HOST`` is to say.
+    A private engine; *address* is for ``DOCKER_HOST``.
     """
 
     def __init__(self, data=DATA):
@@ -99,9 +99,9 @@ class PrivateEngine:
         log.close()
         deadline = time.monotonic() + LIMIT_S
         while not answers(self.address):
-            said = (self.folder / "log").read_text()[-2000:]
-            assert self.process.poll() is None, said
-            assert time.monotonic() < deadline, said
+            log_text = (self.folder / "log").read_text()[-2000:]
+            assert self.process.poll() is None, log_text
+            assert time.monotonic() < deadline, log_text
             time.sleep(0.1)
 
     def kill(self):
@@ -149,22 +149,22 @@ def ready():
         private = None if answers() else stack.enter_context(PrivateEngine())
         address = private.address if private else os.environ.get("DOCKER_HOST", DEFAULT)
         if private:
-            forget(address)
+            remove_all(address)
         with_image(address)
         yield address, private
 
 
-def forget(address):
+def remove_all(address):
     """
-    Remove what tests that were cut off have left on an engine of theirs.
+    Remove what tests that were cut off have left on a private engine.
     """
-    there = Engine.connect({"DOCKER_HOST": address})
-    for container in there.client.containers.list(all=True):
+    engine = Engine.connect({"DOCKER_HOST": address})
+    for container in engine.client.containers.list(all=True):
         container.remove(force=True, v=True)
-    there.client.networks.prune()
-    for volume in there.client.volumes.list():
+    engine.client.networks.prune()
+    for volume in engine.client.volumes.list():
         volume.remove(force=True)
-    there.client.close()
+    engine.client.close()
 
 
 def with_image(address):
@@ -180,12 +180,12 @@ def with_image(address):
 
 def left(cluster, address=None):
     """
-    Names of what the engine has of a cluster, running or not.
+    Names of all that the engine has of a cluster, running or not.
     """
-    there = Engine.connect({"DOCKER_HOST": address} if address else os.environ)
-    ours = {"label": [f"{LABEL}.owner={owner()}", f"{LABEL}.cluster={cluster}"]}
-    kinds = there.client.containers, there.client.networks, there.client.volumes
+    engine = Engine.connect({"DOCKER_HOST": address} if address else os.environ)
+    filters = {"label": [f"{LABEL}.owner={owner()}", f"{LABEL}.cluster={cluster}"]}
+    kinds = engine.client.containers, engine.client.networks, engine.client.volumes
     how = {"all": True}, {}, {}
-    found = [e.name for k, h in zip(kinds, how, strict=True) for e in k.list(filters=ours, **h)]
-    there.client.close()
-    return found
+    names = [e.name for k, h in zip(kinds, how, strict=True) for e in k.list(filters=filters, **h)]
+    engine.client.close()
+    return names

@@ -45,8 +45,8 @@ def engine():
     """
     An engine that has the image of a node: its address, and itself where it is the tests' own.
     """
-    with engines.ready() as found:
-        yield found
+    with engines.ready() as ready_engine:
+        yield ready_engine
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ class TestNode:
 
     def test_endless_output_ends(self, node):
         """
-        A node that never stops talking is ended, and told as that; nothing of it runs on.
+        A node that never stops talking is ended, and reported as that; nothing of it runs on.
         """
         host = node()
 
@@ -259,7 +259,7 @@ class TestNode:
             host.get("passwd", tmp_path / "passwd")
         assert not (tmp_path / "passwd").exists()
 
-    def test_want_of_memory_is_told(self, alone, node):
+    def test_want_of_memory_is_reported(self, alone, node):
         """
         A daemon that the memory killer took is told from one that was killed by hand.
         """
@@ -319,7 +319,7 @@ class TestNode:
 
     def test_a_container_that_ended_says_so(self, alone, node):
         """
-        No command runs there, and why is said.
+        No command runs there, and why is reported.
         """
         host = node()
         alone.client.api.kill(host.container)
@@ -340,7 +340,7 @@ class TestRefusals:
 
     def test_a_name_that_somebody_else_has(self, alone):
         """
-        Another's container of the name stays; ours are all gone; the fix is another name.
+        Another's container of the name stays; our own are all gone; the fix is another name.
         """
         api, name = alone.client.api, containers.name_of("taken", "worker1")
         image = images.ensure(alone, HadoopHome.find())
@@ -356,7 +356,7 @@ class TestRefusals:
 
     def test_networks_that_are_all_taken(self, alone, monkeypatch):
         """
-        Nothing is left, and how to free some is said.
+        Nothing is left, and how to free some is reported.
         """
         monkeypatch.setattr(containers.plan, "free_subnets", lambda used: [])
 
@@ -400,16 +400,16 @@ class TestRefusals:
 
 def start_or_skip(cluster):
     """
-    Start its nodes; where others leave none of what was asked, it is to say so.
+    Start its nodes; where others leave nothing of what was requested, the error is to report it.
     """
     try:
         return cluster._start()
     except ClusterError as error:
-        said = str(error)
-    assert "nodes do not achieve their limits: worker1" in said
+        message = str(error)
+    assert "nodes do not achieve their limits: worker1" in message
     assert engines.left(cluster.name) == []
-    assert os.getloadavg()[0] > len(os.sched_getaffinity(0)), said
-    return pytest.skip(f"others keep this machine busy: {said}")
+    assert os.getloadavg()[0] > len(os.sched_getaffinity(0)), message
+    return pytest.skip(f"others keep this machine busy: {message}")
 
 
 @long
@@ -422,7 +422,7 @@ def start_or_skip(cluster):
         pytest.param({"memory_bytes": 3 * 2**30}, id="memory"),
     ],
 )
-def test_nodes_are_what_was_asked(alone, hardware):
+def test_nodes_achieve_their_limits(alone, hardware):
     """
     Measured on the node within a tenth, while nothing else runs there; then its daemons start, and
     no helper is left.  (Nothing waits for these daemons: that is the gate's.)
@@ -431,14 +431,15 @@ def test_nodes_are_what_was_asked(alone, hardware):
     one = DockerCluster("limited", spec, HadoopHome.find())
     try:
         start_or_skip(one)
-        found = [limit.is_met for dials in one.limits.values() for limit in dials.values()]
+        are_met = [limit.is_met for by_name in one.limits.values() for limit in by_name.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
         nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
         memory = alone.client.api.inspect_container(one.hosts[1].container)["HostConfig"]["Memory"]
     finally:
         one.down()
 
-    assert found == [True] * (0 if "memory_bytes" in hardware else 1 if "cores" in hardware else 2)
+    count = 0 if "memory_bytes" in hardware else 1 if "cores" in hardware else 2
+    assert are_met == [True] * count
     assert memory == hardware.get("memory_bytes", 0)
     assert (bool(began), sorted(nodes)) == (True, ["master", "worker1"])
     assert engines.left("limited") == []
@@ -454,7 +455,7 @@ def test_a_job_that_outgrows_its_node(environment, results, log, alone):
     process = start(log, environment, *argv, "--on-error", "stop")
 
     assert process.wait(timeout=LIMIT_S) == 5, log.read_text()
-    (failed,) = held(results)
+    (failed,) = trial_records(results)
     assert "which may use 2.12 GiB of memory (cluster.node.memory)" in failed.reason
     # the kernel takes who has most: the greedy one, or a daemon before it
     assert "exitCode: 137" in failed.reason or "died during the job" in failed.reason
@@ -501,7 +502,7 @@ def test_smoke_to_its_report(environment, results, log, alone):
     assert everything(alone) == []
 
 
-def ours(engine):
+def own_containers(engine):
     """
     All containers of this test's clusters.
     """
@@ -513,7 +514,7 @@ def everything(engine):
     """
     Their names.
     """
-    return [c.name for c in ours(engine)]
+    return [c.name for c in own_containers(engine)]
 
 
 @long
@@ -527,7 +528,7 @@ def test_killed_while_it_starts(environment, log, alone):
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = everything(alone)
-    time.sleep(2)  # what was asked of the engine last is still done
+    time.sleep(2)  # what the engine was asked for last is still done
     done = subprocess.run(
         [*up.argv, "cluster", "down", "--name", "default"],
         env=environment, capture_output=True, text=True, check=False,
@@ -570,20 +571,20 @@ def test_what_is_lost_in_a_trial(environment, results, log, alone, fault):
     """
     The trial fails in bounded time, by the name of what was lost; nothing stays.
     """
-    said, within_s = LOST[fault]
+    message, within_s = LOST[fault]
     process = start(log, environment, *docker_run("run", results), "--on-error", "stop")
     wait_for(lambda: mapping(results), process, log)
     lose(alone, fault)
     lost_s = time.time()
 
     assert process.wait(timeout=LIMIT_S) == 5, log.read_text()
-    (failed,) = [r for r in held(results) if r.state != "done"]
-    assert said in failed.reason
+    (failed,) = [r for r in trial_records(results) if r.state != "done"]
+    assert message in failed.reason
     assert failed.finished_s - lost_s < within_s
     assert everything(alone) == []
 
 
-def held(results):
+def trial_records(results):
     """
     The trials of the newest run.
     """
@@ -609,7 +610,7 @@ def test_an_engine_that_dies_under_us(engine, alone, node, tmp_path):
     """
     private = engine[1]
     if private is None:
-        pytest.skip("this engine is not ours to kill: stop it, and the tests start their own")
+        pytest.skip("this engine must not be killed: stop it, and the tests start their own")
     one = DockerCluster("dying", ClusterSpec(provider="docker", workers=1), HadoopHome.find())
     one._start()
     before = one.dead_daemons()
@@ -638,22 +639,22 @@ def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, a
     """
     private = engine[1]
     if private is None:
-        pytest.skip("this engine is not ours to kill: stop it, and the tests start their own")
+        pytest.skip("this engine must not be killed: stop it, and the tests start their own")
     process = start(log, environment, *docker_run("run", results))
     wait_for(lambda: list(results.glob(CLIENT)), process, log)
     private.kill()
     killed_s = time.monotonic()
     status = process.wait(timeout=LIMIT_S)
-    took_s, said = time.monotonic() - killed_s, log.read_text()
-    failed = [r.reason for r in held(results) if r.state == "failed"]
+    took_s, message = time.monotonic() - killed_s, log.read_text()
+    failed = [r.reason for r in trial_records(results) if r.state == "failed"]
     private.start()
     left = {c.id for c in alone.client.containers.list(all=True, ignore_removed=True)}
     again = start(log, environment, *docker_run("run", results))
-    wait_for(lambda: not left & {c.id for c in ours(alone)} and ours(alone), again, log)
+    wait_for(lambda: (now := own_containers(alone)) and not left & {c.id for c in now}, again, log)
     again.send_signal(signal.SIGINT)
     again.wait(timeout=LIMIT_S)
 
-    assert (status, took_s < 60) == (3, True), said
-    assert "no Docker engine answers" in said
+    assert (status, took_s < 60) == (3, True), message
+    assert "no Docker engine answers" in message
     assert ["engine does not answer" in reason for reason in failed] == [True], failed
     assert (len(left), everything(alone)) == (3, []), log.read_text()

@@ -1,5 +1,5 @@
 """
-A whole experiment on a cluster that runs already: one of our own plays somebody else's.
+A whole experiment on a cluster that runs already: one of our own in its place.
 """
 
 import json
@@ -12,8 +12,8 @@ import pytest
 
 from harness.hadoop_home.home import HadoopHome
 from harness.store import Store
+from tests.live.foreign import another_hadoop, client_environment, foreign_cluster, state_of
 from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
-from tests.live.theirs import another_hadoop, somebody_elses, state_of, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 1200
@@ -21,22 +21,22 @@ OLDER = "3.4.3"
 
 
 @pytest.fixture(params=["on its nodes", "in HDFS"])
-def theirs(request, tmp_path, monkeypatch):
+def foreign(request, tmp_path, monkeypatch):
     """
     A cluster that keeps the logs of its containers here or there.
     """
     gathered = {"yarn.log-aggregation-enable": str(request.param == "in HDFS").lower()}
-    with somebody_elses(tmp_path / "theirs", monkeypatch, 2, **gathered) as cluster:
+    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2, **gathered) as cluster:
         before = state_of(cluster)
         yield cluster
         assert state_of(cluster) == before
 
 
-def test_an_experiment_from_end_to_end(theirs, tmp_path):
+def test_an_experiment_from_end_to_end(foreign, tmp_path):
     """
-    With one line changed: a report, all logs, what is lost said, and nothing of ours left there.
+    With one line changed: a report, all logs, all limitations, and nothing left there.
     """
-    environment = {**settings(tmp_path), **way_to(theirs)}
+    environment = {**settings(tmp_path), **client_environment(foreign)}
     more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
     results = tmp_path / "results"
     done = subprocess.run(
@@ -52,26 +52,27 @@ def test_an_experiment_from_end_to_end(theirs, tmp_path):
         assert sum(name.endswith("/syslog") for name in names) >= 3, names
         assert sum(name.endswith("/syslog.shuffle") for name in names) == 1
     limitations = json.loads((run.path / "manifest.json").read_text())["losses"]
-    assert any("tasks are not traced" in loss for loss in limitations)
+    assert any("tasks are not traced" in text for text in limitations)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
 
 
 def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     """
-    Its daemons and tasks are an older release: all trials are done by a client of ours, and
+    Its daemons and tasks are an older release: all trials are done by a client of own_version, and
     manifest and report name that release and what such a cluster cannot tell.
     """
-    home, ours = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
+    home, own_version = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
     results = tmp_path / "results"
-    with somebody_elses(tmp_path / "theirs", monkeypatch, 2, home) as theirs:
-        before, environment = state_of(theirs), {**settings(tmp_path), **way_to(theirs)}
+    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2, home) as foreign:
+        before = state_of(foreign)
+        environment = {**settings(tmp_path), **client_environment(foreign)}
         more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
         done = subprocess.run(
             command("all", results, *more, "--set", "trace=logs"), env=environment, cwd=PROJECT,
             timeout=LIMIT_S, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert state_of(theirs) == before
+        assert state_of(foreign) == before
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
@@ -79,24 +80,24 @@ def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     lost, report = " | ".join(manifest["losses"]), (run.path / "report.md").read_text()
     assert [(r.state, r.versions.hadoop) for r in run.trials().values()] == [("done", OLDER)] * 3
     assert manifest["nodes"]["hadoop"] == manifest["versions"]["hadoop"] == OLDER
-    assert f"Hadoop {OLDER} runs there, as trials say; the client is {ours}" in lost
+    assert f"Hadoop {OLDER} runs there, as trials say; the client is {own_version}" in lost
     assert "tasks are not traced" in lost
     assert class_paths(run) == {f"{home.path_jar}"}
-    assert [loss for loss in manifest["losses"] if loss not in report] == []
+    assert [text for text in manifest["losses"] if text not in report] == []
 
 
 def class_paths(run):
     """
-    What tasks and masters of a run say that Hadoop's classes came from.
+    The jars from which tasks and masters of a run loaded Hadoop's classes.
     """
-    found = set()
+    jars = set()
     for trial in run.trials():
         raw = run.raw(trial)
         for name in raw.names():
             if name.endswith("/syslog"):
                 with raw.open(name) as lines:
-                    found |= set(re.findall(rb"[^: ]*/path[^/:]*[.]jar", lines.read()))
-    return {path.decode() for path in found}
+                    jars |= set(re.findall(rb"[^: ]*/path[^/:]*[.]jar", lines.read()))
+    return {path.decode() for path in jars}
 
 
 @pytest.mark.parametrize(
@@ -111,20 +112,20 @@ def class_paths(run):
         ),
     ],
 )
-def test_what_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fixtures
+def test_a_daemon_that_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fixtures
     tmp_path, monkeypatch, daemon, died, end, left
 ):
     """
-    A trial fails with its name; as it is not ours to start again, the run ends, with what lacks.
-    What cannot be cleaned up, because nobody answers, is kept in mind for the next command.
+    A trial fails with the daemon's name; as nobody here can start it again, the run ends.
+    What cannot be cleaned up, because nobody answers, is left for the next command.
     """
     results, log = tmp_path / "results", tmp_path / "log"
-    with somebody_elses(tmp_path / "theirs", monkeypatch, 2) as theirs:
-        environment = {**settings(tmp_path), **way_to(theirs)}
+    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2) as foreign:
+        environment = {**settings(tmp_path), **client_environment(foreign)}
         more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
         process = start(log, environment, *command("run", results, *more))
         wait_for(lambda: mapping(results), process, log)
-        os.kill(theirs.daemon_pids()[daemon], signal.SIGKILL)
+        os.kill(foreign.daemon_pids()[daemon], signal.SIGKILL)
 
         assert process.wait(timeout=LIMIT_S) == 4, log.read_text()
         records = list(Store(results).latest("smoke").trials().values())

@@ -13,8 +13,8 @@ from harness.providers.docker.engine import Engine
 from harness.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import BareHosts, await_listening, lacking
+from tests.live.foreign import client_environment, foreign_cluster, state_of
 from tests.live.runs import PROGRAM, PROJECT, clusters, command, output, processes, settings
-from tests.live.theirs import somebody_elses, state_of, way_to
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
@@ -71,9 +71,9 @@ def existing(folder, monkeypatch):
     """
     A cluster that was there before, and is there after it.
     """
-    with somebody_elses(folder / "theirs", monkeypatch, WORKERS) as cluster:
+    with foreign_cluster(folder / "theirs", monkeypatch, WORKERS) as cluster:
         before = state_of(cluster)
-        yield way_to(cluster), []
+        yield client_environment(cluster), []
         assert state_of(cluster) == before
 
 
@@ -86,8 +86,8 @@ def test_quick(provider, tmp_path, monkeypatch):
     name, results = provider.__name__, tmp_path / "results"
     with provider(tmp_path, monkeypatch) as (more, overrides):
         environment = settings(tmp_path) | more
-        said = [w for o in (f"cluster.provider={name}", *overrides) for w in ("--set", o)]
-        argv = command("all", results, *said, experiment=QUICK)
+        options = [w for o in (f"cluster.provider={name}", *overrides) for w in ("--set", o)]
+        argv = command("all", results, *options, experiment=QUICK)
         done = subprocess.run(
             argv, env=environment, cwd=PROJECT, timeout=LIMIT_S, text=True, check=False,
             stdout=subprocess.PIPE,

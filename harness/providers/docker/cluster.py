@@ -121,8 +121,10 @@ class DockerCluster(Cluster):
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
         """Limits of each limited node by their names: requested and measured."""
-        file = self.folder / "limits.json"  # it is not there while the nodes are still measured
-        return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
+        limits_file = (
+            self.folder / "limits.json"
+        )  # it is not there while the nodes are still measured
+        return LIMITS.validate_json(limits_file.read_text()) if limits_file.is_file() else {}
 
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
@@ -179,9 +181,9 @@ class DockerCluster(Cluster):
         requested = requested_by_worker(self.spec)
         device = limits.device_of(hosts, requested)
 
-        def remake(node: str, rates: Mapping[str, float]) -> None:
-            maker.remove(members[node])
-            maker.make(members[node], self._archive(members[node]), rates, device)
+        def remake(node_name: str, rates: Mapping[str, float]) -> None:
+            maker.remove(members[node_name])
+            maker.make(members[node_name], self._archive(members[node_name]), rates, device)
 
         load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"))
         labels = self._engine.labels(self.name)
@@ -192,8 +194,8 @@ class DockerCluster(Cluster):
             LIMITS.dump_json(calibrated, indent=1, exclude_none=True)
         )
         for host in self.hosts:
-            first = plan.first_daemons(self.layout, members[host.name])
-            lines = "".join(f"start {daemon.key}\n" for daemon in first)
+            first_daemons = plan.first_daemons(self.layout, members[host.name])
+            lines = "".join(f"start {daemon.key}\n" for daemon in first_daemons)
             host.run(["tee", plan.CONTROL], input=lines.encode())
 
     def _archive(self, member: Member) -> bytes:
@@ -210,8 +212,8 @@ class DockerCluster(Cluster):
                 )
             name_folder = f"{self.layout.data(member)}/name".removeprefix(f"{plan.BASE}/")
             folders += [name_folder, f"{name_folder}/current"]
-            for path in sorted((self.home.formatted / "current").iterdir()):
-                files[f"{name_folder}/current/{path.name}"] = path.read_bytes()
+            for file_path in sorted((self.home.formatted / "current").iterdir()):
+                files[f"{name_folder}/current/{file_path.name}"] = file_path.read_bytes()
         return plan.pack(files, folders)
 
     def _write_state(self, engine: Engine, subnet: str) -> None:
@@ -324,7 +326,7 @@ class DockerCluster(Cluster):
             deaths = self._death_log.deaths() if self._death_log is not None else {}
         except EngineError as error:
             return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
-        by_node = {host.name: texts for host, texts in zip(hosts, tails, strict=True)}
+        by_node = {host.name: log_texts for host, log_texts in zip(hosts, tails, strict=True)}
         return {
             daemon.name: evidence.describe_death(
                 by_node[daemon.member.name].get(f"{daemon.key}.log", ""),
@@ -337,7 +339,7 @@ class DockerCluster(Cluster):
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
         tasks = [partial(evidence.copy_thread_dumps, host, into) for host in self.hosts]
-        return [path for paths in run_in_parallel(tasks) for path in paths]
+        return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
@@ -346,7 +348,7 @@ class DockerCluster(Cluster):
             partial(evidence.copy_container_logs, host, application, into / host.name)
             for host in self.hosts[1:]
         ]
-        return [path for paths in run_in_parallel(tasks) for path in paths]
+        return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
 
 
 def _read_state(folder: Path) -> dict[str, Any] | None:

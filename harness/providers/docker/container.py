@@ -38,31 +38,31 @@ class NodeMaker:
 
         *rates* are its limits; *device* is the engine's disk, where that is limited.
         """
-        api, name = self.engine.client.api, name_of(self.cluster, member.name)
+        client, container_name = self.engine.client.api, name_of(self.cluster, member.name)
         network = {
-            network_name(self.cluster): api.create_endpoint_config(
+            network_name(self.cluster): client.create_endpoint_config(
                 ipv4_address=member.address, aliases=[member.name]
             )
         }
-        with self.engine.translate_errors(f"container {name}"):
-            container = api.create_container(
+        with self.engine.translate_errors(f"container {container_name}"):
+            container = client.create_container(
                 self.image,
-                name=name,
+                name=container_name,
                 hostname=member.name,
                 labels={**self.engine.labels(self.cluster), f"{LABEL}.node": member.name},
-                host_config=api.create_host_config(
+                host_config=client.create_host_config(
                     **self.host_config(member), **host_options(rates, device)
                 ),
-                networking_config=api.create_networking_config(network),
+                networking_config=client.create_networking_config(network),
             )["Id"]
-            api.put_archive(container, plan.BASE, files)
-            api.start(container)
+            client.put_archive(container, plan.BASE, files)
+            client.start(container)
 
     def remove(self, member: Member) -> None:
         """Remove a node, but for its volume."""
-        name = name_of(self.cluster, member.name)
-        with self.engine.translate_errors(f"container {name}"):
-            self.engine.client.api.remove_container(name, force=True)
+        container_name = name_of(self.cluster, member.name)
+        with self.engine.translate_errors(f"container {container_name}"):
+            self.engine.client.api.remove_container(container_name, force=True)
 
     def host_config(self, member: Member) -> dict[str, Any]:
         """What the container of *member* gets of its machine: as little as possible."""
@@ -75,10 +75,10 @@ class NodeMaker:
             labels=self.engine.labels(self.cluster),
             driver_config=DriverConfig("local"),
         )
-        config: dict[str, Any] = {
+        host_config: dict[str, Any] = {
             "network_mode": network_name(self.cluster),
             # both ways, and without the engine's resolver, whose answers bear the network's name
-            "extra_hosts": {node.name: node.address for node in self.layout.members},
+            "extra_hosts": {other.name: other.address for other in self.layout.members},
             "mounts": [volume],
             "log_config": LogConfig(**_LOG),
             "cap_drop": ["ALL"],
@@ -86,20 +86,20 @@ class NodeMaker:
             "device_requests": [],
         }
         if member == self.layout.master:
-            return config
-        if count := self.spec.node.gpus:  # nodes of one machine do not share any
-            first = self.layout.workers.index(member) * count
-            config["device_requests"] = [
+            return host_config
+        if gpu_count := self.spec.node.gpus:  # nodes of one machine do not share any
+            first = self.layout.workers.index(member) * gpu_count
+            host_config["device_requests"] = [
                 DeviceRequest(
                     driver="nvidia",
-                    device_ids=[str(number) for number in range(first, first + count)],
+                    device_ids=[str(number) for number in range(first, first + gpu_count)],
                     capabilities=[["gpu"]],
                 )
             ]
         memory_bytes = self.spec.hardware(member.name).memory_bytes
         if memory_bytes is not None:  # without swap: a process that does not fit is killed
-            config |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}
-        return config
+            host_config |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}
+        return host_config
 
 
 def network_name(cluster: str) -> str:
@@ -118,9 +118,11 @@ def make_network(engine: Engine, cluster: str) -> str:
 
     with engine.translate_errors("networks"):
         networks = engine.client.api.networks()
-    pools = [pool for each in networks for pool in (each.get("IPAM") or {}).get("Config") or ()]
-    used = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
-    for subnet in plan.free_subnets(used)[:_TRIES]:
+    pools = [
+        pool for network in networks for pool in (network.get("IPAM") or {}).get("Config") or ()
+    ]
+    used_subnets = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
+    for subnet in plan.free_subnets(used_subnets)[:_TRIES]:
         try:
             with engine.translate_errors(f"network of cluster {cluster!r}"):
                 engine.client.networks.create(
@@ -170,10 +172,10 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
 def require_memory(spec: ClusterSpec) -> None:
     """`SpecError` for a worker that cannot hold what it offers to tasks, and its daemons."""
     least = site.node_memory_mb(spec.node) * MIB + _DAEMONS_BYTES
-    for worker, size in _memory_of(spec).items():
-        if size < least:
+    for worker, memory_bytes in _memory_of(spec).items():
+        if memory_bytes < least:
             raise SpecError(
-                f"{worker} has {format_bytes(size)} of memory, and its tasks and daemons"
+                f"{worker} has {format_bytes(memory_bytes)} of memory, and its tasks and daemons"
                 f" need {format_bytes(least)}",
                 where="cluster.node.memory, cluster.nodes",
                 fix=f"write {format_bytes(least)} or more, or fewer slots, or less task_memory",

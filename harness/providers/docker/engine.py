@@ -94,14 +94,15 @@ class Engine:
                 raise _no_engine_error(address, error) from error
 
         def client(api_version: str) -> Any:
-            made = DockerClient.from_env(
+            new_client = DockerClient.from_env(
                 environment=settings,
                 timeout=limit_s,
                 version=api_version,
                 max_pool_size=_CONNECTIONS,
             )
-            made.api.trust_env = False  # or REQUESTS_CA_BUNDLE would be the engine's authority
-            return made
+            # or REQUESTS_CA_BUNDLE would be the engine's authority
+            new_client.api.trust_env = False
+            return new_client
 
         try:
             first = client(_VERSION)
@@ -143,10 +144,10 @@ class Engine:
             yield
         except APIError as error:
             reason = excerpt(error.explanation or error, 500) or "no message"
-            fix = next((fix for sign, fix in _FIXES.items() if sign in reason), None)
+            known_fix = next((fix for sign, fix in _FIXES.items() if sign in reason), None)
             status = error.response.status_code if error.response is not None else 0
             raise EngineError(
-                reason, where=where, fix=fix or "read the engine's log", status=int(status)
+                reason, where=where, fix=known_fix or "read the engine's log", status=int(status)
             ) from error
         except (
             DockerException, requests.RequestException, urllib3.exceptions.HTTPError,
@@ -195,7 +196,7 @@ class Engine:
         return bool(containers or networks or volumes)
 
     def _filter(self, cluster: str) -> dict[str, Any]:
-        return {"label": [f"{name}={value}" for name, value in self.labels(cluster).items()]}
+        return {"label": [f"{label}={value}" for label, value in self.labels(cluster).items()]}
 
 
 def run_in_parallel(tasks: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -63,8 +63,10 @@ class DeathLog:
             with engine.translate_errors(f"log of {container}"):
                 self._read(engine.client.api.logs(container, stdout=True, stderr=False))
         self._threads = [
-            threading.Thread(target=self._follow, args=pair, daemon=True, name="docker-deaths")
-            for pair in containers.items()
+            threading.Thread(
+                target=self._follow, args=node_and_container, daemon=True, name="docker-deaths"
+            )
+            for node_and_container in containers.items()
         ]
         for thread in self._threads:
             thread.start()
@@ -87,13 +89,13 @@ class DeathLog:
         for thread in self._threads:
             thread.join(_JOIN_LIMIT_S)
 
-    def _follow(self, node: str, container: str) -> None:
+    def _follow(self, node_name: str, container: str) -> None:
         """Read the log of one node until the node ends, again where the connection is lost."""
-        api = self._engine.client.api
+        client = self._engine.client.api
         while not self._closed.is_set():
             with suppress(EngineError), self._engine.translate_errors(container):
                 rest = b""
-                for piece in api.logs(
+                for piece in client.logs(
                     container, stdout=True, stderr=False, stream=True, follow=True
                 ):
                     lines, _, rest = (rest + piece).rpartition(b"\n")
@@ -101,8 +103,8 @@ class DeathLog:
             if self._closed.is_set():
                 return
             try:
-                with self._engine.translate_errors(f"state of {node}"):
-                    is_running = api.inspect_container(container)["State"]["Running"]
+                with self._engine.translate_errors(f"state of {node_name}"):
+                    is_running = client.inspect_container(container)["State"]["Running"]
             except EngineError as error:
                 is_running = False
                 if error.status != 404:
@@ -111,7 +113,7 @@ class DeathLog:
                     return
             if not is_running:
                 with self._guard:
-                    self._ended.add(node)
+                    self._ended.add(node_name)
                 return
             self._closed.wait(_RETRY_S)
 
@@ -134,7 +136,7 @@ def memory_kills(host: DockerHost) -> int:
     return sum(map(int, _KILLS.findall(events)))
 
 
-def describe_kills(node: str, kills: int, limit_bytes: int | None) -> str:
+def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:
     """
     A sentence on a node in which the kernel has killed so many processes.
 
@@ -143,9 +145,9 @@ def describe_kills(node: str, kills: int, limit_bytes: int | None) -> str:
     """
     processes = "a process" if kills == 1 else f"{kills} processes"
     if limit_bytes is None:
-        return f"the kernel ended {processes} of {node}: its machine ran out of memory"
+        return f"the kernel ended {processes} of {node_name}: its machine ran out of memory"
     return (
-        f"the kernel ended {processes} of {node}, which may use {format_bytes(limit_bytes)} of"
+        f"the kernel ended {processes} of {node_name}, which may use {format_bytes(limit_bytes)} of"
         " memory (cluster.node.memory)"
     )
 
@@ -158,10 +160,10 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
             pieces, _ = engine.client.api.get_archive(host.container, plan.LOGS)
             with archives.plain_files(pieces, host.name, _LIMITS) as files:
                 for file in files:
-                    tail = b""
+                    last_bytes = b""
                     while piece := file.stream.read(_CHUNK):
-                        tail = (tail + piece)[-_LINE_BYTES * lines :]
-                    last_lines = tail.decode(errors="replace").splitlines()[-lines:]
+                        last_bytes = (last_bytes + piece)[-_LINE_BYTES * lines :]
+                    last_lines = last_bytes.decode(errors="replace").splitlines()[-lines:]
                     tails[PurePosixPath(file.name).name] = printable("\n".join(last_lines))
         state = state_of(engine, host.container)
     except EngineError as error:
@@ -169,17 +171,20 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
             return {}
         raise
     if state != "it runs":
-        return {name: f"{text}\n[{host.name}: {state}]".lstrip() for name, text in tails.items()}
+        return {
+            file_name: f"{log_text}\n[{host.name}: {state}]".lstrip()
+            for file_name, log_text in tails.items()
+        }
     return tails
 
 
-def describe_death(text: str, daemon: Daemon, death: Death | None) -> str:
+def describe_death(log_text: str, daemon: Daemon, death: Death | None) -> str:
     """The end of a daemon's log, *text*, and how the daemon has ended, if it has."""
     if death is None:
-        return text
+        return log_text
     how = f"signal {-death.status}" if death.status < 0 else f"status {death.status}"
     why = ": its node ran out of the memory that it may use (OOMKilled)" if death.oom else ""
-    return f"{text}\n[{daemon.name} has ended with {how}{why}]".lstrip()
+    return f"{log_text}\n[{daemon.name} has ended with {how}{why}]".lstrip()
 
 
 def copy_container_logs(host: DockerHost, application: str, into: Path) -> list[Path]:

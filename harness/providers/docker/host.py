@@ -78,10 +78,10 @@ class Connection:
 
     def send(self, content: bytes) -> None:
         """Send all of *content*; `OSError` where the other side is gone."""
-        rest = memoryview(content)
-        while rest:
-            sent = self._retry(partial(self._socket.send, rest[:_CHUNK]), select.POLLOUT)
-            rest = rest[sent:]
+        remaining = memoryview(content)
+        while remaining:
+            sent = self._retry(partial(self._socket.send, remaining[:_CHUNK]), select.POLLOUT)
+            remaining = remaining[sent:]
 
     def shut_down(self) -> None:
         """End it in both directions, whatever is on its way: the exec wrapper kills its command."""
@@ -92,17 +92,14 @@ class Connection:
     def close(self) -> None:
         """Shut it down and let it go."""
         self.shut_down()
-        for each in (*self._owners, self._socket):
+        for resource in (*self._owners, self._socket):
             with suppress(OSError, ValueError):
-                each.close()
+                resource.close()
 
     def _retry(self, action: Callable[[], Any], event: int) -> Any:
         """The result of *action* once the socket is ready for it."""
         while True:
-            with (
-                self._guard,
-                suppress(*_NOT_READY),
-            ):
+            with self._guard, suppress(*_NOT_READY):
                 return action()
             poll = select.poll()
             poll.register(self._socket, event)
@@ -160,10 +157,10 @@ class Streams:
         outputs = dict(self._outputs)
         try:
             for stream, content in self._connection.frames():
-                rest = memoryview(content)
+                remaining = memoryview(content)
                 try:
-                    while rest and stream in outputs:
-                        rest = rest[outputs[stream].write(rest) :]
+                    while remaining and stream in outputs:
+                        remaining = remaining[outputs[stream].write(remaining) :]
                 except BrokenPipeError:  # nobody reads this stream any more; the other one counts
                     del outputs[stream]
         except (OSError, OverflowError) as error:
@@ -303,20 +300,20 @@ class DockerHost:
         pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> DockerRunning:
         """Start *argv* with its streams carried; where that fails nothing stays open."""
-        label, api = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
+        command_label, client = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
         # the engine reads two streams, and the order between them is lost
         streams = "one" if outputs[STDOUT] is outputs[STDERR] else "two"
         try:
-            with self.engine.translate_errors(label):
-                command = api.exec_create(
+            with self.engine.translate_errors(command_label):
+                command = client.exec_create(
                     self.container, [*AGENT_COMMAND, "exec", streams, *argv],
                     stdin=True, environment=dict(self.environment),
                 )  # fmt: skip
-                answer = api.exec_start(command["Id"], socket=True)
+                answer = client.exec_start(command["Id"], socket=True)
         except ClusterError as error:
-            for each in (*outputs.values(), source, *pipes):
-                if each is not None:
-                    each.close()
+            for resource in (*outputs.values(), source, *pipes):
+                if resource is not None:
+                    resource.close()
             if isinstance(error, EngineError) and error.status == 409:
                 raise ClusterError(
                     f"{self.name} does not run: {state_of(self.engine, self.container)}",
@@ -325,28 +322,29 @@ class DockerHost:
                 ) from error
             raise
         # the client gives a file around the socket, or the socket itself; the answer holds both
-        owners = [each for each in (getattr(answer, "_response", None), answer) if each is not None]
+        response = getattr(answer, "_response", None)
+        owners = [answer] if response is None else [response, answer]
         connection = Connection(getattr(answer, "_sock", answer), *owners)
         carried = Streams(connection, outputs, source, f"docker-{self.name}")
-        return DockerRunning(self.engine, command["Id"], carried, label, pipes)
+        return DockerRunning(self.engine, command["Id"], carried, command_label, pipes)
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to the node (relative: into its own folder)."""
-        path = PurePosixPath(self.folder, target)
+        node_path = PurePosixPath(self.folder, target)
         with source.open("rb") as stream:
             status = os.fstat(stream.fileno())
             pieces = pack_file(
-                path.name, stream, status.st_size, executable=bool(status.st_mode & 0o100)
+                node_path.name, stream, status.st_size, executable=bool(status.st_mode & 0o100)
             )
-            with self.engine.translate_errors(f"{self.name}: writing {path}"):
-                self.engine.client.api.put_archive(self.container, str(path.parent), pieces)
+            with self.engine.translate_errors(f"{self.name}: writing {node_path}"):
+                self.engine.client.api.put_archive(self.container, str(node_path.parent), pieces)
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the node (relative: of its own folder) to *target*."""
-        path = str(PurePosixPath(self.folder, source))
-        with self.engine.translate_errors(f"{self.name}: reading {path}"):
-            pieces, _ = self.engine.client.api.get_archive(self.container, path)
-            archives.unpack_one(pieces, target, f"{self.name}: {path}")
+        node_path = str(PurePosixPath(self.folder, source))
+        with self.engine.translate_errors(f"{self.name}: reading {node_path}"):
+            pieces, _ = self.engine.client.api.get_archive(self.container, node_path)
+            archives.unpack_one(pieces, target, f"{self.name}: {node_path}")
 
 
 def state_of(engine: Engine, container: str) -> str:

@@ -57,11 +57,11 @@ def report(text: object) -> None:
     sys.stderr.flush()
 
 
-def is_there(engine: Engine, name: str) -> bool:
+def is_there(engine: Engine, image_name: str) -> bool:
     """Whether the engine has an image."""
     try:
-        with engine.translate_errors(f"image {name}"):
-            engine.client.images.get(name)
+        with engine.translate_errors(f"image {image_name}"):
+            engine.client.images.get(image_name)
     except EngineError as error:
         if error.status == 404:
             return False
@@ -73,18 +73,18 @@ def ensure(engine: Engine, home: HadoopHome) -> str:
     """Name of the image for nodes with *home*, which is built unless the engine has it."""
     entries = context(home)
     digest = digest_of(entries, home)
-    name = f"{IMAGE}:{digest[:12]}"
-    if is_there(engine, name):
-        return name
+    image_name = f"{IMAGE}:{digest[:12]}"
+    if is_there(engine, image_name):
+        return image_name
     with (states.clusters_folder().parent / "docker-image.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             report("another harness builds the image, waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if not is_there(engine, name):
-            _build(engine, name, digest, entries)
-    return name
+        if not is_there(engine, image_name):
+            _build(engine, image_name, digest, entries)
+    return image_name
 
 
 def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> Entries:
@@ -99,11 +99,12 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
     if home.trace_path_jar is not None:
         entries["trace/path-trace.jar"] = home.trace_path_jar
         entries[f"trace/{INSTRUMENTED}"] = home.path / INSTRUMENTED
-    for name, file in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
-        text = file.read_text() if file.is_file() else ""
-        lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, text.splitlines()))
-        entries[f"lists/{name}.lst"] = text.encode()
-        entries[f"lists/{name}-lambdas.lst"] = (text + lambdas).encode() if lambdas else b""
+    for list_name, class_list in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
+        class_names = class_list.read_text() if class_list.is_file() else ""
+        lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, class_names.splitlines()))
+        entries[f"lists/{list_name}.lst"] = class_names.encode()
+        with_lambdas = (class_names + lambdas).encode() if lambdas else b""
+        entries[f"lists/{list_name}-lambdas.lst"] = with_lambdas
     if folder := environment.get("HARNESS_EXTRA_CA"):  # certificates of private authorities
         certificates = sorted(Path(folder).glob("*.crt"))
         if not certificates:
@@ -112,29 +113,29 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
                 where="HARNESS_EXTRA_CA",
                 fix="name the folder of your network's authorities, or leave the variable out",
             )
-        entries |= {f"ca/{file.name}": file for file in certificates}
+        entries |= {f"ca/{certificate.name}": certificate for certificate in certificates}
     return entries
 
 
 def digest_of(entries: Entries, home: HadoopHome) -> str:
     """Hash of all that decides what the image holds, but for what the base's registry changes."""
     state = hashlib.sha256(os.environ.get("HARNESS_DOCKER_BASE", "").encode())
-    for name, content in sorted(entries.items()):
+    for entry_name, content in sorted(entries.items()):
         if isinstance(content, bytes):
             digest = hashlib.sha256(content).hexdigest()
         elif content is None:
             digest = ""
         else:  # the jars are verified already
-            digest = home.sums.get(name.removeprefix("home/")) or file_digest(content)
-        state.update(f"{name} {digest}\n".encode())
+            digest = home.sums.get(entry_name.removeprefix("home/")) or file_digest(content)
+        state.update(f"{entry_name} {digest}\n".encode())
     return state.hexdigest()
 
 
-def write_context(entries: Entries, file: Any) -> None:
+def write_context(entries: Entries, archive_file: Any) -> None:
     """Write the archive that the engine builds from; equal files make equal archives."""
-    with tarfile.open(fileobj=file, mode="w") as archive:
-        for name, content in sorted(entries.items()):
-            entry = tarfile.TarInfo(name)
+    with tarfile.open(fileobj=archive_file, mode="w") as archive:
+        for entry_name, content in sorted(entries.items()):
+            entry = tarfile.TarInfo(entry_name)
             entry.mtime, entry.mode = JAR_TIME, 0o644
             if content is None:
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o755
@@ -148,44 +149,45 @@ def write_context(entries: Entries, file: Any) -> None:
                     archive.addfile(entry, stream)
 
 
-def _build(engine: Engine, name: str, digest: str, entries: Entries) -> None:
+def _build(engine: Engine, image_name: str, digest: str, entries: Entries) -> None:
     base, origin = find_base(engine)
-    report(f"building the image of a node, {name} (once, a minute or two)")
+    report(f"building the image of a node, {image_name} (once, a minute or two)")
     report(f"its base is {base}, {origin}")
     proxies = {name: os.environ[name] for name in _PROXIES if os.environ.get(name)}
-    with tempfile.TemporaryFile(prefix="harness-image-") as file:
-        write_context(entries, file)
-        file.seek(0)
-        with engine.translate_errors(f"building {name}"):
+    with tempfile.TemporaryFile(prefix="harness-image-") as archive_file:
+        write_context(entries, archive_file)
+        archive_file.seek(0)
+        with engine.translate_errors(f"building {image_name}"):
             events = engine.client.api.build(
-                fileobj=file, custom_context=True, tag=name, decode=True, rm=True, forcerm=True,
+                fileobj=archive_file, custom_context=True, tag=image_name, decode=True, rm=True,
+                forcerm=True,
                 network_mode="host", timeout=_BUILD_LIMIT_S, buildargs={"BASE": base, **proxies},
                 labels={LABEL: "image", f"{LABEL}.inputs": digest, f"{LABEL}.base": base},
             )  # fmt: skip
-            follow_build(events, name)
-    if not is_there(engine, name):
+            follow_build(events, image_name)
+    if not is_there(engine, image_name):
         raise ClusterError(
-            f"the engine has not built the image {name}",
+            f"the engine has not built the image {image_name}",
             where=f"Docker engine at {engine.address}",
             fix="read the engine's log",
         )
 
 
-def follow_build(events: Iterator[Mapping[str, Any]], name: str) -> None:
+def follow_build(events: Iterator[Mapping[str, Any]], image_name: str) -> None:
     """Report each step of a build; `ClusterError` with the last lines of a failed one."""
     last_lines: deque[str] = deque(maxlen=_LAST_LINES)
-    for event in events:
-        lines = str(event.get("stream", "")).splitlines()
-        last_lines.extend(printable(line) for line in lines if line.strip())
-        for line in lines:
-            if line.startswith("Step "):
-                report(line[:120])
-        if "error" in event:
-            last_lines.append(printable(event["error"]))
-            is_full = any("no space left" in line.lower() for line in last_lines)
+    for build_event in events:
+        new_lines = str(build_event.get("stream", "")).splitlines()
+        last_lines.extend(printable(log_line) for log_line in new_lines if log_line.strip())
+        for log_line in new_lines:
+            if log_line.startswith("Step "):
+                report(log_line[:120])
+        if "error" in build_event:
+            last_lines.append(printable(build_event["error"]))
+            is_full = any("no space left" in log_line.lower() for log_line in last_lines)
             raise ClusterError(
                 "\n".join(["the image of a node was not built:", *last_lines]),
-                where=f"building {name}",
+                where=f"building {image_name}",
                 fix="make room on the engine's disk: docker system df, docker system prune"
                 if is_full
                 else "the last lines above name the command that failed; behind a network with an "
@@ -199,18 +201,18 @@ def follow_build(events: Iterator[Mapping[str, Any]], name: str) -> None:
 def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """The base, and where it is from, for people; `MachineError` where none can be had."""
     chosen = environment.get("HARNESS_DOCKER_BASE")
-    for name in [chosen] if chosen else [DEBIAN, OWN]:
-        if is_there(engine, name):
-            return name, "which the engine has"
-    name = chosen or DEBIAN
-    report(f"the engine lacks {name}: pulling it (30 MB)")
+    for image_name in [chosen] if chosen else [DEBIAN, OWN]:
+        if is_there(engine, image_name):
+            return image_name, "which the engine has"
+    image_name = chosen or DEBIAN
+    report(f"the engine lacks {image_name}: pulling it (30 MB)")
     try:
-        _pull(engine, name)
+        _pull(engine, image_name)
     except EngineError as error:
         obstacle = "" if chosen else _obstacle_to_making()
         if chosen or obstacle:
             raise MachineError(
-                f"the base image {name} cannot be had: {error.what}"
+                f"the base image {image_name} cannot be had: {error.what}"
                 + (f"; none is made here: {obstacle}" if obstacle else ""),
                 where=error.where,
                 fix="sudo docker/base  (makes one by debootstrap), or name one that the engine"
@@ -219,19 +221,21 @@ def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tu
         report(f"it cannot be had: {error.what}")
         _make_base(engine)
         return OWN, "a Debian root made here"
-    return name, "pulled"
+    return image_name, "pulled"
 
 
-def _pull(engine: Engine, name: str) -> None:
+def _pull(engine: Engine, image_name: str) -> None:
     """Pull an image; `EngineError` where that fails, or nothing comes for `_SILENCE_S`."""
-    where = f"Docker engine at {engine.address}, pulling {name}"
+    where = f"Docker engine at {engine.address}, pulling {image_name}"
     events: queue.SimpleQueue[Mapping[str, Any] | EngineError | None] = queue.SimpleQueue()
 
     def pull() -> None:
         try:
-            with engine.translate_errors(f"pulling {name}"):
-                for event in engine.client.api.pull(*split_tag(name), stream=True, decode=True):
-                    events.put(event)
+            with engine.translate_errors(f"pulling {image_name}"):
+                for pull_event in engine.client.api.pull(
+                    *split_tag(image_name), stream=True, decode=True
+                ):
+                    events.put(pull_event)
         except EngineError as error:
             events.put(error)
         events.put(None)
@@ -240,33 +244,33 @@ def _pull(engine: Engine, name: str) -> None:
     threading.Thread(target=pull, daemon=True, name="docker-pull").start()
     while True:
         try:
-            event = events.get(timeout=_SILENCE_S)
+            pull_event = events.get(timeout=_SILENCE_S)
         except queue.Empty:
             raise EngineError(
                 f"no registry has answered for {_SILENCE_S:g} s", where=where
             ) from None
-        if event is None:
+        if pull_event is None:
             break
-        if isinstance(event, EngineError):
-            raise event
-        if "error" in event:
-            raise EngineError(excerpt(event["error"], 500), where=where)
-    if not is_there(engine, name):
-        raise EngineError(f"the engine has not pulled {name}", where=where)
+        if isinstance(pull_event, EngineError):
+            raise pull_event
+        if "error" in pull_event:
+            raise EngineError(excerpt(pull_event["error"], 500), where=where)
+    if not is_there(engine, image_name):
+        raise EngineError(f"the engine has not pulled {image_name}", where=where)
 
 
-def split_tag(name: str) -> tuple[str, str]:
+def split_tag(image_name: str) -> tuple[str, str]:
     """
     Repository and tag; without a tag the library would pull all that there are.
 
     >>> [split_tag(name) for name in ("debian:12", "host:5000/debian", "debian@sha256:0a")]
     [('debian', '12'), ('host:5000/debian', 'latest'), ('debian', 'sha256:0a')]
     """
-    repository, at, digest = name.partition("@")
+    repository, at, digest = image_name.partition("@")
     if at:
         return repository, digest
-    repository, _, tag = name.rpartition(":")
-    return (repository, tag) if repository and "/" not in tag else (name, "latest")
+    repository, _, tag = image_name.rpartition(":")
+    return (repository, tag) if repository and "/" not in tag else (image_name, "latest")
 
 
 def _obstacle_to_making() -> str:

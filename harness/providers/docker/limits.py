@@ -42,7 +42,7 @@ def require(engine: Engine, names: set[str]) -> None:
 
 def device_of(hosts: Mapping[str, DockerHost], requested: Mapping[str, Rates]) -> str:
     """The disk on which the engine keeps its volumes; empty where none is to be limited."""
-    limited = [node for node, rates in requested.items() if DISK_READ in rates]
+    limited = [node_name for node_name, rates in requested.items() if DISK_READ in rates]
     if not limited:
         return ""
     host = hosts[limited[0]]
@@ -65,9 +65,9 @@ def cpu_quota(cores: float) -> dict[str, int]:
 def host_options(rates: Mapping[str, float], device: str) -> dict[str, Any]:
     """Options with which a container is made that has limits of processors and disk *device*."""
     options: dict[str, Any] = cpu_quota(rates[CORES]) if CORES in rates else {}
-    for name, option in ((DISK_READ, "device_read_bps"), (DISK_WRITE, "device_write_bps")):
-        if name in rates:
-            options[option] = [{"Path": device, "Rate": round(rates[name])}]
+    for control, option in ((DISK_READ, "device_read_bps"), (DISK_WRITE, "device_write_bps")):
+        if control in rates:
+            options[option] = [{"Path": device, "Rate": round(rates[control])}]
     return options
 
 
@@ -87,34 +87,34 @@ class DockerLimiter:
 
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes; others stay as they are."""
-        for node, rates in settings.items():
-            before = self.current.get(node, {})
-            changed = {name for name, rate in rates.items() if before.get(name) != rate}
-            every = self.current[node] = {**before, **rates}
+        for node_name, rates in settings.items():
+            before = self.current.get(node_name, {})
+            changed = {control for control, rate in rates.items() if before.get(control) != rate}
+            every = self.current[node_name] = {**before, **rates}
             if changed & {DISK_READ, DISK_WRITE}:
-                self.remake(node, every)
+                self.remake(node_name, every)
                 # a container that was made anew has its processors' share, but a new link
                 changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
             if CORES in changed:
-                container = self.hosts[node].container
-                with self.engine.translate_errors(f"processors of {node}"):
+                container = self.hosts[node_name].container
+                with self.engine.translate_errors(f"processors of {node_name}"):
                     self.engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
             if changed & {NETWORK_OUT, NETWORK_IN}:
-                self._shape_link(node, every)
+                self._shape_link(node_name, every)
 
-    def _shape_link(self, node: str, rates: Rates) -> None:
+    def _shape_link(self, node_name: str, rates: Rates) -> None:
         """Limit both ends of a node's link: its own, and the one on the engine's machine."""
-        host = self.hosts[node]
-        self.helpers.run(host.container, shape_argv("eth0", rates[NETWORK_OUT]), node)
-        peer = host.run(["cat", "/sys/class/net/eth0/iflink"]).out.strip()
-        links = dict(_LINK.findall(self.helpers.run("", ["ip", "-o", "link"], node)))
-        if peer not in links:
+        host = self.hosts[node_name]
+        self.helpers.run(host.container, shape_argv("eth0", rates[NETWORK_OUT]), node_name)
+        peer_index = host.run(["cat", "/sys/class/net/eth0/iflink"]).out.strip()
+        links = dict(_LINK.findall(self.helpers.run("", ["ip", "-o", "link"], node_name)))
+        if peer_index not in links:
             raise ClusterError(
-                f"the other end of the link of {node} is not on the engine's machine",
+                f"the other end of the link of {node_name} is not on the engine's machine",
                 where=f"Docker engine at {self.engine.address}",
                 fix="leave out cluster.node.network: this engine hides its machine's network",
             )
-        self.helpers.run("", shape_argv(links[peer], rates[NETWORK_IN]), node)
+        self.helpers.run("", shape_argv(links[peer_index], rates[NETWORK_IN]), node_name)
 
 
 @dataclass
@@ -135,28 +135,29 @@ class Helpers:
                 self.engine.client.api.remove_container(helper, force=True, v=True)
         self._made.clear()
 
-    def run(self, container: str, argv: Sequence[str], node: str) -> str:
+    def run(self, container: str, argv: Sequence[str], node_name: str) -> str:
         """Run *argv* in the network of *container* (empty: the machine's); what it wrote."""
-        api = self.engine.client.api
-        with self.engine.translate_errors(f"network of {node}"):
+        client = self.engine.client.api
+        with self.engine.translate_errors(f"network of {node_name}"):
             if container not in self._made:
-                helper = api.create_container(
+                helper = client.create_container(
                     self.image, ["sleep", "infinity"], user="0",
                     labels={**self.labels, f"{LABEL}.node": "helper"},
-                    host_config=api.create_host_config(
+                    host_config=client.create_host_config(
                         network_mode=f"container:{container}" if container else "host",
                         cap_drop=["ALL"], cap_add=["NET_ADMIN"],
                         security_opt=["no-new-privileges"],
                     ),
                 )["Id"]  # fmt: skip
                 self._made[container] = helper
-                api.start(helper)
-            command = api.exec_create(self._made[container], list(argv), user="0")["Id"]
-            stdout, stderr = api.exec_start(command, demux=True)
-            status = api.exec_inspect(command)["ExitCode"]
+                client.start(helper)
+            command = client.exec_create(self._made[container], list(argv), user="0")["Id"]
+            stdout, stderr = client.exec_start(command, demux=True)
+            status = client.exec_inspect(command)["ExitCode"]
         if status != 0:
+            message = excerpt(stderr or stdout or b"", 300)
             raise ClusterError(
-                f"the network of {node} cannot be limited: {excerpt(stderr or stdout or b'', 300)}",
+                f"the network of {node_name} cannot be limited: {message}",
                 where=" ".join(argv),
                 fix="the engine's kernel may lack it: modprobe sch_tbf, or leave the limit out",
             )

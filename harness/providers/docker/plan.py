@@ -78,15 +78,15 @@ def folders(layout: Layout, member: Member) -> list[str]:
     """Folders of *member* below `BASE`, parents first."""
     data, conf = layout.data(member), layout.conf(member)
     paths = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS]
-    return [path.removeprefix(f"{BASE}/") for path in paths]
+    return [relative_path.removeprefix(f"{BASE}/") for relative_path in paths]
 
 
 def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]:
     """Content of each file that *member* is given, by its path below `BASE`."""
     conf = layout.conf(member).removeprefix(f"{BASE}/")
     texts = {
-        f"{conf}/{name}": site.render_xml(properties)
-        for name, properties in site.site_files(spec, layout, member).items()
+        f"{conf}/{file_name}": site.render_xml(properties)
+        for file_name, properties in site.site_files(spec, layout, member).items()
     }
     texts[f"{conf}/log4j.properties"] = site.LOG4J
     plan = {
@@ -108,7 +108,7 @@ def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]
         ],
     }
     texts["plan.json"] = json.dumps(plan, indent=1)
-    return {path: text.encode() for path, text in texts.items()}
+    return {relative_path: text.encode() for relative_path, text in texts.items()}
 
 
 def first_daemons(layout: Layout, member: Member) -> list[daemons.Daemon]:
@@ -129,28 +129,32 @@ def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
     """An archive of *folders* and *files* (path -> content), owned by the image's user."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in folders:
-            archive.addfile(_entry(path, 0, mode=0o755, kind=tarfile.DIRTYPE))
-        for path, content in files.items():
-            archive.addfile(_entry(path, len(content)), io.BytesIO(content))
+        for relative_path in folders:
+            archive.addfile(_entry(relative_path, 0, mode=0o755, kind=tarfile.DIRTYPE))
+        for relative_path, content in files.items():
+            archive.addfile(_entry(relative_path, len(content)), io.BytesIO(content))
     return buffer.getvalue()
 
 
-def pack_file(name: str, stream: IO[bytes], size: int, *, executable: bool) -> Iterator[bytes]:
+def pack_file(
+    file_name: str, stream: IO[bytes], size_bytes: int, *, executable: bool
+) -> Iterator[bytes]:
     """An archive, in pieces, of one file of *size* bytes; a file that shrinks is an `OSError`."""
-    yield _entry(name, size, mode=0o755 if executable else 0o644).tobuf()
-    missing = size
+    yield _entry(file_name, size_bytes, mode=0o755 if executable else 0o644).tobuf()
+    missing = size_bytes
     while missing:
         piece = stream.read(min(_CHUNK, missing))
         if not piece:
-            raise OSError(f"{name} has become shorter while it was read")
+            raise OSError(f"{file_name} has become shorter while it was read")
         missing -= len(piece)
         yield piece
-    yield bytes(-size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
+    yield bytes(-size_bytes % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
 
 
-def _entry(path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE) -> Any:
-    entry = tarfile.TarInfo(path)
-    entry.size, entry.type, entry.mode, entry.mtime = size, kind, mode, _TIME
+def _entry(
+    relative_path: str, size_bytes: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE
+) -> Any:
+    entry = tarfile.TarInfo(relative_path)
+    entry.size, entry.type, entry.mode, entry.mtime = size_bytes, kind, mode, _TIME
     entry.uid = entry.gid = USER
     return entry

@@ -157,7 +157,7 @@ class ExistingCluster(Cluster):
                 "services": discovered.services,
                 "user": user,
                 "token": os.urandom(4).hex(),
-                "nodes": sorted(str(node.get("id")) for node in discovered.nodes),
+                "nodes": sorted(str(listed_node.get("id")) for listed_node in discovered.nodes),
                 "version": discovered.version,
             }
             (self.folder / "state.json").write_text(json.dumps(self._state, indent=1))
@@ -165,8 +165,8 @@ class ExistingCluster(Cluster):
             layout, master = self.layout, self.layout.master
             conf = Path(layout.conf(master))
             conf.mkdir(parents=True, exist_ok=True)
-            for name, properties in self._client_files().items():
-                (conf / name).write_text(site.render_xml(properties))
+            for file_name, properties in self._client_files().items():
+                (conf / file_name).write_text(site.render_xml(properties))
             (conf / "log4j.properties").write_text(site.LOG4J)
             (Path(layout.data(master)) / "jtmp").mkdir(parents=True, exist_ok=True)
             self.hdfs.make(self.root)
@@ -277,7 +277,7 @@ class ExistingCluster(Cluster):
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """The nodes that ran when the cluster was discovered; where blocks are is not checked."""
-        return {node: {"nodemanager": node} for node in self._known("nodes")}
+        return {node_id: {"nodemanager": node_id} for node_id in self._known("nodes")}
 
     def _client_files(self) -> Mapping[str, Mapping[str, str]]:
         return given.client_files(self._known("files"), self.spec, self.layout, self.root)
@@ -304,12 +304,16 @@ class ExistingCluster(Cluster):
         while True:
             # masters may still hold their containers when their applications have ended
             containers, running = self._own_applications(), self._own_applications(_RUNNING)
-            busy = [name for name, count in containers.items() if name in running or count > 0]
-            if not busy:
+            busy_applications = [
+                application
+                for application, count in containers.items()
+                if application in running or count > 0
+            ]
+            if not busy_applications:
                 return
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"our own {', '.join(busy)} still runs after {timeout_s:g} s",
+                    f"our own {', '.join(busy_applications)} still runs after {timeout_s:g} s",
                     where=self.where,
                     fix=f"harness cluster down --name {self.name}",
                 )
@@ -317,13 +321,13 @@ class ExistingCluster(Cluster):
 
     def _own_applications(self, in_states: str = "") -> dict[str, int]:
         """Containers (below 0: none) of each of our applications, of those in some states alone."""
-        path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
-        path += f"&states={in_states}" if in_states else ""
-        listed = rest.elements(rest.get_json(self.services["rm"], path), "apps", "app")
+        url_path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
+        url_path += f"&states={in_states}" if in_states else ""
+        listed = rest.elements(rest.get_json(self.services["rm"], url_path), "apps", "app")
         return {
-            str(app.get("id")): discovery.whole(app.get("runningContainers"))
-            for app in listed
-            if self._tag in str(app.get("applicationTags"))
+            str(application.get("id")): discovery.whole(application.get("runningContainers"))
+            for application in listed
+            if self._tag in str(application.get("applicationTags"))
         }
 
     def ran_on(self) -> dict[str, RanOn]:
@@ -346,8 +350,8 @@ class ExistingCluster(Cluster):
             self._dead = [f"resourcemanager on {self.layout.master.name}"]
         else:
             running = {str(node.get("id")) for node in nodes}
-            lost = [node for node in self._known("nodes") if node not in running]
-            self._dead = [f"nodemanager on {node}" for node in lost]
+            lost = [node_id for node_id in self._known("nodes") if node_id not in running]
+            self._dead = [f"nodemanager on {node_id}" for node_id in lost]
         return self._dead
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
@@ -357,7 +361,9 @@ class ExistingCluster(Cluster):
         texts = {
             f"{kind} on {host}": f"see {address}/logs/" for kind, address in self.endpoints.items()
         }
-        unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known("nodes")}
+        unreadable = {
+            f"nodemanager on {node_id}": "not ours to read" for node_id in self._known("nodes")
+        }
         return texts | unreadable
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
@@ -384,13 +390,19 @@ class ExistingCluster(Cluster):
     def _task_containers(self, job: str) -> list[rest.Container]:
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
-            (folder,) = self.history_folders(job)
-            names = [name for name, _, _ in self.hdfs.list(folder) if name.endswith(".jhist")]
+            (staging_folder,) = self.history_folders(job)
+            history_files = [
+                file_name
+                for file_name, _, _ in self.hdfs.list(staging_folder)
+                if file_name.endswith(".jhist")
+            ]
         except ClusterError:
             return []
-        if not names:
+        if not history_files:
             return []
-        trace = read_history(self.hdfs.open(f"{folder}/{names[-1]}"), names[-1])
+        trace = read_history(
+            self.hdfs.open(f"{staging_folder}/{history_files[-1]}"), history_files[-1]
+        )
         hosts = {
             attempt.container_id: attempt.host for attempt in trace.attempts if attempt.container_id
         }

@@ -74,15 +74,15 @@ def read_conf() -> dict[str, dict[str, str]]:
     if not folder:
         return {}
     files = {}
-    for name in given.FILES:
-        path = Path(folder, name)
+    for file_name in given.FILES:
+        file_path = Path(folder, file_name)
         try:
-            with path.open("rb") as stream:
-                files[name] = read_properties(stream.read(_MOST_CONF), str(path))
+            with file_path.open("rb") as stream:
+                files[file_name] = read_properties(stream.read(_MOST_CONF), str(file_path))
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise _conf_error(path, error.strerror) from error
+            raise _conf_error(file_path, error.strerror) from error
         except ParseError as error:
             raise _conf_error(error.where, error.what) from error
     if not files:
@@ -111,9 +111,9 @@ def user_name() -> str:
     return user
 
 
-def inner(answer: Any, name: str) -> dict[str, Any]:
-    """The object *name* in a REST answer; empty where there is none."""
-    value = answer.get(name) if isinstance(answer, dict) else None
+def inner(answer: Any, key: str) -> dict[str, Any]:
+    """The object *key* of a REST answer; empty where there is none."""
+    value = answer.get(key) if isinstance(answer, dict) else None
     return value if isinstance(value, dict) else {}
 
 
@@ -131,14 +131,14 @@ def _find_active(
         states, has_answered = list[str](), False
         for address in addresses:
             try:
-                state = state_of(address)
+                service_state = state_of(address)
             except ClusterError as error:
                 states.append(error.what)
             else:
-                if state.lower() == "active":
+                if service_state.lower() == "active":
                     return address
                 has_answered = True
-                states.append(f"{address} is {excerpt(state, 40) or 'in an unknown state'}")
+                states.append(f"{address} is {excerpt(service_state, 40) or 'in an unknown state'}")
         if not has_answered or time.monotonic() > deadline:
             break
         time.sleep(_POLL_S)
@@ -151,8 +151,8 @@ def _find_active(
 
 def _namenode_state(address: str) -> str:
     """What a NameNode reports of itself: ``active`` or ``standby``."""
-    path = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
-    beans = rest.elements(rest.get_json(address, path), "beans")
+    url_path = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
+    beans = rest.elements(rest.get_json(address, url_path), "beans")
     return str(beans[0].get("State", "")) if beans else ""
 
 
@@ -185,7 +185,10 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
             fix="ask for no more than each node has, or have its administrator offer them",
         )
     # offered to containers, whoever uses it now
-    memory = [(whole(node.get("availMemoryMB")), whole(node.get("usedMemoryMB"))) for node in nodes]
+    memory = [
+        (whole(listed_node.get("availMemoryMB")), whole(listed_node.get("usedMemoryMB")))
+        for listed_node in nodes
+    ]
     sizes_mb = [available + used for available, used in memory]
     task_mb, slots = site.container_mb(spec.node.task_memory_bytes), effective(spec, {})
     at_once = max(slots.map_slots, slots.reduce_slots)
@@ -199,10 +202,13 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
         )
 
 
-def gpus(node: Mapping[str, Any]) -> int:
+def gpus(listed_node: Mapping[str, Any]) -> int:
     """GPUs that a node offers to containers, whoever uses them now."""
-    path = ("totalResource", "resourceInformations", "resourceInformation")
-    offered = {str(each.get("name")): each.get("value") for each in rest.elements(node, *path)}
+    keys = ("totalResource", "resourceInformations", "resourceInformation")
+    offered = {
+        str(resource.get("name")): resource.get("value")
+        for resource in rest.elements(listed_node, *keys)
+    }
     return whole(offered.get(site.GPU))
 
 

@@ -49,18 +49,18 @@ class Server:
     address: str
 
 
-def get_json(address: str, path: str) -> Any:
+def get_json(address: str, url_path: str) -> Any:
     """JSON that a service answers; `ClusterError` where it does not."""
     content = bytearray()
-    with _get(address, path, "application/json") as response:
+    with _get(address, url_path, "application/json") as response:
         for piece in response.iter_content(_CHUNK):
             content += piece
             if len(content) > MOST_JSON:
-                raise _answer_error(address, path, f"more than {MOST_JSON} bytes")
+                raise _answer_error(address, url_path, f"more than {MOST_JSON} bytes")
     try:
         return from_json(bytes(content))
     except ValueError as error:
-        raise _answer_error(address, path, "the answer is not JSON") from error
+        raise _answer_error(address, url_path, "the answer is not JSON") from error
 
 
 def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
@@ -72,8 +72,8 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
     >>> elements({"apps": None}, "apps", "app")
     []
     """
-    for name in names:
-        answer = answer.get(name) if isinstance(answer, Mapping) else None
+    for key in names:
+        answer = answer.get(key) if isinstance(answer, Mapping) else None
     listed = answer if isinstance(answer, list) else [answer]
     return [element for element in listed if isinstance(element, dict)]
 
@@ -81,7 +81,8 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
 def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
     """NodeManagers among the *nodes* that the ResourceManager lists."""
     listed = [
-        Server(str(node.get("nodeHostName")), str(node.get("nodeHTTPAddress"))) for node in nodes
+        Server(str(listed_node.get("nodeHostName")), str(listed_node.get("nodeHTTPAddress")))
+        for listed_node in nodes
     ]
     return [
         server
@@ -128,61 +129,63 @@ def copy_logs(
         gathered = f"/ws/v1/history/containers/{container.id}/logs"
         sources.append((history, gathered, f"/ws/v1/history/containerlogs/{container.id}"))
         for address, listing, content in sources:
-            if names := _log_names(address, listing):
+            if log_names := _log_names(address, listing):
                 folder = into / container.host / container.id
                 folder.mkdir(parents=True, exist_ok=True)
-                for name in names:
-                    _copy_log(address, f"{content}/{name}", folder / name)
-                    copied.append(folder / name)
+                for log_name in log_names:
+                    _copy_log(address, f"{content}/{log_name}", folder / log_name)
+                    copied.append(folder / log_name)
                 break
     return copied
 
 
-def _log_names(address: str, path: str) -> list[str]:
+def _log_names(address: str, url_path: str) -> list[str]:
     """Names of a container's logs; none where they are not here, whatever the reason."""
     try:
-        answer = get_json(address, path)
+        answer = get_json(address, url_path)
     except ClusterError:
         return []
     infos = elements(answer, "containerLogsInfo") or elements(
         answer, "containerLogsInfoes", "containerLogsInfo"
     )
     files = [file for info in infos for file in elements(info, "containerLogInfo")]
-    names = {str(file.get("fileName")) for file in files}
-    return sorted(name for name in names if LOG.fullmatch(name))
+    log_names = {str(file.get("fileName")) for file in files}
+    return sorted(log_name for log_name in log_names if LOG.fullmatch(log_name))
 
 
-def _copy_log(address: str, path: str, target: Path) -> None:
+def _copy_log(address: str, url_path: str, target: Path) -> None:
     """
     Copy one log, without what the service writes around it.
 
     The lines before it end with ``LogContents:``; one of them is its length in bytes.
     """
-    with _get(address, path, "*/*") as response:
+    with _get(address, url_path, "*/*") as response:
         response.raw.auto_close = False  # or the end of the answer would close the reader
         stream = io.BufferedReader(response.raw, _CHUNK)
         missing = -1
         for _ in range(_HEADER_LINES):
-            line = stream.readline(_CHUNK)
-            if match := _LENGTH.fullmatch(line):
+            header_line = stream.readline(_CHUNK)
+            if match := _LENGTH.fullmatch(header_line):
                 missing = int(match[1])
-            if line.startswith(b"LogContents:"):
+            if header_line.startswith(b"LogContents:"):
                 break
         else:
             missing = -1
         if not 0 <= missing <= MOST_LOG:
-            raise _answer_error(address, path, "a log without its length, or one that is too long")
+            raise _answer_error(
+                address, url_path, "a log without its length, or one that is too long"
+            )
         with target.open("wb") as copy:
             while missing:
-                piece = stream.read(min(missing, _CHUNK))
-                if not piece:
-                    raise _answer_error(address, path, f"a log ends {missing} bytes early")
-                copy.write(piece)
-                missing -= len(piece)
+                content = stream.read(min(missing, _CHUNK))
+                if not content:
+                    raise _answer_error(address, url_path, f"a log ends {missing} bytes early")
+                copy.write(content)
+                missing -= len(content)
 
 
 @contextmanager
-def _get(address: str, path: str, accept: str) -> Iterator[Any]:
+def _get(address: str, url_path: str, accept: str) -> Iterator[Any]:
     """The answer to a GET, to be read as it comes; any failure meanwhile is `ClusterError`."""
     import requests
     import urllib3
@@ -192,22 +195,22 @@ def _get(address: str, path: str, accept: str) -> Iterator[Any]:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
             with session.get(
-                f"http://{address}{path}",
+                f"http://{address}{url_path}",
                 headers=headers,
                 timeout=TIMEOUT_S,
                 stream=True,
                 allow_redirects=False,
             ) as response:
                 if response.status_code != _OK:
-                    raise _answer_error(address, path, f"status {response.status_code}")
+                    raise _answer_error(address, url_path, f"status {response.status_code}")
                 yield response
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _answer_error(address, path, system_reason(error)) from error
+        raise _answer_error(address, url_path, system_reason(error)) from error
 
 
-def _answer_error(address: str, path: str, reason: str) -> ClusterError:
+def _answer_error(address: str, url_path: str, reason: str) -> ClusterError:
     return ClusterError(
         f"no answer of {address}: {excerpt(reason, 200)}",
-        where=f"http://{address}{path}",
+        where=f"http://{address}{url_path}",
         fix="see whether the cluster runs, and whether this machine can reach it",
     )

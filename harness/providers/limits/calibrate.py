@@ -67,12 +67,14 @@ def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[s
     """Sentences on the limits of *spec* that are not among the fields its provider can set."""
     sentences = []
     for field in CONTROLS.keys() - limitable:
-        name = field.partition("_")[0]
+        limit_name = field.partition("_")[0]
         on_all_nodes = spec.node.limits()[field] is not None
-        if on_all_nodes or any(own.limits()[field] is not None for own in spec.nodes.values()):
-            key = f"cluster.node.{name}" if on_all_nodes else "cluster.nodes"
+        if on_all_nodes or any(
+            own_limits.limits()[field] is not None for own_limits in spec.nodes.values()
+        ):
+            key = f"cluster.node.{limit_name}" if on_all_nodes else "cluster.nodes"
             sentences.append(
-                f"{key}: provider {spec.provider} cannot limit the {name} of its nodes"
+                f"{key}: provider {spec.provider} cannot limit the {limit_name} of its nodes"
             )
     return sorted(sentences)
 
@@ -89,21 +91,21 @@ def calibrate(
 
     `ClusterError` names the nodes that cannot be made so, with the best that was measured.
     """
-    calibrated: dict[str, dict[str, Limit]] = {node: {} for node in requested}
+    calibrated: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
     for field, names in CONTROLS.items():
         of_field = {
-            node: {name: rates[name] for name in names if name in rates}
-            for node, rates in requested.items()
+            worker: {control: rates[control] for control in names if control in rates}
+            for worker, rates in requested.items()
         }
-        of_field = {node: rates for node, rates in of_field.items() if rates}
+        of_field = {worker: rates for worker, rates in of_field.items() if rates}
         if of_field:
-            for node, limits in _calibrate_field(field, of_field, apply, load, where).items():
-                calibrated[node] |= limits
-    with_disks = {node: rates for node, rates in requested.items() if DISK_WRITE in rates}
+            for worker, limits in _calibrate_field(field, of_field, apply, load, where).items():
+                calibrated[worker] |= limits
+    with_disks = {worker: rates for worker, rates in requested.items() if DISK_WRITE in rates}
     if with_disks:
-        for node, buffered in load.measure_buffered(with_disks).items():
-            limit = calibrated[node][DISK_WRITE]
-            calibrated[node][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
+        for worker, buffered in load.measure_buffered(with_disks).items():
+            limit = calibrated[worker][DISK_WRITE]
+            calibrated[worker][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
     return calibrated
 
 
@@ -115,39 +117,41 @@ def _calibrate_field(
     where: str,
 ) -> dict[str, dict[str, Limit]]:
     """Calibrate the limits of one *field*, on all nodes together."""
-    settings = {node: dict(rates) for node, rates in requested.items()}
+    settings = {worker: dict(rates) for worker, rates in requested.items()}
     rounds: list[dict[str, dict[str, Limit]]] = []
     for _ in range(ROUNDS):
         apply(settings)
         measured = load.measure(field, requested)
         limits = {
-            node: {
-                name: Limit(
-                    requested=rate, setting=settings[node][name], measured=measured[node][name]
+            worker: {
+                control: Limit(
+                    requested=requested_rate,
+                    setting=settings[worker][control],
+                    measured=measured[worker][control],
                 )
-                for name, rate in rates.items()
+                for control, requested_rate in rates.items()
             }
-            for node, rates in requested.items()
+            for worker, rates in requested.items()
         }
         if all(limit.is_met for by_name in limits.values() for limit in by_name.values()):
             return limits
         rounds.append(limits)
-        for node, by_name in limits.items():
-            for name, limit in by_name.items():
+        for worker, by_name in limits.items():
+            for control, limit in by_name.items():
                 if not limit.is_met:
                     corrected = limit.setting * limit.requested / limit.measured
                     least = limit.requested / MOST_CORRECTION
                     most = limit.requested * MOST_CORRECTION
-                    settings[node][name] = min(most, max(least, corrected))
+                    settings[worker][control] = min(most, max(least, corrected))
     missed = []
-    for node, by_name in rounds[-1].items():
-        for name in by_name:
-            tried = [limits[node][name] for limits in rounds]
+    for worker, by_name in rounds[-1].items():
+        for control in by_name:
+            tried = [limits[worker][control] for limits in rounds]
             best = min(tried, key=lambda limit: abs(limit.measured / limit.requested - 1))
             if not best.is_met:
                 missed.append(
-                    f"{node}, {name}: {format_control(name, best.requested)} requested,"
-                    f" {format_control(name, best.measured)} measured at best"
+                    f"{worker}, {control}: {format_control(control, best.requested)} requested,"
+                    f" {format_control(control, best.measured)} measured at best"
                 )
     raise ClusterError(
         "nodes do not achieve their limits: "
@@ -188,12 +192,12 @@ class CalibrationLoad:
     def measure_buffered(self, requested: Mapping[str, Rates]) -> dict[str, float]:
         """Measure the disks of all nodes of *requested*; see `Load.measure_buffered`."""
         measured = self._run_on_disks("buffered", requested)
-        return {node: rates["buffered_write"] for node, rates in measured.items()}
+        return {worker: rates["buffered_write"] for worker, rates in measured.items()}
 
-    def _run_on_disks(self, verb: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
+    def _run_on_disks(self, load_verb: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
         return self._run_on_all(
             requested,
-            lambda host, rates: [verb, f"{host.folder}/{self.disk}", str(rates[DISK_WRITE])],
+            lambda host, rates: [load_verb, f"{host.folder}/{self.disk}", str(rates[DISK_WRITE])],
         )
 
     def _run_on_all(
@@ -205,10 +209,13 @@ class CalibrationLoad:
             argv = [*self.command(host), *arguments(host, requested[host.name])]
             completed = host.run(argv, LOAD_LIMIT_S)
             try:
-                rates = {name: float(rate) for name, rate in from_json(completed.out).items()}
+                rates = {
+                    control: float(measured_rate)
+                    for control, measured_rate in from_json(completed.out).items()
+                }
             except (ValueError, TypeError, AttributeError):
                 raise _load_error(host, completed.err) from None
-            if not all(0 < rate < math.inf for rate in rates.values()):
+            if not all(0 < measured_rate < math.inf for measured_rate in rates.values()):
                 raise _load_error(host, f"it measured {rates}")
             return rates
 

@@ -66,11 +66,11 @@ class Groups:
         needed = [*(["cpu"] * cores), *(["io" if self.version == 2 else _V1_DISK] * disk)]
         if self.version == 2:
             available = (self.root / "cgroup.controllers").read_text().split()
-            lacking = [name for name in needed if name not in available]
+            lacking = [controller for controller in needed if controller not in available]
             files = [self.root / "cgroup.subtree_control"]
         else:
-            lacking = [name for name in needed if not (self.root / name).is_dir()]
-            files = [self.root / name / "cgroup.procs" for name in needed]
+            lacking = [controller for controller in needed if not (self.root / controller).is_dir()]
+            files = [self.root / controller / "cgroup.procs" for controller in needed]
         if lacking:
             return f"the kernel's control groups lack {', '.join(lacking)}"
         closed = [str(file) for file in files if not os.access(file, os.W_OK)]
@@ -82,7 +82,9 @@ class Groups:
             for parent in (self.root, self.root / PARENT, self.root / PARENT / self.name):
                 parent.mkdir(exist_ok=True)
                 available = (parent / "cgroup.controllers").read_text().split()
-                passed_on = [f"+{name}" for name in _V2_CONTROLLERS if name in available]
+                passed_on = [
+                    f"+{controller}" for controller in _V2_CONTROLLERS if controller in available
+                ]
                 (parent / "cgroup.subtree_control").write_text(" ".join(passed_on))
         self._group(node).mkdir(parents=True, exist_ok=True)
 
@@ -108,13 +110,13 @@ class Groups:
             limits = f"{device} rbps={round(read)} wbps={round(write)}"
             (self._group(node) / "io.max").write_text(limits)
             return
-        for verb, rate in (("read", read), ("write", write)):
-            self._throttle(verb).write_text(f"{device} {round(rate)}")
+        for direction, bytes_per_s in (("read", read), ("write", write)):
+            self._throttle(direction).write_text(f"{device} {round(bytes_per_s)}")
 
     def lift_device(self, device: str) -> None:
         """Let *device* go as fast as it can, so that what still waits in it passes soon."""
         if self.version == 1:
-            settings = {self._throttle(verb): f"{device} 0" for verb in ("read", "write")}
+            settings = {self._throttle(direction): f"{device} 0" for direction in ("read", "write")}
         else:
             files = (self.root / PARENT / self.name).glob("*/io.max")
             settings = dict.fromkeys(files, f"{device} rbps=max wbps=max")
@@ -125,9 +127,12 @@ class Groups:
     def remove(self) -> None:
         """Remove all groups of the cluster; its processes have ended, or are about to."""
         deadline = time.monotonic() + _REMOVE_LIMIT_S
-        for tree in (self.root / _V1_CPU, self.root):
-            top = tree / PARENT / self.name
-            groups = [*sorted(path for path in top.glob("*") if path.is_dir()), top]
+        for hierarchy in (self.root / _V1_CPU, self.root):
+            cluster_group = hierarchy / PARENT / self.name
+            groups = [
+                *sorted(subfolder for subfolder in cluster_group.glob("*") if subfolder.is_dir()),
+                cluster_group,
+            ]
             while groups:
                 try:
                     groups[0].rmdir()
@@ -140,13 +145,13 @@ class Groups:
                 else:
                     groups.pop(0)
             with suppress(OSError):  # other clusters may have theirs in it
-                (tree / PARENT).rmdir()
+                (hierarchy / PARENT).rmdir()
 
     def _group(self, node: str) -> Path:
         """Folder of the group that limits the processors of *node*."""
-        tree = self.root / _V1_CPU if self.version == 1 else self.root
-        return tree / PARENT / self.name / node
+        hierarchy = self.root / _V1_CPU if self.version == 1 else self.root
+        return hierarchy / PARENT / self.name / node
 
-    def _throttle(self, verb: str) -> Path:
+    def _throttle(self, direction: str) -> Path:
         """File of version 1 that limits devices for all processes."""
-        return self.root / _V1_DISK / f"blkio.throttle.{verb}_bps_device"
+        return self.root / _V1_DISK / f"blkio.throttle.{direction}_bps_device"

@@ -1,5 +1,5 @@
 """
-A cluster of ours that plays somebody else's, on addresses that any process of this machine reaches.
+One of our own clusters in the place of a foreign one, on addresses that any process here reaches.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ MAVEN_S = 900
 
 
 @contextlib.contextmanager
-def somebody_elses(folder, monkeypatch, workers, home=None, **site):
+def foreign_cluster(folder, monkeypatch, workers, home=None, **site):
     """
-    Such a cluster, its state in *folder*; of another Hadoop than ours where *home* is one.
+    Such a cluster, its state in *folder*; of another Hadoop where *home* is one.
     """
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
-    with LocalCluster("theirs", spec, home or HadoopHome.find()) as cluster:
+    with LocalCluster("foreign", spec, home or HadoopHome.find()) as cluster:
         cluster.hdfs.make("/user/root")  # a user's own folder is there before the user comes
         yield cluster
 
@@ -64,9 +64,9 @@ def files_of(hdfs, folder):
                 yield from files_of(hdfs, path)
 
 
-def way_to(cluster):
+def client_environment(cluster):
     """
-    What the environment of a user of *cluster* says.
+    The environment of a user of *cluster*.
     """
     return {
         "HADOOP_CONF_DIR": cluster.layout.conf(cluster.layout.master),
@@ -92,9 +92,9 @@ def another_hadoop(version):
             (made / "path.jar").write_bytes(path_jar_bytes(jars))
             made.rename(home)
     sums = {f"lib/{jar.name}": file_digest(jar) for jar in sorted((home / "lib").iterdir())}
-    found = HadoopHome(home, find_java(), sums)
-    ensure_formatted(found)
-    return found
+    hadoop_home = HadoopHome(home, find_java(), sums)
+    ensure_formatted(hadoop_home)
+    return hadoop_home
 
 
 def resolve(version, folder):
@@ -112,5 +112,5 @@ def resolve(version, folder):
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAVEN_S,
     )  # fmt: skip
     if done.returncode != 0:
-        said = (done.stdout + done.stderr).partition("[ERROR] ")[2]
-        pytest.skip(f"Maven cannot resolve Hadoop {version}: {said[:200]}")
+        reason = (done.stdout + done.stderr).partition("[ERROR] ")[2]
+        pytest.skip(f"Maven cannot resolve Hadoop {version}: {reason[:200]}")
