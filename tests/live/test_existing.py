@@ -51,7 +51,7 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
         assert "job-0-history.jhist" in names
         assert sum(name.endswith("/syslog") for name in names) >= 3, names
         assert sum(name.endswith("/syslog.shuffle") for name in names) == 1
-    limitations = json.loads((run.path / "manifest.json").read_text())["losses"]
+    limitations = json.loads((run.path / "manifest.json").read_text())["limitations"]
     assert any("tasks are not traced" in text for text in limitations)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
@@ -77,13 +77,13 @@ def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
     manifest = json.loads((run.path / "manifest.json").read_text())
-    lost, report = " | ".join(manifest["losses"]), (run.path / "report.md").read_text()
+    lost, report = " | ".join(manifest["limitations"]), (run.path / "report.md").read_text()
     assert [(r.state, r.versions.hadoop) for r in run.trials().values()] == [("done", OLDER)] * 3
     assert manifest["nodes"]["hadoop"] == manifest["versions"]["hadoop"] == OLDER
     assert f"Hadoop {OLDER} runs there, as trials say; the client is {own_version}" in lost
     assert "tasks are not traced" in lost
     assert class_paths(run) == {f"{home.path_jar}"}
-    assert [text for text in manifest["losses"] if text not in report] == []
+    assert [text for text in manifest["limitations"] if text not in report] == []
 
 
 def class_paths(run):
