@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.records.logs import TaskLog
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, TaskAttempt
@@ -35,7 +35,7 @@ class ContainerLogs:
         for attempt in self._attempts:
             log = self.tasks[attempt.attempt_id]
             if attempt.kind == "map":
-                yield map_from_logs(log, attempt, compressed=compressed)
+                yield logged_map_times(log, attempt, is_compressed=compressed)
             else:
                 yield self._reduce(log, attempt)
 
@@ -50,7 +50,7 @@ class ContainerLogs:
         own = f"{folder}/{SHUFFLE_LOG}"
         name = own if own in self._raw.names() else f"{folder}/{TASK_LOG}"
         with self._raw.open(name) as lines:
-            return reduce_from_logs(log, read_shuffle_log(lines, name), attempt)
+            return logged_reduce_times(log, read_shuffle_log(lines, name), attempt)
 
 
 def _folders(names: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -7,22 +7,20 @@ Profiles are fitted to it (observations), and reports show it (where the time of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple
 
 from harness.evaluate.model_inputs import model_inputs, planned_jobs
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log, spills_of
-from harness.profiling.inside import compare
-from harness.profiling.inside_definitions import MAP, REDUCE
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.profiling.observation import Observation
-from harness.profiling.spans import map_inside, reduce_inside
+from harness.profiling.task_statistics import compare_sources
+from harness.profiling.task_times import recorded_times
 from harness.records.prediction import JobInput
 from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joined
 from harness.records.trial import TrialRecord
-from harness.reports.data import Difference, JobTaskTimes
+from harness.reports.data import JobTaskTimes
 from harness.reports.task_parts import task_parts
 from harness.reports.tracks import drawn_attempts
 from harness.store import RawLogs, Run
@@ -64,13 +62,13 @@ class ContainerLogs:
         for attempt, folder in self._logged:
             task_log = self.tasks[attempt.attempt_id]
             if attempt.kind == "map":
-                yield map_from_logs(task_log, attempt, compressed=is_compressed)
+                yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
                 continue
             name = f"{folder}/{SHUFFLE_LOG}"
             if name not in self._raw.names():  # Hadoop was set to write one log for both
                 name = f"{folder}/{TASK_LOG}"
             with self._raw.open(name) as lines:
-                yield reduce_from_logs(task_log, read_shuffle_log(lines, name), attempt)
+                yield logged_reduce_times(task_log, read_shuffle_log(lines, name), attempt)
 
 
 def observe(
@@ -101,17 +99,12 @@ def observe(
                 job_input=input_read(trace, planned),
                 spills=spills,
                 rate=rate,
-                inside=tuple(each for each in times if each.attempt_id in names),
+                task_times=tuple(each for each in times if each.attempt_id in names),
                 number=number,
                 planned_jobs=planned_jobs(cell),
             )
         )
     return observations
-
-
-def recorded_times(task: TaskSpans, attempt: TaskAttempt) -> MapTimes | ReduceTimes:
-    """Task times of an attempt from its recording."""
-    return map_inside(task, attempt) if attempt.kind == "map" else reduce_inside(task, attempt)
 
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
@@ -158,8 +151,5 @@ def job_task_times(
         parts=tuple(parts.values()),
         recordings=drawn_recordings,
         from_logs={times.attempt_id: times for times in logged if times.attempt_id in drawn},
-        differences=[
-            Difference(name, (MAP.get(name) or REDUCE[name]).text, *astuple(difference))
-            for name, difference in compare(recorded, logged, counters).items()
-        ],
+        differences=compare_sources(recorded, logged, counters),
     )

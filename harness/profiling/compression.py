@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from harness.profiling.dataflow import Ratios
 from harness.profiling.observation import Observation
 from harness.records.profile import Statistic
-from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt, TaskKind
+from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskKind
 
 _NAMES = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
 _Density = tuple[TaskKind, str, str]
@@ -33,53 +33,52 @@ _OUTPUT: _Density = (
 
 def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statistic]:
     """Ratios that the observations give, by the models' names."""
-    found = (
-        _ratio(observations, lambda o: o.config.input_compressed, None),
-        _ratio(observations, lambda o: o.config.map_output_compressed, _MAP_OUTPUT),
-        _ratio(observations, lambda o: o.config.output_compressed, _OUTPUT),
-    )
-    return {name: ratio for name, ratio in zip(_NAMES, found, strict=True) if ratio is not None}
+    ratios = {}
+    for place, (name, density) in enumerate(zip(_NAMES, (None, _MAP_OUTPUT, _OUTPUT), strict=True)):
+        ratio = _ratio(observations, place, density)
+        if ratio is not None:
+            ratios[name] = ratio
+    return ratios
 
 
 def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios | None:
     """Ratios that hold for one observation; `None` where it needs one that is not known."""
-    config = observation.config
-    on = (config.input_compressed, config.map_output_compressed, config.output_compressed)
-    if any(flag and name not in known for flag, name in zip(on, _NAMES, strict=True)):
+    flags = dict(zip(_NAMES, _compressed(observation), strict=True))
+    if any(is_on and name not in known for name, is_on in flags.items()):
         return None
-    values = [known[name].value if flag else 1.0 for flag, name in zip(on, _NAMES, strict=True)]
-    return Ratios(*values)
+    return Ratios(*(known[name].value if is_on else 1.0 for name, is_on in flags.items()))
+
+
+def _compressed(observation: Observation) -> tuple[bool, bool, bool]:
+    """Whether the job's input, map output and output are compressed."""
+    config = observation.config
+    return config.input_compressed, config.map_output_compressed, config.output_compressed
 
 
 def _ratio(
-    observations: Sequence[Observation],
-    compressed: Callable[[Observation], bool],
-    density: _Density | None,
+    observations: Sequence[Observation], place: int, density: _Density | None
 ) -> Statistic | None:
-    on = [o for o in observations if compressed(o)]
-    off = [o for o in observations if not compressed(o)]
+    on = [observation for observation in observations if _compressed(observation)[place]]
+    off = [observation for observation in observations if not _compressed(observation)[place]]
     if not on:
         return Statistic(value=1.0, count=len(off), spread=0.0, source="compression is off")
     if density is None or not off:
         return None
-    with_codec, without = _bytes_each(on, density), _bytes_each(off, density)
-    if not with_codec or not without:
+    kind, top, bottom = density
+    densities = []
+    for chosen in (on, off):
+        attempts = [a for observation in chosen for a in observation.trace.succeeded(kind)]
+        top_sum, bottom_sum = (
+            math.fsum(attempt.counters.get(counter, 0) for attempt in attempts)
+            for counter in (top, bottom)
+        )
+        densities.append(top_sum / bottom_sum if bottom_sum else 0.0)
+    if not all(densities):
         return None
-    _, top, bottom = density
+    top, bottom = top.rpartition(".")[2], bottom.rpartition(".")[2]
     return Statistic(
-        value=with_codec / without,
+        value=densities[0] / densities[1],
         count=len(on) + len(off),
         spread=0.0,
         source=f"{top} / {bottom} of {len(on)} trials with and {len(off)} without compression",
     )
-
-
-def _bytes_each(observations: Sequence[Observation], density: _Density) -> float:
-    kind, top, bottom = density
-    attempts = [a for o in observations for a in o.trace.succeeded(kind)]
-    total = _sum(attempts, bottom)
-    return _sum(attempts, top) / total if total else 0.0
-
-
-def _sum(attempts: Sequence[TaskAttempt], counter: str) -> float:
-    return math.fsum(a.counters.get(counter, 0) for a in attempts)

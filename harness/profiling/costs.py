@@ -4,7 +4,7 @@ Costs from phases: one robust non-negative fit over all phases of all tasks.
 Tasks that were recorded bring the parts of the equations instead of the history's five phases.
 
 A phase's residuals count relative to its median time.  Costs that no row shows are absent.  Costs
-that the rows cannot tell apart (`harness.stats.collinear`) are given as a group with their sum;
+that the rows cannot distinguish (`harness.stats.collinear`) are given as a group with their sum;
 inside it they divide by typical ratios and are marked *assumed*.
 """
 
@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.profiling.phases import KINDS, PHASES, PhaseRow
-from harness.profiling.typical import SOURCE, TYPICAL
 from harness.records.profile import CostGroup, FitDiagnostic, Statistic
-from harness.stats.collinear import groups, proportional, ties
+from harness.stats.collinear import groups, proportional, soft_constraints
 from harness.stats.robust import RobustFit, nnls_robust
 
 # Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.
@@ -29,6 +28,32 @@ _SHORTEST_S = 0.05
 # Spans know nanoseconds; a part of a few milliseconds still holds some work per record.
 _SHORTEST_PART_S = 0.001
 _PARTS = frozenset(part for _, parts in KINDS for part in parts)
+
+_SOURCE = "typical ratios of harness/profiling/costs.py"
+
+# Orders of magnitude of one core of a server of the 2020s with warm page cache and a gigabit
+# network or better.  Only their ratios matter, and only inside a group of costs that the profiling
+# trials cannot distinguish.
+_TYPICAL: dict[str, float] = {
+    "hdfs_read_s_per_byte": 5e-9,
+    "hdfs_write_s_per_byte": 2e-8,
+    "local_read_s_per_byte": 3e-9,
+    "local_write_s_per_byte": 6e-9,
+    "network_s_per_byte": 1e-8,
+    "map_cpu_s_per_record": 1e-6,
+    "reduce_cpu_s_per_record": 5e-7,
+    "combine_cpu_s_per_record": 3e-7,
+    "partition_cpu_s_per_record": 5e-8,
+    "serde_cpu_s_per_record": 3e-7,
+    "sort_cpu_s_per_record": 3e-8,
+    "merge_cpu_s_per_record": 3e-7,
+    "input_decompress_s_per_byte": 5e-9,
+    "map_output_decompress_s_per_byte": 5e-9,
+    "map_output_compress_s_per_byte": 1e-8,
+    "output_compress_s_per_byte": 1e-8,
+    "setup_cpu_s": 1.5,
+    "cleanup_cpu_s": 0.2,
+}
 
 
 @dataclass(frozen=True)
@@ -41,20 +66,30 @@ class CostFit:
 
 
 def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
-    """Fit all costs that *rows* show."""
-    names = _shown(rows)
+    """Fit all costs that *rows* show, in the order of the table of typical costs."""
+    shown = {name for row in rows for name, term in row.terms.items() if term}
+    names = [name for name in _TYPICAL if name in shown]
     if not names:
         return CostFit({}, (), ())
     design = np.array([[row.terms.get(name, 0.0) for name in names] for row in rows])
     target = np.array([row.seconds for row in rows])
     weights = _weights(rows)
-    found = groups(design * weights[:, None])
-    fit = _fit(design, target, weights, np.array([TYPICAL[name] for name in names]))
+    column_groups = groups(design * weights[:, None])
+    fit = _fit(design, target, weights, np.array([_TYPICAL[name] for name in names]))
     return CostFit(
-        costs=_costs(rows, names, found, fit),
-        groups=tuple(_group(rows, names, g, design, fit) for g in found),
+        costs=_costs(rows, names, column_groups, fit),
+        groups=tuple(_group(rows, names, columns, design, fit) for columns in column_groups),
         diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
     )
+
+
+def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
+    scale_s = {}
+    for phase in {row.phase for row in rows}:
+        shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
+        median_s = statistics.median(row.seconds for row in rows if row.phase == phase)
+        scale_s[phase] = max(median_s, shortest_s)
+    return np.array([1 / scale_s[row.phase] for row in rows])
 
 
 def _fit(
@@ -64,44 +99,27 @@ def _fit(
     Fit with what the data leave open decided by *typical* costs.
 
     Proportional columns are one column, in typical ratios; among those that are left, typical
-    ratios are weak observations, for a strict ratio over several phases could contradict the data.
+    ratios are soft constraints, for a strict ratio over several phases could contradict the data.
     """
-    alike = proportional(design * weights[:, None])
-    shares = np.zeros((len(typical), len(alike)))
-    for k, columns in enumerate(alike):
-        shares[list(columns), k] = typical[list(columns)]
+    proportional_columns = proportional(design * weights[:, None])
+    shares = np.zeros((len(typical), len(proportional_columns)))
+    for merged_column, columns in enumerate(proportional_columns):
+        shares[list(columns), merged_column] = typical[list(columns)]
     merged = design @ shares
     weighted = merged * weights[:, None]
-    bound = [ties(weighted, group, np.ones(len(group))) for group in groups(weighted)]
-    fit = nnls_robust(merged, target, weights, np.vstack(bound) if bound else None)
+    constraints = [
+        soft_constraints(weighted, columns, np.ones(len(columns))) for columns in groups(weighted)
+    ]
+    fit = nnls_robust(merged, target, weights, np.vstack(constraints) if constraints else None)
+    covariance = np.full((len(shares),) * 2, np.inf)
+    if np.isfinite(fit.covariance).all():
+        covariance = shares @ fit.covariance @ shares.T
     return RobustFit(
         coefficients=shares @ fit.coefficients,
-        covariance=_spread(shares, fit.covariance),
+        covariance=covariance,
         outliers=fit.outliers,
         scale=fit.scale,
     )
-
-
-def _spread(shares: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    if not np.isfinite(covariance).all():
-        return np.full((len(shares),) * 2, np.inf)
-    found: np.ndarray = shares @ covariance @ shares.T
-    return found
-
-
-def _shown(rows: Sequence[PhaseRow]) -> list[str]:
-    """Costs with a term in some row, in the order of the table of typical costs."""
-    seen = {name for row in rows for name, term in row.terms.items() if term}
-    return [name for name in TYPICAL if name in seen]
-
-
-def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
-    shortest = {row.phase: _SHORTEST_PART_S if row.phase in _PARTS else _SHORTEST_S for row in rows}
-    scale = {
-        phase: max(statistics.median(r.seconds for r in rows if r.phase == phase), least)
-        for phase, least in shortest.items()
-    }
-    return np.array([1 / scale[row.phase] for row in rows])
 
 
 def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
@@ -110,16 +128,23 @@ def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
 
 
 def _costs(
-    rows: Sequence[PhaseRow], names: Sequence[str], found: Sequence[tuple[int, ...]], fit: RobustFit
+    rows: Sequence[PhaseRow],
+    names: Sequence[str],
+    column_groups: Sequence[tuple[int, ...]],
+    fit: RobustFit,
 ) -> dict[str, Statistic]:
-    member = {k: [names[j] for j in group if j != k] for group in found for k in group}
+    others = {
+        column: [names[other] for other in columns if other != column]
+        for columns in column_groups
+        for column in columns
+    }
     costs = {}
-    for k, name in enumerate(names):
-        value = float(fit.coefficients[k])
-        error = fit.error(np.eye(len(names))[k])
+    for column, name in enumerate(names):
+        value = float(fit.coefficients[column])
+        error = fit.error(np.eye(len(names))[column])
         source = f"fit of {_phases_of(rows, [name])}"
-        if k in member:
-            source += f"; share of its group's sum by {SOURCE}, known to its own size at best"
+        if column in others:
+            source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
             error = max(error, value)
         if not math.isfinite(error):
             source += "; no row to spare, so the spread is the value"
@@ -128,8 +153,8 @@ def _costs(
             count=sum(1 for row in rows if row.terms.get(name)),
             spread=error if math.isfinite(error) else value,
             source=source,
-            assumed=k in member,
-            group=tuple(member.get(k, ())),
+            assumed=column in others,
+            group=tuple(others.get(column, ())),
         )
     return costs
 
@@ -137,21 +162,21 @@ def _costs(
 def _group(
     rows: Sequence[PhaseRow],
     names: Sequence[str],
-    group: tuple[int, ...],
+    columns: tuple[int, ...],
     design: np.ndarray,
     fit: RobustFit,
 ) -> CostGroup:
     """Seconds of the group in the mean map task and the mean reduce task."""
-    mean = np.zeros(len(names))
-    mean[list(group)] = _mean_tasks(rows, design[:, list(group)])
-    members = tuple(names[k] for k in group)
-    total, error = float(mean @ fit.coefficients), fit.error(mean)
+    mean_terms = np.zeros(len(names))
+    mean_terms[list(columns)] = _mean_tasks(rows, design[:, list(columns)])
+    members = tuple(names[column] for column in columns)
+    total_s, error_s = float(mean_terms @ fit.coefficients), fit.error(mean_terms)
     return CostGroup(
         names=members,
-        sum_s=total,
-        spread_s=error if math.isfinite(error) else total,
+        sum_s=total_s,
+        spread_s=error_s if math.isfinite(error_s) else total_s,
         note=f"seconds in {_phases_of(rows, members)} of a mean map and a mean reduce task;"
-        f" divided by {SOURCE}",
+        f" divided by {_SOURCE}",
     )
 
 
@@ -161,44 +186,44 @@ def _mean_tasks(rows: Sequence[PhaseRow], design: np.ndarray) -> np.ndarray:
 
     A task has a row of each phase of the history, or of those parts that its recording has.
     """
-    mean = np.zeros(design.shape[1])
+
+    def rows_of(phases: Sequence[str]) -> list[list[int]]:
+        """Places of the rows of each phase that has any."""
+        places = ([at for at, row in enumerate(rows) if row.phase == phase] for phase in phases)
+        return [of_phase for of_phase in places if of_phase]
+
+    mean_terms = np.zeros(design.shape[1])
     for phases, parts in KINDS:
-        told = _rows_of(rows, phases)
-        recorded = _rows_of(rows, parts)
-        by_history = max(map(len, told), default=0)
-        by_recording = max(map(len, recorded), default=0)
-        for of_phase in told:
-            mean += design[of_phase].mean(axis=0) * by_history / (by_history + by_recording)
-        for of_part in recorded:
-            mean += design[of_part].sum(axis=0) / (by_history + by_recording)
-    return mean
-
-
-def _rows_of(rows: Sequence[PhaseRow], phases: Sequence[str]) -> list[list[int]]:
-    """Places of the rows of each phase that has any."""
-    places = ([k for k, row in enumerate(rows) if row.phase == phase] for phase in phases)
-    return [found for found in places if found]
+        phase_places, part_places = rows_of(phases), rows_of(parts)
+        history_tasks = max(map(len, phase_places), default=0)
+        recorded_tasks = max(map(len, part_places), default=0)
+        all_tasks = history_tasks + recorded_tasks
+        for places in phase_places:
+            mean_terms += design[places].mean(axis=0) * history_tasks / all_tasks
+        for places in part_places:
+            mean_terms += design[places].sum(axis=0) / all_tasks
+    return mean_terms
 
 
 def _diagnostics(
-    rows: Sequence[PhaseRow], target: np.ndarray, told: np.ndarray
+    rows: Sequence[PhaseRow], target: np.ndarray, fitted: np.ndarray
 ) -> tuple[FitDiagnostic, ...]:
-    found = []
+    """How well each phase is explained; R2 is 0 where a phase does not vary."""
+    diagnostics = []
     for phase in PHASES:
-        chosen = [k for k, row in enumerate(rows) if row.phase == phase]
-        if chosen:
-            found.append(_diagnostic(phase, target[chosen], told[chosen]))
-    return tuple(found)
-
-
-def _diagnostic(phase: str, measured: np.ndarray, told: np.ndarray) -> FitDiagnostic:
-    """R2 is 0 where the phase does not vary: then there is nothing to explain."""
-    left = float(np.sum((measured - told) ** 2))
-    total = float(np.sum((measured - measured.mean()) ** 2))
-    relative = np.abs(measured - told) / np.maximum(measured, 1e-3)
-    return FitDiagnostic(
-        phase=phase,
-        count=len(measured),
-        r2=1 - left / total if total > 0 else 0.0,
-        median_residual=float(np.median(relative)),
-    )
+        chosen = [at for at, row in enumerate(rows) if row.phase == phase]
+        if not chosen:
+            continue
+        measured, explained = target[chosen], fitted[chosen]
+        left = float(np.sum((measured - explained) ** 2))
+        total = float(np.sum((measured - measured.mean()) ** 2))
+        relative = np.abs(measured - explained) / np.maximum(measured, 1e-3)
+        diagnostics.append(
+            FitDiagnostic(
+                phase=phase,
+                count=len(measured),
+                r2=1 - left / total if total > 0 else 0.0,
+                median_residual=float(np.median(relative)),
+            )
+        )
+    return tuple(diagnostics)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.profiling.observation import Observation
@@ -81,94 +81,93 @@ DEFINITIONS: dict[str, Definition] = {
         "map",
         "BYTES_READ / MAP_INPUT_RECORDS",
         # Maps that read no file have records without bytes: that is no size of a record.
-        lambda t: (t.input_bytes / t.ratios.source, t.input_bytes and t["MAP_INPUT_RECORDS"]),
+        lambda task: (
+            task.input_bytes / task.ratios.source,
+            task.input_bytes and task["MAP_INPUT_RECORDS"],
+        ),
     ),
     "map_bytes_selectivity": Definition(
         "map",
         "MAP_OUTPUT_BYTES / BYTES_READ",
-        lambda t: (t.map_bytes, t.input_bytes / t.ratios.source),
+        lambda task: (task.map_bytes, task.input_bytes / task.ratios.source),
     ),
     "map_records_selectivity": Definition(
         "map",
         "MAP_OUTPUT_RECORDS / MAP_INPUT_RECORDS",
-        lambda t: (t["MAP_OUTPUT_RECORDS"], t["MAP_INPUT_RECORDS"]),
+        lambda task: (task["MAP_OUTPUT_RECORDS"], task["MAP_INPUT_RECORDS"]),
     ),
     "records_per_reduce_group": Definition(
         "reduce",
         "REDUCE_INPUT_RECORDS / REDUCE_INPUT_GROUPS",
-        lambda t: (t["REDUCE_INPUT_RECORDS"], t["REDUCE_INPUT_GROUPS"]),
+        lambda task: (task["REDUCE_INPUT_RECORDS"], task["REDUCE_INPUT_GROUPS"]),
     ),
     "reduce_bytes_selectivity": Definition(
         "reduce",
         "BYTES_WRITTEN / REDUCE_SHUFFLE_BYTES",
-        lambda t: (
-            t[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / t.ratios.output,
-            t["REDUCE_SHUFFLE_BYTES"] / t.ratios.map_output,
+        lambda task: (
+            task[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / task.ratios.output,
+            task["REDUCE_SHUFFLE_BYTES"] / task.ratios.map_output,
         ),
     ),
     "reduce_records_selectivity": Definition(
         "reduce",
         "REDUCE_OUTPUT_RECORDS / REDUCE_INPUT_RECORDS",
-        lambda t: (t["REDUCE_OUTPUT_RECORDS"], t["REDUCE_INPUT_RECORDS"]),
+        lambda task: (task["REDUCE_OUTPUT_RECORDS"], task["REDUCE_INPUT_RECORDS"]),
     ),
 }
 COMBINE_RECORDS = Definition(
     "map",
     "COMBINE_OUTPUT_RECORDS / COMBINE_INPUT_RECORDS",
-    lambda t: (t["COMBINE_OUTPUT_RECORDS"], t["COMBINE_INPUT_RECORDS"]),
+    lambda task: (task["COMBINE_OUTPUT_RECORDS"], task["COMBINE_INPUT_RECORDS"]),
 )
 COMBINE_BYTES = Definition(
     "map",
     "MAP_OUTPUT_MATERIALIZED_BYTES / MAP_OUTPUT_BYTES",
-    lambda t: (
-        t["MAP_OUTPUT_MATERIALIZED_BYTES"],
-        t["MAP_OUTPUT_BYTES"] * t.ratios.map_output,
+    lambda task: (
+        task["MAP_OUTPUT_MATERIALIZED_BYTES"],
+        task["MAP_OUTPUT_BYTES"] * task.ratios.map_output,
     ),
 )
 
 
 def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
     """Successful attempts of an observation, with what their counters mean."""
-    trace, config = observation.trace, observation.config
-    chosen = (*trace.succeeded("map"), *trace.succeeded("reduce"))
-    return [Task(a, ratios, config.use_combiner, trace.num_reduces == 0) for a in chosen]
+    trace, use_combiner = observation.trace, observation.config.use_combiner
+    attempts = (*trace.succeeded("map"), *trace.succeeded("reduce"))
+    return [Task(attempt, ratios, use_combiner, trace.num_reduces == 0) for attempt in attempts]
 
 
-def statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
-    """Statistics of *chosen* tasks, without those whose counters say nothing."""
+def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
+    """Statistics of *chosen* tasks, without those that no counter shows."""
     chosen = list(chosen)
-    found = {name: _pooled(d, chosen) for name, d in DEFINITIONS.items()}
-    combined = [t for t in chosen if t.combines]
-    found["combine_records_selectivity"] = _pooled(COMBINE_RECORDS, combined)
-    found["combine_bytes_selectivity"] = _combine_bytes(combined)
-    return {name: value for name, value in found.items() if value is not None}
+    combined = [task for task in chosen if task.combines]
+    statistics = {name: _pooled_tasks(one, chosen) for name, one in DEFINITIONS.items()}
+    statistics["combine_records_selectivity"] = _pooled_tasks(COMBINE_RECORDS, combined)
+    # Bytes after / before the combiner, from tasks in which each record was combined once.
+    once = [task for task in combined if not task.combined_again]
+    combine_bytes = _pooled_tasks(COMBINE_BYTES, once)
+    if combine_bytes is None and (twice := _pooled_tasks(COMBINE_BYTES, combined)) is not None:
+        # Where it always ran in the merge, too, each of the two passes is given the same share
+        # (the square root), so that Eq. (32) gives the bytes that were measured.
+        root = math.sqrt(twice.value)
+        combine_bytes = twice.model_copy(
+            update={
+                "value": root,
+                "spread": twice.spread / (2 * root) if root else 0.0,
+                "nodes": {host: math.sqrt(value) for host, value in twice.nodes.items()},
+                "source": f"square root (combined in spill and merge) of {twice.source}",
+            }
+        )
+    statistics["combine_bytes_selectivity"] = combine_bytes
+    return {name: statistic for name, statistic in statistics.items() if statistic is not None}
 
 
-def _combine_bytes(combined: Sequence[Task]) -> Statistic | None:
-    """
-    Bytes after / before the combiner, from tasks in which each record was combined once.
-
-    Where it always ran in the merge, too, each of the two passes is given the same share (the
-    square root), so that Eq. (32) gives the bytes that were measured.
-    """
-    once = _pooled(COMBINE_BYTES, [t for t in combined if not t.combined_again])
-    twice = _pooled(COMBINE_BYTES, combined) if once is None else None
-    if twice is None:
-        return once
-    root = math.sqrt(twice.value)
-    return twice.model_copy(
-        update={
-            "value": root,
-            "spread": twice.spread / (2 * root) if root else 0.0,
-            "nodes": {host: math.sqrt(value) for host, value in twice.nodes.items()},
-            "source": f"square root (combined in spill and merge) of {twice.source}",
-        }
-    )
-
-
-def _pooled(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:
-    mine = [t for t in chosen if t.attempt.kind == definition.kind]
-    pairs = [(t.attempt.host, pair) for t in mine if (pair := definition.pair(t))[1] > 0]
+def _pooled_tasks(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:
+    pairs = [
+        (task.attempt.host, pair)
+        for task in chosen
+        if task.attempt.kind == definition.kind and (pair := definition.pair(task))[1] > 0
+    ]
     text = f"{definition.text} over {len(pairs)} {definition.kind} tasks"
     return pooled(pairs, text) if pairs else None
 
@@ -193,8 +192,3 @@ def pooled(pairs: Sequence[tuple[str, Pair]], source: str) -> Statistic:
 
 def _ratio(pairs: Sequence[Pair]) -> float:
     return math.fsum(top for top, _ in pairs) / math.fsum(bottom for _, bottom in pairs)
-
-
-def plain(found: Mapping[str, Statistic]) -> dict[str, float]:
-    """Values alone, as the models take them."""
-    return {name: statistic.value for name, statistic in found.items()}

@@ -1,29 +1,35 @@
-"""The jobs of the profiling trials as wholes: what was asked of each, and its times."""
+"""The jobs of the profiling trials as wholes: what was asked of each, its times, its overheads."""
 
 from __future__ import annotations
 
 import math
+import statistics
 
 from collections.abc import Sequence
 
 from harness.profiling.observation import Observation
-from harness.records.profile import ProfiledJob, SpeedCorrection
+from harness.records.profile import ProfiledJob, SpeedCorrection, Statistic
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt, TaskKind
+from harness.stats.spread import median_absolute_deviation
 
 
 def profiled_jobs(
     observations: Sequence[Observation], speed: SpeedCorrection
 ) -> tuple[ProfiledJob, ...]:
     """Jobs of *observations* in the order of their trials' names, times at reference speed."""
-    jobs = (_job(o, speed) for o in observations)
+    jobs = (_profiled_job(observation, speed) for observation in observations)
     return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))
 
 
-def _job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
-    trace, rate = observation.trace, observation.rate
+def _profiled_job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
+    trace, cluster = observation.trace, observation.cluster
 
     def at_reference(seconds: float | None) -> float | None:
-        return speed.at_reference(seconds, rate) if rate and seconds is not None else seconds
+        return None if seconds is None else observation.at_reference(seconds, speed)
+
+    def mean_task_s(kind: TaskKind) -> float | None:
+        succeeded = trace.succeeded(kind)
+        return at_reference(_mean_duration(succeeded)) if succeeded else None
 
     return ProfiledJob(
         trial=observation.trial.id,
@@ -31,17 +37,17 @@ def _job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
         number=observation.number,
         input_bytes=observation.job_input.input_bytes,
         num_splits=observation.job_input.num_splits,
-        num_nodes=observation.cluster.num_nodes,
-        map_slots=observation.cluster.map_slots,
-        reduce_slots=observation.cluster.reduce_slots,
+        num_nodes=cluster.num_nodes,
+        map_slots=cluster.map_slots,
+        reduce_slots=cluster.reduce_slots,
         configuration=observation.config,
-        job_s=at_reference(trace.job_s) or 0.0,
-        map_task_s=at_reference(_mean(trace, "map")),
-        reduce_task_s=at_reference(_mean(trace, "reduce")),
-        map_slowdown_s=at_reference(map_slowdown(trace, observation.cluster.map_slots)),
+        job_s=observation.at_reference(trace.job_s, speed),
+        map_task_s=mean_task_s("map"),
+        reduce_task_s=mean_task_s("reduce"),
+        map_slowdown_s=at_reference(map_slowdown(trace, cluster.map_slots)),
         shuffle_bytes_total=math.fsum(
-            a.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
-            for a in trace.succeeded("reduce")
+            attempt.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
+            for attempt in trace.succeeded("reduce")
         ),
     )
 
@@ -57,17 +63,58 @@ def map_slowdown(trace: JobTrace, map_slots: int) -> float | None:
     maps, reduces = trace.succeeded("map"), trace.succeeded("reduce")
     if not reduces:
         return None
-    begin = reduces[0].start_s
-    first = maps[:map_slots]
-    undisturbed = [a for a in first if a.finish_s <= begin] or first
-    beside = [a for a in maps[map_slots:] if a.start_s >= begin]
-    return _duration(beside) - _duration(undisturbed) if beside and undisturbed else None
+    reduces_start = reduces[0].start_s
+    first_wave = maps[:map_slots]
+    undisturbed = [a for a in first_wave if a.finish_s <= reduces_start] or first_wave
+    beside = [a for a in maps[map_slots:] if a.start_s >= reduces_start]
+    if not beside or not undisturbed:
+        return None
+    return _mean_duration(beside) - _mean_duration(undisturbed)
 
 
-def _mean(trace: JobTrace, kind: TaskKind) -> float | None:
-    done = trace.succeeded(kind)
-    return _duration(done) if done else None
+def _mean_duration(attempts: Sequence[TaskAttempt]) -> float:
+    return math.fsum(attempt.duration_s for attempt in attempts) / len(attempts)
 
 
-def _duration(attempts: Sequence[TaskAttempt]) -> float:
-    return math.fsum(a.duration_s for a in attempts) / len(attempts)
+def overheads(observations: Sequence[Observation], speed: SpeedCorrection) -> dict[str, Statistic]:
+    """
+    `task_overhead_s` and `job_overhead_s` at reference speed, each where jobs show it.
+
+    The first is what passes on a slot between one task's end and the next one's start; only jobs
+    with more tasks than slots have it.  The second is the time from submission to the first task's
+    start plus that from the last task's end to the job's.  Neither is given where it is negative,
+    for then more ran at once than slots exist.
+    """
+    idle_s: list[float] = []
+    around_s: list[float] = []
+    for observation in observations:
+        trace, cluster = observation.trace, observation.cluster
+        for kind, slots in (("map", cluster.map_slots), ("reduce", cluster.reduce_slots)):
+            attempts = [attempt for attempt in trace.attempts if attempt.kind == kind]
+            # From each end to the start it made room for: the slot that is free first is filled
+            # first.
+            starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
+            ends = sorted(attempt.finish_s for attempt in attempts)
+            idle_s += [
+                observation.at_reference(start - end, speed)
+                for start, end in zip(starts, ends, strict=False)
+            ]
+        if trace.attempts:
+            first = min(attempt.start_s for attempt in trace.attempts)
+            last = max(attempt.finish_s for attempt in trace.attempts)
+            outside_s = max(0.0, first - trace.submit_s) + max(0.0, trace.finish_s - last)
+            around_s.append(observation.at_reference(outside_s, speed))
+    measured = {
+        "task_overhead_s": (idle_s, "slots idle between two tasks"),
+        "job_overhead_s": (around_s, "before the first task and after the last"),
+    }
+    return {
+        name: Statistic(
+            value=median,
+            count=len(values),
+            spread=median_absolute_deviation(values),
+            source=f"median of {what}, job history",
+        )
+        for name, (values, what) in measured.items()
+        if values and (median := statistics.median(values)) >= 0
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import SpeedCorrection
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, Spill
 from harness.records.trial import Trial
@@ -17,7 +18,7 @@ class Observation:
 
     *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
     the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
-    *inside* is what spans and logs tell of the tasks; one attempt may stand there from both.
+    *task_times* come from spans and from logs; one attempt may stand there from both.
     *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
     `None`: as many as it takes.
     """
@@ -29,6 +30,10 @@ class Observation:
     job_input: JobInput
     spills: dict[str, tuple[Spill, ...]]
     rate: float | None
-    inside: tuple[MapTimes | ReduceTimes, ...] = ()
+    task_times: tuple[MapTimes | ReduceTimes, ...] = ()
     number: int = 0
     planned_jobs: int | None = 1
+
+    def at_reference(self, seconds: float, speed: SpeedCorrection) -> float:
+        """*seconds* of this job at reference speed; as measured where there is no probe."""
+        return speed.at_reference(seconds, self.rate) if self.rate else seconds

@@ -12,14 +12,13 @@ of the job history.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 from harness.errors import ModelError
 from harness.models.whatif import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
-from harness.profiling.dataflow import Ratios, Task, plain, statistics, tasks
-from harness.profiling.fine import Timed, fine_rows, timed_tasks
+from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.observation import Observation
+from harness.profiling.part_times import part_terms_of, part_times
 from harness.records.profile import SpeedCorrection
 from harness.records.trace import TaskAttempt
 
@@ -34,7 +33,7 @@ Terms = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """One phase of one task; *waited* marks a shuffle that began before the last map's end."""
+    """One phase of one task; *waited* marks a shuffle that started before the last map's end."""
 
     phase: str
     seconds: float
@@ -42,7 +41,7 @@ class PhaseRow:
     waited: bool = False
 
 
-def rows(
+def phase_rows(
     observation: Observation, ratios: Ratios, speed: SpeedCorrection, warnings: list[str]
 ) -> list[PhaseRow]:
     """
@@ -51,110 +50,93 @@ def rows(
     Tasks whose counters no model can read, and times that run backwards (clocks that differ
     between hosts), are left out; *warnings* says so.
     """
-    found = []
-    for row in _all_rows(observation, ratios, warnings):
+    kept = []
+    for row in _measured_rows(observation, ratios, warnings):
         if row.seconds < 0:
             warnings.append(
                 f"{row.phase} of job {observation.trace.job_id} runs backwards: left out"
             )
         elif any(row.terms.values()):
-            found.append(_at_reference(row, observation.rate, speed))
-    return found
+            kept.append(replace(row, seconds=observation.at_reference(row.seconds, speed)))
+    return kept
 
 
-def _all_rows(observation: Observation, ratios: Ratios, warnings: list[str]) -> Iterator[PhaseRow]:
-    trace = observation.trace
-    all_tasks, timed = tasks(observation, ratios), timed_tasks(observation)
-    maps = [t for t in all_tasks if t.attempt.kind == "map"]
-    mean = _Terms(observation, all_tasks, warnings)
-    for task in maps:
-        mine = _Terms(observation, [task], warnings)
-        if (told := timed.get(task.attempt.attempt_id)) is not None:
-            yield from _fine(told, mine.parts, warnings)
-        else:
-            yield from _paired(_map_times(task.attempt), mine.phases)
-    maps_end = max((t.attempt.finish_s for t in maps), default=trace.submit_s)
-    for attempt in trace.succeeded("reduce") if trace.num_reduces else ():
-        if (told := timed.get(attempt.attempt_id)) is not None:
-            yield from _fine(told, mean.parts, warnings)
-        else:
-            times = _reduce_times(attempt, maps_end)
-            yield from _paired(times, mean.phases, waited=attempt.start_s < maps_end)
-
-
-def _fine(timed: Timed, terms: Terms | None, warnings: list[str]) -> Iterator[PhaseRow]:
-    """Rows of a recorded task; *warnings* names the parts that took time and have no equation."""
-    if terms is None:
-        return
-    found = fine_rows(timed, terms)
-    for part, (seconds, mine) in found.items():
-        yield PhaseRow(part, seconds, mine)
-    warnings += [
-        f"some tasks have a {part} where the model has none: left out"
-        for part, seconds in timed.seconds.items()
-        if part not in found and seconds > 0
-    ]
-
-
-def _paired(
-    times: Mapping[str, float], terms: Terms | None, *, waited: bool = False
+def _measured_rows(
+    observation: Observation, ratios: Ratios, warnings: list[str]
 ) -> Iterator[PhaseRow]:
-    for phase, seconds in times.items() if terms is not None else ():
-        yield PhaseRow(
-            phase, seconds, (terms or {}).get(phase, {}), waited and phase == "shuffle_s"
-        )
+    trace = observation.trace
+    all_tasks, recorded = tasks(observation, ratios), part_times(observation)
+    maps = [task for task in all_tasks if task.attempt.kind == "map"]
+    maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
+    reduces = trace.succeeded("reduce") if trace.num_reduces else ()
+    mean_terms: dict[Callable[..., Terms], Terms | None] = {}
+    attempts = [*((task.attempt, [task]) for task in maps), *((a, all_tasks) for a in reduces)]
+    for attempt, chosen in attempts:
+        parts = recorded.get(attempt.attempt_id)
+        terms_of = phase_terms if parts is None else part_terms
+        if attempt.kind == "map":
+            terms = _terms(terms_of, observation, chosen, warnings)
+        else:  # of the mean of the job: the same for all reduces
+            if terms_of not in mean_terms:
+                mean_terms[terms_of] = _terms(terms_of, observation, chosen, warnings)
+            terms = mean_terms[terms_of]
+        if terms is None:
+            continue
+        if parts is None:
+            waited = attempt.kind == "reduce" and attempt.start_s < maps_end
+            for phase, seconds in _history_phases(attempt, maps_end).items():
+                is_waited = waited and phase == "shuffle_s"
+                yield PhaseRow(phase, seconds, terms.get(phase, {}), is_waited)
+            continue
+        modelled = part_terms_of(parts, terms)
+        for part, (seconds, coefficients) in modelled.items():
+            yield PhaseRow(part, seconds, coefficients)
+        warnings += [
+            f"some tasks have a {part} where the model has none: left out"
+            for part, seconds in parts.seconds.items()
+            if part not in modelled and seconds > 0
+        ]
 
 
-class _Terms:
-    """Coefficients of the mean of some tasks, of either form, worked out when asked for."""
+def _terms(
+    terms_of: Callable[..., Terms],
+    observation: Observation,
+    chosen: Sequence[Task],
+    warnings: list[str],
+) -> Terms | None:
+    """Coefficients of the mean of *chosen* tasks; `None` where no model can read their counters."""
+    maps = [task for task in chosen if task.attempt.kind == "map"]
+    cluster = observation.cluster.model_dump()
+    configuration = observation.config.model_dump() | {
+        "num_maps": observation.trace.num_maps,
+        "num_reduces": observation.trace.num_reduces,
+        "split_bytes": sum(task.input_bytes for task in maps) / len(maps) if maps else 0.0,
+    }
+    slots = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
+    codecs = chosen[0].ratios if chosen else Ratios(1.0, 1.0, 1.0)
+    statistics = {
+        name: statistic.value for name, statistic in dataflow_statistics(chosen).items()
+    } | {
+        "input_compression_ratio": codecs.source,
+        "map_output_compression_ratio": codecs.map_output,
+        "output_compression_ratio": codecs.output,
+    }
+    try:
+        return terms_of(statistics, configuration, {name: cluster[name] for name in slots})
+    except ModelError as error:
+        warnings.append(f"tasks of job {observation.trace.job_id} are left out: {error.what}")
+        return None
 
-    def __init__(
-        self, observation: Observation, chosen: Sequence[Task], warnings: list[str]
-    ) -> None:
-        self._observation, self._chosen, self._warnings = observation, chosen, warnings
 
-    @cached_property
-    def phases(self) -> Terms | None:
-        """Of the phases of the history; `None` where no model can read the tasks."""
-        return self._terms(phase_terms)
-
-    @cached_property
-    def parts(self) -> Terms | None:
-        """Of the parts of a recording; `None` where no model can read the tasks."""
-        return self._terms(part_terms)
-
-    def _terms(self, terms_of: Callable[..., Terms]) -> Terms | None:
-        observation, chosen = self._observation, self._chosen
-        maps = [t for t in chosen if t.attempt.kind == "map"]
-        cluster = observation.cluster.model_dump()
-        config = observation.config.model_dump() | {
-            "num_maps": observation.trace.num_maps,
-            "num_reduces": observation.trace.num_reduces,
-            "split_bytes": sum(t.input_bytes for t in maps) / len(maps) if maps else 0.0,
+def _history_phases(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
+    """Seconds of the phases that the job history shows of *attempt*."""
+    if attempt.kind == "map":
+        if attempt.map_finish_s is None:
+            return {}
+        return {
+            "map_main_s": attempt.map_finish_s - attempt.start_s,
+            "map_tail_s": attempt.finish_s - attempt.map_finish_s,
         }
-        names = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
-        codecs = chosen[0].ratios if chosen else Ratios(1.0, 1.0, 1.0)
-        flow = plain(statistics(chosen)) | {
-            "input_compression_ratio": codecs.source,
-            "map_output_compression_ratio": codecs.map_output,
-            "output_compression_ratio": codecs.output,
-        }
-        try:
-            return terms_of(flow, config, {name: cluster[name] for name in names})
-        except ModelError as error:
-            job = observation.trace.job_id
-            self._warnings.append(f"tasks of job {job} are left out: {error.what}")
-            return None
-
-
-def _map_times(attempt: TaskAttempt) -> dict[str, float]:
-    middle = attempt.map_finish_s
-    if middle is None:
-        return {}
-    return {"map_main_s": middle - attempt.start_s, "map_tail_s": attempt.finish_s - middle}
-
-
-def _reduce_times(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
     shuffled, merged = attempt.shuffle_finish_s, attempt.sort_finish_s
     if shuffled is None or merged is None:
         return {}
@@ -163,8 +145,3 @@ def _reduce_times(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
         "sort_s": merged - shuffled,
         "reduce_rest_s": attempt.finish_s - merged,
     }
-
-
-def _at_reference(row: PhaseRow, rate: float | None, speed: SpeedCorrection) -> PhaseRow:
-    seconds = speed.at_reference(row.seconds, rate) if rate else row.seconds
-    return PhaseRow(row.phase, seconds, row.terms, row.waited)

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from harness.profiling.observation import Observation
 from harness.records.profile import SpeedCorrection
 
-# A job may feel more of what slows the machine than the probe does: 1.9 was seen for TeraSort.
-# Beyond this a slope tells of few repeats at nearly equal rates.
+# What slows the machine may slow a job more than the probe: 1.9 was seen for TeraSort.  A larger
+# slope comes from few repeats at nearly equal rates.
 _LARGEST = 3.0
 
 Point = tuple[float, float]
@@ -33,7 +33,7 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     """
     rated = [(o, o.rate) for o in observations if o.rate and o.trace.job_s > 0]
     if not rated:
-        return _none(1.0, "no trial has a speed probe: times stand as measured")
+        return _no_correction(1.0, "no trial has a speed probe: times stand as measured")
     reference = statistics.median(rate for _, rate in rated)
     by_cell: dict[tuple[str, int], list[Point]] = defaultdict(list)
     for observation, rate in rated:
@@ -43,24 +43,21 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     cells = [points for points in by_cell.values() if len(points) >= 2]
     count = sum(map(len, cells))
     if count - len(cells) < 2:
-        return _none(reference, f"{count} trials in repeated cells are too few for a correction")
-    return _judged(cells, reference, count)
-
-
-def _judged(cells: list[list[Point]], reference: float, count: int) -> SpeedCorrection:
+        note = f"{count} trials in repeated cells are too few for a correction"
+        return _no_correction(reference, note)
     coefficient = _slope(cells)
-    plain, corrected = _left_out(cells)
+    plain, corrected = _left_out_errors(cells)
     gain = 1 - corrected / plain if plain > 0 else 0.0
-    what = f"leave-one-out over {count} trials of {len(cells)} cells: spread "
-    what += f"{plain:.1%} as measured, {corrected:.1%} corrected"
+    note = f"leave-one-out over {count} trials of {len(cells)} cells: spread "
+    note += f"{plain:.1%} as measured, {corrected:.1%} corrected"
     if coefficient <= 0 or gain <= 0:
-        return _none(reference, f"{what}; no gain, times stand as measured", count)
+        return _no_correction(reference, f"{note}; no gain, times stand as measured", count)
     return SpeedCorrection(
-        reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=what
+        reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=note
     )
 
 
-def _none(reference: float, note: str, count: int = 0) -> SpeedCorrection:
+def _no_correction(reference: float, note: str, count: int = 0) -> SpeedCorrection:
     return SpeedCorrection(
         reference_rate=reference, coefficient=0.0, gain=0.0, count=count, note=note
     )
@@ -77,15 +74,15 @@ def _slope(cells: Iterable[Sequence[Point]]) -> float:
     return min(max(xy / xx, 0.0), _LARGEST) if xx > 0 else 0.0
 
 
-def _left_out(cells: list[list[Point]]) -> tuple[float, float]:
-    """Root mean square error of each trial told from its cell's others: as measured, corrected."""
+def _left_out_errors(cells: list[list[Point]]) -> tuple[float, float]:
+    """Root mean square error of each trial by its cell's others: as measured, corrected."""
     plain, corrected = [], []
     for index, points in enumerate(cells):
-        for k, (x, y) in enumerate(points):
-            others = [*points[:k], *points[k + 1 :]]
+        for place, (x, y) in enumerate(points):
+            others = [*points[:place], *points[place + 1 :]]
             slope = _slope([*cells[:index], others, *cells[index + 1 :]])
-            off_x = x - statistics.fmean(p[0] for p in others)
-            off_y = y - statistics.fmean(p[1] for p in others)
-            plain.append(off_y**2)
-            corrected.append((off_y - slope * off_x) ** 2)
+            error_x = x - statistics.fmean(other_x for other_x, _ in others)
+            error_y = y - statistics.fmean(other_y for _, other_y in others)
+            plain.append(error_y**2)
+            corrected.append((error_y - slope * error_x) ** 2)
     return math.sqrt(statistics.fmean(plain)), math.sqrt(statistics.fmean(corrected))

@@ -7,10 +7,24 @@ are estimates.
 
 from __future__ import annotations
 
+import math
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 Source = Literal["spans", "logs"]
+Interval = tuple[float, float]
+
+
+def covered_s(intervals: Iterable[Interval], within: Interval = (-math.inf, math.inf)) -> float:
+    """Seconds of *within* that one or more of *intervals*, each a start and a finish, cover."""
+    total_s, reached_s = 0.0, within[0]
+    for start_s, finish_s in sorted(intervals):
+        left_s, right_s = max(start_s, reached_s), min(finish_s, within[1])
+        if right_s > left_s:
+            total_s, reached_s = total_s + right_s - left_s, right_s
+    return total_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +142,21 @@ class ReduceTimes:
     end_s: float | None = None
     cpu_s: float | None = None
     sampled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceComparison:
+    """
+    A statistic of tasks from both sources, over the tasks that have it from both.
+
+    *text* says what it is, *ratio* is *logs* / *spans*, *spread* the standard deviation of the
+    *count* tasks' own ratios (of those whose spans are not 0).
+    """
+
+    name: str
+    text: str
+    spans: float
+    logs: float
+    ratio: float
+    spread: float
+    count: int

@@ -16,28 +16,11 @@ from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
 from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes
+from harness.records.task_times import MapTimes, ReduceTimes, SourceComparison
 from harness.records.trace import JobTrace
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports.task_parts import TaskParts
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """
-    A statistic from the tasks' logs beside the same from spans; *ratio* is logs over spans.
-
-    *text* says what it is, *spread* is the standard deviation of the *count* tasks' own ratios.
-    """
-
-    name: str
-    text: str
-    spans: float
-    logs: float
-    ratio: float
-    spread: float
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +35,7 @@ class JobTaskTimes:
     parts: Sequence[TaskParts] = ()
     recordings: Mapping[str, TaskSpans] = field(default_factory=dict)
     from_logs: Mapping[str, MapTimes | ReduceTimes] = field(default_factory=dict)
-    differences: Sequence[Difference] = ()
+    differences: Sequence[SourceComparison] = ()
 
 
 @dataclass(frozen=True, slots=True)

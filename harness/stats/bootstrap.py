@@ -6,7 +6,7 @@ Percentile intervals, seeded, so that the same values and seed always give the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,13 +24,22 @@ def mean_interval(
     holds the mean of *values* itself.  ``ValueError`` for no values, a value that is not finite,
     a level outside (0, 1), or less than one resample.
     """
-    sample = _finite(values)
+    sample = np.asarray(values, dtype=float)
+    if sample.ndim != 1 or sample.size == 0:
+        raise ValueError("no values: a mean needs at least one")
+    if not np.isfinite(sample).all():
+        raise ValueError("a value is not finite")
     if not 0 < level < 1:
         raise ValueError(f"level {level} is not between 0 and 1")
     if resamples < 1:
         raise ValueError(f"{resamples} resamples: at least one is needed")
-    means = np.concatenate(list(_means(sample, seed, resamples)))
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    generator = np.random.default_rng(seed)
+    block_rows = max(1, _BLOCK // sample.size)
+    means = []
+    for row in range(0, resamples, block_rows):
+        shape = (min(block_rows, resamples - row), sample.size)
+        means.append(sample[generator.integers(0, sample.size, size=shape)].mean(axis=1))
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     mean = float(sample.mean())
     return min(float(low), mean), max(float(high), mean)
 
@@ -50,24 +59,7 @@ def paired_difference(
     slow machine) cancels.  ``ValueError`` for rows of unequal length, else as `mean_interval`.
     """
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} values make no pairs")
-    differences = [a - b for a, b in zip(first, second, strict=True)]
+        raise ValueError(f"{len(first)} and {len(second)} values do not make pairs")
+    differences = [left - right for left, right in zip(first, second, strict=True)]
     low, high = mean_interval(differences, seed=seed, level=level, resamples=resamples)
     return float(np.mean(differences)), low, high
-
-
-def _finite(values: Sequence[float]) -> np.ndarray:
-    sample = np.asarray(values, dtype=float)
-    if sample.ndim != 1 or sample.size == 0:
-        raise ValueError("no values: a mean needs at least one")
-    if not np.isfinite(sample).all():
-        raise ValueError("a value is not finite")
-    return sample
-
-
-def _means(sample: np.ndarray, seed: int, resamples: int) -> Iterator[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    step = max(1, _BLOCK // sample.size)
-    for done in range(0, resamples, step):
-        rows = min(step, resamples - done)
-        yield sample[rng.integers(0, sample.size, size=(rows, sample.size))].mean(axis=1)

@@ -1,12 +1,12 @@
 """
-Which columns of a design no data of that design can tell apart.
+Which columns of a design no data of that design can distinguish.
 
 Columns are brought to length 1 first, so units do not matter.  A direction whose singular value
 is less than 1 / *limit* of the largest (its *condition index* is above the limit) is a combination
 of columns that leaves almost no trace in the data: exactly none where columns are proportional or
 linearly dependent.  A column belongs to it when more than half of the variance of its coefficient
 comes from such directions (Belsley, Kuh and Welsch, Regression Diagnostics, 1980, chapter 3, who
-call 30 the begin of strong dependence).
+call 30 the start of strong dependence).
 """
 
 from __future__ import annotations
@@ -21,97 +21,98 @@ _COUPLED = 0.01
 
 
 def zero_columns(design: np.ndarray) -> tuple[int, ...]:
-    """Columns that are zero in every row: the data cannot know anything of them."""
+    """Columns that are zero in every row: the data cannot show anything of them."""
     return tuple(np.flatnonzero(~np.any(design, axis=0)).tolist())
 
 
 def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     """
-    Columns that cannot be told apart, each group in the order of its columns.
+    Columns that cannot be distinguished, each group in the order of its columns.
 
     Groups do not overlap; columns in none are separable.  Columns that are zero everywhere are in
     none (`zero_columns`).
     """
-    used, lengths = _used(design)
+    used, unit, _ = _unit_columns(design)
     if used.size < 2:
         return []
-    unseen, share = _unseen(design[:, used] / lengths, limit)
+    projector, share = _unseen_directions(unit, limit)
     members = np.flatnonzero(share > 0.5)
+    # Each column of a group leads, step by step, to the group's root.
     parent = list(range(used.size))
-    for j in members:
-        coupling = np.abs(unseen[j])
-        coupling[j] = 0.0
-        near = members[coupling[members] > _COUPLED * unseen[j, j]]
-        for k in [int(np.argmax(coupling)), *near.tolist()]:
-            parent[_root(parent, k)] = _root(parent, int(j))
-    found: dict[int, list[int]] = {}
-    for k, column in enumerate(used.tolist()):
-        found.setdefault(_root(parent, k), []).append(column)
-    return [tuple(columns) for columns in found.values() if len(columns) > 1]
+
+    def root(column: int) -> int:
+        while parent[column] != column:
+            column = parent[column]
+        return column
+
+    for member in members:
+        coupling = np.abs(projector[member])
+        coupling[member] = 0.0
+        near = members[coupling[members] > _COUPLED * projector[member, member]]
+        for column in [int(np.argmax(coupling)), *near.tolist()]:
+            parent[root(column)] = root(int(member))
+    by_root: dict[int, list[int]] = {}
+    for place, column in enumerate(used.tolist()):
+        by_root.setdefault(root(place), []).append(column)
+    return [tuple(columns) for columns in by_root.values() if len(columns) > 1]
 
 
 def proportional(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     """
-    Columns that are multiples of each other, as far as the *limit* can tell.
+    Columns that are multiples of each other, as far as the *limit* shows.
 
     Every column is in one tuple, most of them alone.  Two columns at an angle a have the condition
     index 1 / tan(a / 2).
     """
     lengths = np.linalg.norm(design, axis=0)
     unit = design / np.where(lengths > 0, lengths, 1.0)
-    least = np.cos(2 * np.arctan(1 / limit))
-    found: list[list[int]] = []
-    for k in range(design.shape[1]):
-        first = (f for f in found if unit[:, f[0]] @ unit[:, k] >= least)
-        mates = next(first, None)
-        if mates is None:
-            found.append([k])
+    least_cosine = np.cos(2 * np.arctan(1 / limit))
+    multiples: list[list[int]] = []
+    for column in range(design.shape[1]):
+        for columns in multiples:
+            if unit[:, columns[0]] @ unit[:, column] >= least_cosine:
+                columns.append(column)
+                break
         else:
-            mates.append(k)
-    return [tuple(columns) for columns in found]
+            multiples.append([column])
+    return [tuple(columns) for columns in multiples]
 
 
-def ties(
+def soft_constraints(
     design: np.ndarray, group: tuple[int, ...], ratios: np.ndarray, limit: float = LIMIT
 ) -> np.ndarray:
     """
     Rows whose product with the coefficients is 0 where the *group* divides as *ratios* say.
 
-    Only the directions that the data leave open have a row, so what the data do tell of the group
+    Only the directions that the data leave open have a row, so what the data do show of the group
     stays free.  *ratios* are positive, one for each column of the group.
     """
     columns = list(group)
-    used, lengths = _used(design)
-    scale = dict(zip(used.tolist(), lengths.tolist(), strict=True))
-    unseen, _ = _unseen(design[:, used] / lengths, limit)
-    place = [used.tolist().index(c) for c in columns]
-    values, vectors = np.linalg.eigh(unseen[np.ix_(place, place)])
+    used, unit, lengths = _unit_columns(design)
+    projector, _ = _unseen_directions(unit, limit)
+    places = [used.tolist().index(column) for column in columns]
+    values, vectors = np.linalg.eigh(projector[np.ix_(places, places)])
     open_directions = vectors[:, values > 0.5].T
-    size = np.array([scale[c] for c in columns])
-    wanted = ratios * size
+    scale = lengths[places]
+    wanted = ratios * scale
     wanted = wanted / np.linalg.norm(wanted)
     rows = np.zeros((len(open_directions), design.shape[1]))
-    rows[:, columns] = (open_directions - np.outer(open_directions @ wanted, wanted)) * size
+    rows[:, columns] = (open_directions - np.outer(open_directions @ wanted, wanted)) * scale
     return rows
 
 
-def _used(design: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unit_columns(design: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns that are not zero, those brought to length 1, and the lengths that they had."""
     lengths = np.linalg.norm(design, axis=0)
     used = np.flatnonzero(lengths)
-    return used, lengths[used]
+    return used, design[:, used] / lengths[used], lengths[used]
 
 
-def _unseen(unit: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
+def _unseen_directions(unit: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
     """Projector on the unseen directions, and their share in each coefficient's variance."""
     missing = max(0, unit.shape[1] - len(unit))
     square = np.vstack([unit, np.zeros((missing, unit.shape[1]))])
     _, values, rows = np.linalg.svd(square, full_matrices=False)
     hidden = values < values[0] / limit
-    spread = rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
-    return rows[hidden].T @ rows[hidden], spread[hidden].sum(axis=0) / spread.sum(axis=0)
-
-
-def _root(parent: list[int], k: int) -> int:
-    while parent[k] != k:
-        k = parent[k]
-    return k
+    variance = rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
+    return rows[hidden].T @ rows[hidden], variance[hidden].sum(axis=0) / variance.sum(axis=0)

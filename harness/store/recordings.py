@@ -21,7 +21,7 @@ from typing import Any, Protocol, get_args, get_type_hints
 from pydantic import TypeAdapter
 
 from harness.errors import DataError
-from harness.profiling.spans import segments
+from harness.profiling.task_times import recorded_segments
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.records.task_times import SegmentTimes
 from harness.store.files import validated
@@ -79,7 +79,9 @@ def write_recordings(folder: Path, recorded: Recorded) -> None:
     write_table(folder / "tasks.parquet", _task_columns(), map(_task_row, tasks()))
     write_table(folder / "spans.parquet", _span_columns(), _span_rows(tasks()), MOST_SPANS)
     write_table(folder / "histograms.parquet", _HISTOGRAM, _histogram_rows(tasks()), MOST_SPANS)
-    copied = ({"attempt_id": t.attempt_id, **asdict(s)} for t in tasks() for s in segments(t))
+    copied = (
+        {"attempt_id": t.attempt_id, **asdict(s)} for t in tasks() for s in recorded_segments(t)
+    )
     write_table(folder / "segments.parquet", _segment_columns(), copied, MOST_SPANS)
     rows = _unit_rows(recorded.units())
     if (first := next(rows, None)) is not None:

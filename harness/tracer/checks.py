@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from harness.profiling.spans import covered, segments
+from harness.profiling.task_times import recorded_segments
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans
+from harness.records.task_times import covered_s
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 # Seconds of an attempt that its main thread may leave uncovered: the larger of the two.
@@ -62,7 +63,7 @@ _COUNTS: dict[str, list[tuple[str, str, _Count]]] = {
         (
             "bytes copied",
             "REDUCE_SHUFFLE_BYTES",
-            lambda task: sum(segment.sent_bytes for segment in segments(task)),
+            lambda task: sum(segment.sent_bytes for segment in recorded_segments(task)),
         ),
     ],
 }
@@ -158,7 +159,7 @@ def check_cover(observed_job: Observed) -> Check:
             pieces = list(pairwise(moments))
             # Pieces that run backwards overlap their neighbours: that time counts as uncovered.
             overlap_s = sum(max(0.0, start_s - finish_s) for start_s, finish_s in pieces)
-            uncovered_s += overlap_s - covered(pieces, (attempt.start_s, attempt.finish_s))
+            uncovered_s += overlap_s - covered_s(pieces, (attempt.start_s, attempt.finish_s))
         share = uncovered_s / max(GAP_SHARE * attempt.duration_s, LEAST_GAP_S)
         if share >= worst or observed == "no recording":
             worst = share
@@ -210,7 +211,11 @@ def check_spills(observed_job: Observed) -> Check:
 def check_origins(observed_job: Observed) -> Check:
     """Every copied segment names its map and the host that it came from."""
     hosts = {attempt.attempt_id: attempt.host for attempt in observed_job.trace.succeeded("map")}
-    copied = [segment for task, _ in observed_job.recorded("reduce") for segment in segments(task)]
+    copied = [
+        segment
+        for task, _ in observed_job.recorded("reduce")
+        for segment in recorded_segments(task)
+    ]
     bad = [
         f"{segment.map_attempt or 'no map'} of {segment.host or 'no host'}"
         for segment in copied

@@ -45,8 +45,8 @@ from harness.parsing.ltrace import read_ltrace, read_units
 from harness.parsing.samples import read_machine, read_speed
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
-from harness.profiling.spans import segments
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
+from harness.profiling.task_times import recorded_segments
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
@@ -177,10 +177,10 @@ def _task_logs() -> Iterator[Target]:
     reduce = replace(attempt, kind="reduce")
 
     def of_map(log: Any) -> None:
-        shown(job_task_times(a_job(attempt), [map_from_logs(log, attempt)], []), a_job(attempt))
+        shown(job_task_times(a_job(attempt), [logged_map_times(log, attempt)], []), a_job(attempt))
 
     def of_reduce(log: Any) -> None:
-        told = reduce_from_logs(TaskLog(), log, reduce)
+        told = logged_reduce_times(TaskLog(), log, reduce)
         shown(job_task_times(a_job(reduce), [told], []), a_job(reduce))
 
     task_logs = (*files("*.syslog"), *packed("*/*.syslog.gz"))
@@ -224,7 +224,7 @@ def _ltrace(folder: Path) -> Target:
         json.dumps(list(chrome_events(job, [task])), allow_nan=False)
         write_recordings(folder, _Kept(task))
         assert list(read_recordings(folder)) == [task]
-        assert [s for _, s in read_segments(folder)] == list(segments(task))
+        assert [s for _, s in read_segments(folder)] == list(recorded_segments(task))
 
     return Target("ltrace", corpus, read, (ParseError,), go_on, every=5, change=recorded.change)
 

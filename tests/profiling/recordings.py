@@ -40,7 +40,7 @@ def recorded(
         else:
             attempts.append(attempt)
     trace = replace(made.trace, attempts=tuple(attempts))
-    return replace(made, trace=trace, inside=tuple(inside))
+    return replace(made, trace=trace, task_times=tuple(inside))
 
 
 def a_map(attempt, seconds, amounts, job, _):

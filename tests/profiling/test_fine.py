@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from harness.models.whatif import MAP_PARTS, REDUCE_PARTS
 from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
-from harness.profiling.fine import timed_tasks
-from harness.profiling.spans import map_inside, reduce_inside
+from harness.profiling.part_times import part_times
+from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
 from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
 from tests.profiling.jobs import COSTS, grid, observation
 from tests.profiling.recordings import recorded, recorded_grid
@@ -45,8 +45,10 @@ def phases(*jobs):
 
 def changed(job, kind, **fields):
     """The job with other *fields* in the recordings of a kind of task."""
-    inside = tuple(replace(t, **fields) if f"_{kind}_" in t.attempt_id else t for t in job.inside)
-    return replace(job, inside=inside)
+    inside = tuple(
+        replace(t, **fields) if f"_{kind}_" in t.attempt_id else t for t in job.task_times
+    )
+    return replace(job, task_times=inside)
 
 
 class TestKnownCosts:
@@ -229,9 +231,9 @@ class TestAbsentParts:
         Where the model has one spill and the task had two, the merge is left out with a warning.
         """
         job = recorded(sort_mb=200)
-        first = replace(job.inside[0].spills[0], last=False, records=0, sort_s=0.0)
+        first = replace(job.task_times[0].spills[0], last=False, records=0, sort_s=0.0)
 
-        spills = (first, *job.inside[0].spills)
+        spills = (first, *job.task_times[0].spills)
         profile = fit_profile("w", [changed(job, "m", spills=spills, merge_s=0.01)])
 
         assert "map_merge_s" not in {f.phase for f in profile.fit}
@@ -269,10 +271,10 @@ class TestReal:
         attempt = TaskAttempt(
             task.attempt_id, "task_1", kind, "succeeded", begin, finish, "w1", counters=counters
         )
-        told = (map_inside if kind == "map" else reduce_inside)(task, attempt)
+        told = (recorded_map_times if kind == "map" else recorded_reduce_times)(task, attempt)
         job = observation(maps=counters.get(f"{TASK_COUNTER}.SHUFFLED_MAPS", 1))
-        job = replace(job, trace=replace(job.trace, attempts=(attempt,)), inside=(told,))
-        return told, attempt, timed_tasks(job)[task.attempt_id]
+        job = replace(job, trace=replace(job.trace, attempts=(attempt,)), task_times=(told,))
+        return told, attempt, part_times(job)[task.attempt_id]
 
     def test_map(self):
         """

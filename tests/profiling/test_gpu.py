@@ -54,7 +54,7 @@ def job(records=1000, *, counters=None, inside=True, loop_s=1.0, more=None, bloc
         plain,
         trace=replace(plain.trace, attempts=attempts),
         job_input=plain.job_input.model_copy(update={"gpu_block_bytes": block}),
-        inside=recorded,
+        task_times=recorded,
     )
 
 

@@ -6,11 +6,17 @@ import pytest
 
 from harness.models import MODELS
 from harness.profiling import fit_profile
-from harness.profiling.inside import Comparison, compare, inside_statistics
-from harness.profiling.inside_definitions import MAP, REDUCE
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
+from harness.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
 from harness.records.profile import SpeedCorrection
-from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.task_times import (
+    MapTimes,
+    MergeTimes,
+    ReduceTimes,
+    SegmentTimes,
+    SourceComparison,
+    SpillTimes,
+)
 from harness.records.trace import TASK_COUNTER
 from tests.parsing.recorded import JOBS, told
 from tests.profiling.jobs import grid, observation
@@ -50,12 +56,12 @@ def a_reduce(number=0, *, source="spans", **fields):
 
 def job(*inside, rate=None, **options):
     """A job of which *inside* is known."""
-    return replace(observation(rate=rate, **options), inside=inside)
+    return replace(observation(rate=rate, **options), task_times=inside)
 
 
 def values(*jobs, speed=STEADY):
     """Statistics as plain numbers."""
-    return {name: s.value for name, s in inside_statistics(jobs, speed).items()}
+    return {name: s.value for name, s in task_statistics(jobs, speed).items()}
 
 
 class TestStatistics:
@@ -118,7 +124,7 @@ class TestStatistics:
         """
         slow = a_map(1, host="w2", alone_s=32.0, alone_records=1600)
 
-        found = inside_statistics([job(a_map(), slow)], STEADY)["map_s_per_record"]
+        found = task_statistics([job(a_map(), slow)], STEADY)["map_s_per_record"]
 
         assert found.nodes == {"w1": 0.01, "w2": 0.02}
         assert (found.value, found.count) == (40 / 2400, 2)
@@ -143,7 +149,7 @@ class TestStatistics:
         logs = a_map(1, source="logs", alone_s=80.0)
         spans = replace(a_map(), merge_s=None)
 
-        found = inside_statistics([job(spans, logs)], STEADY)
+        found = task_statistics([job(spans, logs)], STEADY)
 
         assert found["map_s_per_record"].value == 0.01
         assert found["map_s_per_record"].source.startswith("spans: ")
@@ -154,7 +160,7 @@ class TestStatistics:
         """
         A statistic that rests on an estimate of some task says so.
         """
-        found = inside_statistics([job(a_map(sampled=("spilling_s",)))], STEADY)
+        found = task_statistics([job(a_map(sampled=("spilling_s",)))], STEADY)
 
         assert found["map_while_spilling_s_per_record"].source.endswith("; estimated for some")
         assert not found["map_s_per_record"].source.endswith("; estimated for some")
@@ -194,7 +200,7 @@ class TestProfile:
         What models had is not changed by what stands beside it, and neither are their answers.
         """
         plain = grid(combine=True)[:9]
-        more = [replace(o, inside=(a_map(), a_reduce())) for o in plain]
+        more = [replace(o, task_times=(a_map(), a_reduce())) for o in plain]
         before, after = fit_profile("w", plain), fit_profile("w", more)
 
         assert {n: after.statistics[n] for n in before.statistics} == before.statistics
@@ -212,7 +218,7 @@ class TestProfile:
         """
         A job's stock logs give what Prophet wants of the spills, and no part that they hide.
         """
-        found = inside_statistics([_real("uneven")], STEADY)
+        found = task_statistics([_real("uneven")], STEADY)
 
         assert found["spill_bytes_selectivity"].value == pytest.approx(104 / 102, rel=1e-4)
         assert {"map_s_per_record", "map_while_spilling_s_per_record"} <= found.keys()
@@ -223,7 +229,7 @@ class TestProfile:
         """
         TeraSort's spills shrink to about a quarter; nothing is said of runs without a codec.
         """
-        found = inside_statistics([_real("disk", map_output_compressed=True)], STEADY)
+        found = task_statistics([_real("disk", map_output_compressed=True)], STEADY)
 
         assert found["spill_bytes_selectivity_compressed"].value == pytest.approx(0.28, abs=0.01)
         assert "spill_bytes_selectivity" not in found
@@ -233,12 +239,12 @@ def _real(name, **options):
     inside = []
     for t in told(name):
         if t.attempt.kind == "map":
-            inside.append(map_from_logs(t.log, t.attempt))
+            inside.append(logged_map_times(t.log, t.attempt))
         else:
-            inside.append(reduce_from_logs(t.log, t.shuffle, t.attempt))
+            inside.append(logged_reduce_times(t.log, t.shuffle, t.attempt))
     made = observation(**options)
     trace = replace(made.trace, attempts=tuple(t.attempt for t in told(name)))
-    return replace(made, trace=trace, inside=tuple(inside))
+    return replace(made, trace=trace, task_times=tuple(inside))
 
 
 class TestComparison:
@@ -251,9 +257,10 @@ class TestComparison:
         spans = [a_map(0), a_map(1)]
         logs = [a_map(0, source="logs", alone_s=8.8), a_map(1, source="logs", alone_s=10.4)]
 
-        found = compare(spans, logs, {})
+        found = {one.name: one for one in compare_sources(spans, logs, {})}
 
-        assert found["map_s_per_record"] == Comparison(
+        assert found["map_s_per_record"] == SourceComparison(
+            name="map_s_per_record", text=MAP["map_s_per_record"].text,
             spans=pytest.approx(0.01), logs=pytest.approx(0.012), ratio=pytest.approx(1.2),
             spread=pytest.approx(0.2 / 2**0.5), count=2,
         )  # fmt: skip
@@ -264,19 +271,19 @@ class TestComparison:
         """
         Tasks that one source alone knows are no comparison.
         """
-        assert compare([a_map(0)], [a_map(1, source="logs")], {}) == {}
+        assert compare_sources([a_map(0)], [a_map(1, source="logs")], {}) == []
 
     def test_equal_sources(self):
         """
         Real logs compared with themselves do not differ.
         """
         for name in JOBS:
-            inside = _real(name).inside
+            inside = _real(name).task_times
             counters = {t.attempt.attempt_id: t.attempt.counters for t in told(name)}
 
-            found = compare(inside, inside, counters)
+            found = compare_sources(inside, inside, counters)
 
-            assert {(c.ratio, c.spread) for c in found.values()} == {(1.0, 0.0)}
+            assert {(c.ratio, c.spread) for c in found} == {(1.0, 0.0)}
 
     def test_names(self):
         """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 from tests.parsing.recorded import every, named
@@ -44,7 +44,7 @@ class TestMaps:
         The map function ran all the time: the buffer's marks divide its records.
         """
         behind = spill(12.0, 14.0, collected=600, reset=15.0)
-        task = map_from_logs(*mapped(behind, spill(20.0, 21.0, last=True)))
+        task = logged_map_times(*mapped(behind, spill(20.0, 21.0, last=True)))
 
         assert (task.spilling_s, task.alone_s, task.blocked_s) == (2.0, 8.0, 0.0)
         # Two records emitted for each read; 600 in three seconds, two of them beside the spill.
@@ -58,7 +58,7 @@ class TestMaps:
         """
         free = spill(12.0, 13.0, collected=500, reset=13.001)
         full = spill(14.0, 18.0, collected=ROOM - 2, reset=18.0)
-        task = map_from_logs(*mapped(free, full, spill(20.0, 21.0, last=True)))
+        task = logged_map_times(*mapped(free, full, spill(20.0, 21.0, last=True)))
 
         cost = 1.0 / 500
         assert task.spilling_s == pytest.approx(1.0 + cost * 998, rel=1e-3)
@@ -71,7 +71,7 @@ class TestMaps:
         When the map function stood still, and how long, no log of such a task tells.
         """
         full = spill(12.0, 16.0, collected=ROOM - 2, reset=16.0)
-        task = map_from_logs(*mapped(full, spill(20.0, 21.0, last=True)))
+        task = logged_map_times(*mapped(full, spill(20.0, 21.0, last=True)))
 
         assert (task.spilling_s, task.blocked_s) == (None, None)
         assert (task.spilling_records, task.alone_records, task.alone_s) == (499, 3501, 6.0)
@@ -83,14 +83,14 @@ class TestMaps:
         full = spill(12.0, 16.0, collected=ROOM // 2, reset=16.0)
         wide = SpillLog(20.0, 21.0, last=True, records=4000, buffer_bytes=4000 * 2 * WIDTH)
 
-        assert map_from_logs(*mapped(full, wide)).blocked_s is None
+        assert logged_map_times(*mapped(full, wide)).blocked_s is None
 
     def test_spill_beyond_the_end(self):
         """
         A spill that still runs when the input ends is overlapped up to there, at others' cost.
         """
         free, cut = spill(12.0, 13.0, collected=500, reset=13.0), spill(18.0, 24.0, collected=600)
-        task = map_from_logs(*mapped(free, cut, spill(24.0, 25.0, last=True)))
+        task = logged_map_times(*mapped(free, cut, spill(24.0, 25.0, last=True)))
 
         assert task.spilling_s == pytest.approx(1.0 + 600 / 500)
         assert (task.spilling_records, task.alone_s, task.blocked_s) == (550, 7.0, 0.0)
@@ -101,7 +101,7 @@ class TestMaps:
         Where the only spill is cut short by the input's end, no line tells what a record costs.
         """
         cut = spill(18.0, 24.0, collected=600, reset=24.0)
-        task = map_from_logs(*mapped(cut, spill(24.0, 25.0, last=True)))
+        task = logged_map_times(*mapped(cut, spill(24.0, 25.0, last=True)))
 
         assert (task.spilling_s, task.spilling_records, task.blocked_s) == (None, 300, None)
 
@@ -109,7 +109,7 @@ class TestMaps:
         """
         Start-up, flush, merge and end cover the attempt with the map function between them.
         """
-        task = map_from_logs(*mapped(spill(20.0, 21.0, last=True)))
+        task = logged_map_times(*mapped(spill(20.0, 21.0, last=True)))
 
         parts = (task.start_up_s, task.alone_s, task.flush_s, task.merge_s, task.end_s)
         assert parts == (10.0, 10.0, 1.0, 8.0, 71.0)
@@ -121,7 +121,7 @@ class TestMaps:
         One spill is the output; more are what their merge read, by the bytes that each took.
         """
         log, _ = mapped(spill(12.0, 14.0, last=True))
-        one = map_from_logs(log, attempt(MAP_OUTPUT_MATERIALIZED_BYTES=99))
+        one = logged_map_times(log, attempt(MAP_OUTPUT_MATERIALIZED_BYTES=99))
         more = mapped(
             spill(12.0, 14.0, collected=600, reset=15.0, records=6000),
             spill(20.0, 21.0, last=True),
@@ -129,9 +129,9 @@ class TestMaps:
         passes = mapped(*more[0].spills, merge_passes=2)
 
         assert [s.file_bytes for s in one.spills] == [99]
-        assert [s.file_bytes for s in map_from_logs(*more).spills] == [3000, 2000]
-        assert [s.file_bytes for s in map_from_logs(*passes).spills] == [3000, 2000]
-        told = map_from_logs(*passes, compressed=True)
+        assert [s.file_bytes for s in logged_map_times(*more).spills] == [3000, 2000]
+        assert [s.file_bytes for s in logged_map_times(*passes).spills] == [3000, 2000]
+        told = logged_map_times(*passes, is_compressed=True)
         assert [s.file_bytes for s in told.spills] == [None, None]
 
     def test_killed(self):
@@ -139,7 +139,7 @@ class TestMaps:
         Of a map that was killed there is what its log had come to, and no sum over it.
         """
         log = TaskLog(split_s=9.0, collector_s=10.0, spills=(spill(12.0, 14.0),))
-        task = map_from_logs(log, attempt())
+        task = logged_map_times(log, attempt())
 
         assert (task.alone_s, task.spilling_s, task.merge_s, task.end_s) == (None,) * 4
         assert (task.start_up_s, task.spills[0].overlapped) == (10.0, None)
@@ -149,7 +149,7 @@ class TestMaps:
         A map without a sort buffer maps from its split to its end.
         """
         log = TaskLog(split_s=9.0, done_s=29.0, ended_s=30.0)
-        task = map_from_logs(log, attempt(MAP_INPUT_RECORDS=10))
+        task = logged_map_times(log, attempt(MAP_INPUT_RECORDS=10))
 
         assert (task.start_up_s, task.alone_s, task.alone_records) == (9.0, 20.0, 10)
         assert (task.flush_s, task.spills) == (None, ())
@@ -163,7 +163,7 @@ class TestRealMaps:
         """
         What the log tells covers the attempt to a millisecond.
         """
-        task = map_from_logs(seen.log, seen.attempt)
+        task = logged_map_times(seen.log, seen.attempt)
         spilling = sum(
             min(s.finish_s, seen.log.flush_s) - s.start_s for s in task.spills if not s.last
         )
@@ -177,7 +177,7 @@ class TestRealMaps:
         Maps whose spills blocked now and then tell both costs: the first one has the start of the
         JVM's compiler in it, and they are of one size.
         """
-        tasks = [map_from_logs(t.log, t.attempt) for t in every("map", "uneven")]
+        tasks = [logged_map_times(t.log, t.attempt) for t in every("map", "uneven")]
 
         ratios = [t.spilling_s / t.spilling_records * t.alone_records / t.alone_s for t in tasks]
         assert all(0.25 < ratio < 4 for ratio in ratios)
@@ -203,7 +203,7 @@ class TestReduces:
         )  # fmt: skip
         log = TaskLog(shuffle_s=9.0, done_s=60.0, allowed_s=60.5, saved_s=61.5, ended_s=62.0)
 
-        task = reduce_from_logs(log, shuffle, attempt("reduce", REDUCE_INPUT_RECORDS=5))
+        task = logged_reduce_times(log, shuffle, attempt("reduce", REDUCE_INPUT_RECORDS=5))
 
         assert (task.start_up_s, task.shuffle_s, task.loop_s) == (10.0, 15.0, 35.0)
         assert (task.waited_s, task.stalled_s) == (6.0, 2.0)
@@ -217,7 +217,7 @@ class TestReduces:
         """
         What the logs tell covers the attempt to a few milliseconds, and waiting is a part of it.
         """
-        task = reduce_from_logs(seen.log, seen.shuffle, seen.attempt)
+        task = logged_reduce_times(seen.log, seen.shuffle, seen.attempt)
 
         parts = (task.start_up_s, task.shuffle_s, task.loop_s, task.end_s)
         assert sum(parts) == pytest.approx(seen.attempt.duration_s, abs=0.002)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.profiling import fit_profile
 from harness.profiling.jobs import map_slowdown, profiled_jobs
-from harness.profiling.network import network_statistics
+from harness.profiling.task_statistics import network_statistics
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile, SpeedCorrection
 from harness.records.task_times import ReduceTimes, SegmentTimes
@@ -45,7 +45,7 @@ def copies(number, *segments, host="w1", source="spans"):
 def rate(*inside, speed=STEADY, **options):
     """Statistic of the network from one job."""
     made = observation(**options)
-    return network_statistics([replace(made, inside=inside)], speed).get("network_bps")
+    return network_statistics([replace(made, task_times=inside)], speed).get("network_bps")
 
 
 class TestJobs:

@@ -9,7 +9,7 @@ import pytest
 
 from harness.models import MODELS
 from harness.profiling import fit_profile
-from harness.profiling.inside_logs import map_from_logs, reduce_from_logs
+from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.records.prediction import JobInput
 from harness.records.trace import FILE_INPUT_COUNTER
 from tests.parsing.recorded import history, told
@@ -21,13 +21,13 @@ def observed(job, **config):
     A recorded job with its own history, as far as its logs are here, and its configuration.
     """
     inside = [
-        map_from_logs(t.log, t.attempt)
+        logged_map_times(t.log, t.attempt)
         if t.attempt.kind == "map"
-        else reduce_from_logs(t.log, t.shuffle, t.attempt)
+        else logged_reduce_times(t.log, t.shuffle, t.attempt)
         for t in told(job)
     ]
     made = observation(**config)
-    return replace(made, trace=history(job), inside=tuple(inside))
+    return replace(made, trace=history(job), task_times=tuple(inside))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.profiling.spans import covered, map_inside, reduce_inside
+from harness.profiling.task_times import covered_s, recorded_map_times, recorded_reduce_times
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 
@@ -39,7 +39,7 @@ class TestMap:
         """
         Launch to record loop, loop, flush, merge, end: together the attempt's whole time.
         """
-        inside = map_inside(
+        inside = recorded_map_times(
             task(
                 span("main", 100, 9.5),
                 span("map_loop", 101, 5, 0),
@@ -56,7 +56,7 @@ class TestMap:
         """
         MR. Prophet's cost of a call holds reading and collecting.
         """
-        inside = map_inside(
+        inside = recorded_map_times(
             task(records=10, read_s=3, function_s=4, spilling_s=2, spilling_read_s=1, overlapped=4),
             attempt("map", 110.0),
         )
@@ -68,7 +68,7 @@ class TestMap:
         """
         The parts are those within it; the one on the main thread overlaps with nothing.
         """
-        inside = map_inside(
+        inside = recorded_map_times(
             task(
                 span("main", 100, 20),
                 span("spill", 101, 3, thread="SpillThread", details=(50, 900, 0, 7, 0)),
@@ -94,7 +94,7 @@ class TestReduce:
         """
         A visit to a host connects once and brings several outputs.
         """
-        inside = reduce_inside(
+        inside = recorded_reduce_times(
             task(
                 span("shuffle", 100, 5),
                 span("visit", 101, 3, thread="fetcher#1", text="worker2:13562"),
@@ -117,7 +117,7 @@ class TestReduce:
         Copies of several threads overlap; a thread without memory waits, and does not idle; what
         comes after the last copy is merging.
         """
-        inside = reduce_inside(
+        inside = recorded_reduce_times(
             task(
                 span("shuffle", 100, 10),
                 span("visit", 101, 3, thread="fetcher#1"),
@@ -134,7 +134,7 @@ class TestReduce:
         """
         Writing is taken out of the function's time; closing the writer is writing.
         """
-        inside = reduce_inside(
+        inside = recorded_reduce_times(
             task(span("writer_close", 110, 2), read_s=3, function_s=4, output_s=1, outputs=7),
             attempt("reduce", 120.0),
         )
@@ -152,4 +152,4 @@ def test_covered_is_the_length_of_the_union(intervals, within):
     """
     seconds = {n for start, finish in intervals for n in range(start, finish)}
     expected = len(seconds & set(range(*within)))
-    assert covered(intervals, within) == pytest.approx(expected)
+    assert covered_s(intervals, within) == pytest.approx(expected)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.evaluate.observations import job_task_times
 from harness.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
-from harness.profiling.spans import map_inside, reduce_inside
+from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
 from harness.records.prediction import Prediction, TaskSpan
 from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorrection, Statistic
 from harness.records.score import (
@@ -499,9 +499,9 @@ def times_of(job, *, recorded=True, from_logs=True):
 
 def _log_times(a, recording):
     if a.kind == "reduce":
-        seen = reduce_inside(recording, a)
+        seen = recorded_reduce_times(recording, a)
         return dataclasses.replace(seen, source="logs", read_s=None, function_s=None, write_s=None)
-    seen = map_inside(recording, a)
+    seen = recorded_map_times(recording, a)
     spills = tuple(
         dataclasses.replace(s, sort_s=None, combine_s=None, write_s=None) for s in seen.spills
     )

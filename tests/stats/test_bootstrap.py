@@ -84,5 +84,5 @@ class TestPairedDifference:
         """
         Rows of unequal length are refused.
         """
-        with pytest.raises(ValueError, match="no pairs"):
+        with pytest.raises(ValueError, match="do not make pairs"):
             paired_difference([1.0], [1.0, 2.0], seed=1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.collinear import groups, proportional, ties, zero_columns
+from harness.stats.collinear import groups, proportional, soft_constraints, zero_columns
 from harness.stats.robust import nnls_robust
 from tests.strategies import SEEDS, designs
 
@@ -85,8 +85,8 @@ def test_ties_divide_a_group(design, ratio, seed):
     true = rng.uniform(0.5, 2, wide.shape[1])
     group = groups(wide)[0]
 
-    rows = ties(wide, group, np.array([1.0, ratio]))
-    found = nnls_robust(wide, wide @ true, ties=rows).coefficients
+    rows = soft_constraints(wide, group, np.array([1.0, ratio]))
+    found = nnls_robust(wide, wide @ true, constraints=rows).coefficients
 
     assert len(rows) == 1
     assert found[group[1]] / found[group[0]] == pytest.approx(ratio, rel=1e-6)
@@ -103,7 +103,9 @@ def test_ties_leave_alone_what_the_data_tell():
     wide = np.column_stack([unit, unit.sum(axis=1)])
     target = wide @ np.array([1.0, 2.0, 4.0])
 
-    fit = nnls_robust(wide, target, ties=ties(wide, (0, 1, 2), np.array([1.0, 1.0, 1.0])))
+    fit = nnls_robust(
+        wide, target, constraints=soft_constraints(wide, (0, 1, 2), np.array([1.0, 1.0, 1.0]))
+    )
 
     assert wide @ fit.coefficients == pytest.approx(target, rel=1e-6)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import DataError
-from harness.profiling.spans import segments
+from harness.profiling.task_times import recorded_segments
 from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store import recordings
 from harness.store.recordings import (
@@ -109,7 +109,7 @@ class TestRecordings:
 
         found = list(read_segments(tmp_path))
 
-        assert found == [(reduce.attempt_id, s) for s in segments(reduce)]
+        assert found == [(reduce.attempt_id, s) for s in recorded_segments(reduce)]
         assert [(s.to, s.sent_bytes, s.connect_s) for _, s in found] == [
             ("memory", 9, 0.5),
             ("disk", 7, 0.0),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.reports.data import Difference, ReportData
+from harness.records.task_times import SourceComparison
+from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import WIDE, Canvas, row_axes
 from harness.reports.sections.profile import scaled
@@ -128,7 +129,7 @@ def parts_table(name: str, every: Sequence[Bar]) -> Table:
     return table(f"{name}: where the time of a task went", columns, "lllrrrll", rows, note=note)
 
 
-def differences_table(workload: str, differences: Sequence[Difference]) -> Table:
+def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:
     """Each statistic from spans and from logs, where both have it."""
     rows = []
     for each in differences:

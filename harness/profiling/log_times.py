@@ -1,0 +1,269 @@
+r"""
+Task times from what stock logs and the job history report.
+
+Hadoop logs start, end and size of every spill, copy and merge, and nothing of single records.  How
+the map function and the spills overlap follows from the sort buffer's marks: *n* records were
+collected from a spill's start to the moment its space was given back, and *room* is what the
+buffer could take meanwhile.
+
+    blocked      n reaches the room: the map function stood still until the spill's end, and for how
+                 long no line says.  Spills of the same task that did not fill the room show what a
+                 record costs while a spill runs; without one, the time stays unknown.
+    not blocked  the map function ran all the time.  Hadoop gives space back when it next needs
+                 some, so *n* counts up to there; the share up to the spill's end is taken.
+    cut short    the input ended while the spill ran.  Hadoop reports to its master before it logs
+                 the flush, so the time is that of a record in the spills that were not blocked.
+
+A machine that lets the map function wait makes it fill less room, so what a record costs beside a
+spill comes out too high rather than too low: 1.4 times what spans show, on a machine busy with
+other work.
+
+Everything between is the map function alone.  Sorting, combining and writing within a spill,
+reading and collecting within the map function, and the same within a reduce, cannot be
+distinguished.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.records.logs import ShuffleLog, SpillLog, TaskLog
+from harness.records.task_times import (
+    Interval,
+    MapTimes,
+    MergeTimes,
+    ReduceTimes,
+    SegmentTimes,
+    SpillTimes,
+    covered_s,
+)
+from harness.records.trace import TASK_COUNTER, TaskAttempt
+
+# Room counts as filled from here on: how long the records beside a spill are is known only as a
+# mean with later ones.  Of TeraSort's equal records, two or three never fit.
+_LEFT_RECORDS = 8
+_FILLED_SHARE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlap:
+    """The map function during one spill: seconds, records emitted, and what else it did."""
+
+    during_s: float
+    emitted: float
+    state: Literal["running", "blocked", "cut"]
+
+
+def logged_map_times(
+    log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool = False
+) -> MapTimes:
+    """
+    Times of the map *attempt*, as its log and its counters show them.
+
+    *is_compressed* says whether the job compresses its map output: Hadoop then counts the bytes of
+    merges with more than one pass wrongly, and those are not taken.
+    """
+    input_records = _counter(attempt, "MAP_INPUT_RECORDS")
+    output_records = _counter(attempt, "MAP_OUTPUT_RECORDS")
+    inputs_per_output = input_records / output_records if output_records else 0.0
+    loop_start = log.split_s if log.collector_s is None else log.collector_s
+    loop_end = log.done_s if log.flush_s is None else log.flush_s
+    merge_start = None
+    if log.flush_s is not None:
+        # The merge starts when the flush has waited for all spills.
+        merge_start = max([log.flush_s, *(spill.finish_s for spill in log.spills)])
+    overlaps = _overlaps(log, loop_end)
+    spilling_s, spilling_records, blocked_s = _while_spilling(overlaps, inputs_per_output)
+    alone_s = overlapped = None
+    estimated: tuple[str, ...] = ()
+    if overlaps is not None:
+        overlapped = [round(overlap.emitted * inputs_per_output) for overlap in overlaps]
+        if loop_start is not None and loop_end is not None:
+            during_s = sum(overlap.during_s for overlap in overlaps)
+            alone_s = max(loop_end - loop_start - during_s, 0.0)
+        if len({overlap.state for overlap in overlaps if overlap.emitted}) > 1:
+            estimated = ("spilling_s", "blocked_s")  # by the mean of other spills
+    file_bytes = _file_bytes(log, attempt, is_compressed=is_compressed)
+    return MapTimes(
+        attempt_id=attempt.attempt_id,
+        source="logs",
+        host=attempt.host,
+        records=input_records,
+        spills=tuple(_spill_times(log, file_bytes, overlapped)),
+        start_up_s=_between(attempt.start_s, loop_start),
+        alone_s=alone_s,
+        alone_records=None if spilling_records is None else input_records - spilling_records,
+        spilling_s=spilling_s,
+        spilling_records=spilling_records,
+        blocked_s=blocked_s,
+        flush_s=_between(log.flush_s, merge_start),
+        merge_s=_between(merge_start, log.done_s),
+        end_s=_between(log.done_s, attempt.finish_s),
+        cpu_s=_cpu_s(attempt),
+        sampled=estimated,
+    )
+
+
+def logged_reduce_times(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) -> ReduceTimes:
+    """Times of the reduce *attempt*, as its two logs and its counters show them."""
+    # A fetcher without memory goes on when the next memory merge has made room.
+    room_s = sorted(merge.finish_s for merge in shuffle.merges if merge.kind == "memory")
+    places = ((full_s, bisect_left(room_s, full_s)) for full_s in shuffle.full_s)
+    stalls: list[Interval] = [
+        (full_s, room_s[place]) for full_s, place in places if place < len(room_s)
+    ]
+    waited_s = stalled_s = None
+    if shuffle.begin_s and shuffle.copied_s:
+        copying = (shuffle.begin_s, shuffle.copied_s)
+        visits = [(visit.start_s, visit.finish_s) for visit in shuffle.visits]
+        waited_s = copying[1] - copying[0] - covered_s([*visits, *stalls], copying)
+        stalled_s = covered_s(stalls, copying)
+    return ReduceTimes(
+        attempt_id=attempt.attempt_id,
+        source="logs",
+        host=attempt.host,
+        records=_counter(attempt, "REDUCE_INPUT_RECORDS"),
+        segments=tuple(_segment_times(shuffle)),
+        merges=tuple(
+            MergeTimes(merge.kind, merge.start_s, merge.finish_s, merge.segments, merge.bytes)
+            for merge in shuffle.merges
+        ),
+        start_up_s=_between(attempt.start_s, shuffle.begin_s),
+        shuffle_s=_between(shuffle.begin_s, shuffle.merged_s),
+        waited_s=waited_s,
+        stalled_s=stalled_s,
+        loop_s=_between(shuffle.merged_s, log.done_s),
+        commit_s=_between(log.allowed_s, log.saved_s or log.ended_s),
+        end_s=_between(log.done_s, attempt.finish_s),
+        cpu_s=_cpu_s(attempt),
+    )
+
+
+def _counter(attempt: TaskAttempt, name: str) -> int:
+    return attempt.counters.get(f"{TASK_COUNTER}.{name}", 0)
+
+
+def _cpu_s(attempt: TaskAttempt) -> float | None:
+    """CPU time of the whole JVM."""
+    used_ms = _counter(attempt, "CPU_MILLISECONDS")
+    return used_ms / 1e3 if used_ms else None
+
+
+def _between(start_s: float | None, finish_s: float | None) -> float | None:
+    """Seconds, `None` where an end is not known or the clocks of two nodes contradict."""
+    if start_s is None or finish_s is None or finish_s < start_s:
+        return None
+    return finish_s - start_s
+
+
+def _overlaps(log: TaskLog, loop_end: float | None) -> list[_Overlap] | None:
+    """Each spill of the spill thread beside the map function; `None` where a line is missing."""
+    beside = [spill for spill in log.spills if not spill.last]
+    if loop_end is None or any(spill.collected is None for spill in beside):
+        return None
+    # Mean bytes of a record: those collected during a spill are in the next one, if there is one.
+    following = [*log.spills[1:], *log.spills[-1:]]
+    overlaps = []
+    for spill, next_spill in zip(beside, following, strict=False):
+        records = next_spill.records
+        record_bytes = (next_spill.buffer_bytes or 0) / records if records else 0.0
+        overlaps.append(_overlap(spill, record_bytes, loop_end))
+    return overlaps
+
+
+def _overlap(spill: SpillLog, record_bytes: float, loop_end: float) -> _Overlap:
+    finish = min(spill.finish_s, loop_end)
+    reset = loop_end if spill.reset_s is None else min(spill.reset_s, loop_end)
+    during_s, until_reset_s = max(finish - spill.start_s, 0.0), max(reset - spill.start_s, 0.0)
+    collected = spill.collected or 0
+    if spill.room_records is not None and spill.room_bytes is not None:
+        # Full by its metadata, or by keys and values.
+        most = min(spill.room_records - _LEFT_RECORDS, _FILLED_SHARE * spill.room_records)
+        if collected >= most or collected * record_bytes >= _FILLED_SHARE * spill.room_bytes:
+            return _Overlap(during_s, collected, "blocked")
+    if reset >= loop_end:
+        return _Overlap(during_s, collected, "cut")
+    emitted = collected * during_s / until_reset_s if until_reset_s else 0.0
+    return _Overlap(during_s, emitted, "running")
+
+
+def _while_spilling(
+    overlaps: Sequence[_Overlap] | None, inputs_per_output: float
+) -> tuple[float | None, int | None, float | None]:
+    """Seconds and input records of the map function while spills ran, and seconds blocked."""
+    if overlaps is None:
+        return None, None, None
+    records = round(sum(overlap.emitted for overlap in overlaps) * inputs_per_output)
+    running = [overlap for overlap in overlaps if overlap.state == "running"]
+    others = [overlap for overlap in overlaps if overlap.state != "running"]
+    running_s = sum(overlap.during_s for overlap in running)
+    emitted = sum(overlap.emitted for overlap in running)
+    if not emitted and any(overlap.emitted for overlap in others):
+        return None, records, None
+    estimates = [
+        min(overlap.emitted * running_s / emitted if emitted else 0.0, overlap.during_s)
+        for overlap in others
+    ]
+    blocked_s = sum(
+        overlap.during_s - seconds
+        for overlap, seconds in zip(others, estimates, strict=True)
+        if overlap.state == "blocked"
+    )
+    return running_s + sum(estimates), records, blocked_s
+
+
+def _file_bytes(log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool) -> int | None:
+    """
+    Bytes of all spill files: what the merge read, or the output itself where there was one.
+
+    The merge leaves out the first key of each segment and its checksum, some ten bytes.
+    """
+    if log.large_records or not log.spills or log.done_s is None:
+        return None
+    if len(log.spills) == 1:
+        return _counter(attempt, "MAP_OUTPUT_MATERIALIZED_BYTES") or None
+    if is_compressed and log.merge_passes:
+        return None
+    return log.merged_bytes or None
+
+
+def _spill_times(
+    log: TaskLog, file_bytes: int | None, overlapped: Sequence[int] | None
+) -> Iterator[SpillTimes]:
+    """Spills with their shares of all *file_bytes*: by the bytes that each took."""
+    overlaps = iter(overlapped or ())
+    total_bytes = sum(spill.buffer_bytes or 0 for spill in log.spills)
+    for spill in log.spills:
+        share = (spill.buffer_bytes or 0) / total_bytes if total_bytes else 0.0
+        yield SpillTimes(
+            start_s=spill.start_s,
+            finish_s=spill.finish_s,
+            last=spill.last,
+            records=spill.records,
+            buffer_bytes=spill.buffer_bytes,
+            file_bytes=None if file_bytes is None else round(file_bytes * share),
+            overlapped=0 if spill.last else next(overlaps, None),
+        )
+
+
+def _segment_times(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:
+    connected: set[int] = set()
+    for copy in shuffle.copies:
+        visit = shuffle.visits[copy.visit] if copy.visit >= 0 else None
+        # A visit connects once, for all that it brings.
+        is_first = visit is not None and copy.visit not in connected
+        connect_s = copy.start_s - visit.start_s if visit and is_first else 0.0
+        connected.add(copy.visit)
+        yield SegmentTimes(
+            map_attempt=copy.map_attempt,
+            host=visit.host.rpartition(":")[0] if visit else "",
+            sent_bytes=copy.sent_bytes,
+            raw_bytes=copy.raw_bytes,
+            to=copy.to,
+            start_s=copy.start_s,
+            finish_s=copy.finish_s,
+            connect_s=max(connect_s, 0.0) if visit else None,
+        )
