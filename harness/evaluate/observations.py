@@ -18,7 +18,7 @@ from harness.profiling.task_times import recorded_times
 from harness.records.prediction import JobInput
 from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes
-from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joined
+from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
 from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes
 from harness.reports.task_parts import task_parts

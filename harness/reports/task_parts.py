@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes, Source
+from harness.records.task_times import MapTimes, ReduceTimes, Source, covered_s
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.reports.wording import natural
 
@@ -171,13 +171,8 @@ def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float |
     last_copy = max((segment.finish_s for segment in times.segments), default=start)
     window_s = min(max(last_copy - start, 0.0), times.shuffle_s)
     waited_s = min(times.waited_s or 0.0, window_s)
-    copying_s, reached = 0.0, start  # seconds in which at least one fetcher copies
-    copies = sorted((each.start_s - (each.connect_s or 0.0), each.finish_s)
-                    for each in times.segments)  # fmt: skip
-    for copy_start, copy_finish in copies:
-        left, right = max(copy_start, reached), min(copy_finish, start + times.shuffle_s)
-        if right > left:
-            copying_s, reached = copying_s + right - left, right
+    copies = [(each.start_s - (each.connect_s or 0.0), each.finish_s) for each in times.segments]
+    copying_s = covered_s(copies, (start, start + times.shuffle_s))
     idle_s = max(window_s - waited_s - copying_s, 0.0)
     stalled_s = min(times.stalled_s or 0.0, idle_s)
     return parts | {
