@@ -510,7 +510,7 @@ def _inside(run: Run, trial: str) -> None:
     """Read recordings, and make of them what the report shows."""
     e = evaluation(run)
     (job,) = run.read_trace(trial)
-    shown(e.inside(e.done[trial], job), job)
+    shown(e.task_times(e.done[trial], job), job)
 
 
 def _copied(run: Run, trial: str) -> None:
