@@ -13,8 +13,8 @@ This file imports nothing of the agent: its text is what a host runs before it h
 
     REQUEST: {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS},
               "gpus": NUMBER}
-    answer:  {"time", "python", "user", "root", "home", "base", "machine", "kernel", "cores",
-              "memory_bytes", "java": [{"home", "version", "build"}, ...], "copied": [paths],
+    answer:  {"time", "python", "user", "root", "home", "base", "machine",
+              "java": [{"home", "version", "build"}, ...], "copied": [paths],
               "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
               "sudo": "" or what is in the way, "systemd", "owner",
               "gpus_lack": "" or why it does not have so many GPUs}
@@ -163,9 +163,6 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "home": home,
         "base": base,
         "machine": os.uname().machine,
-        "kernel": os.uname().release,
-        "cores": os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "java": find_javas(),
         "copied": sorted(str(path.relative_to(base)) for path in copied)[:_MOST_FILES],
         "free_bytes": shutil.disk_usage(str(nearest)).free,

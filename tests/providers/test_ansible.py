@@ -31,8 +31,7 @@ def facts(**more):
     """
     fit = {
         "python": "/usr/bin/python3", "user": "root", "root": True, "home": "/root",
-        "base": "/root/.mapreduce-harness", "machine": "x86_64", "kernel": "6.1", "cores": 2,
-        "memory_bytes": 2**32, "copied": (),
+        "base": "/root/.mapreduce-harness", "machine": "x86_64", "copied": (),
         "java": (InstalledJava(home="/usr/lib/jvm/java-17", version="17.0.1", build="b"),),
         "free_bytes": 2**34, "writable": True, "taken": (), "unnamed": (), "hostname": "",
         "sudo": "", "systemd": False, "owner": "", "gpus_lack": "", "time": 0.0,

@@ -70,9 +70,6 @@ class Facts(Record):
     home: str
     base: str
     machine: str
-    kernel: str
-    cores: int
-    memory_bytes: int
     java: tuple[InstalledJava, ...]
     copied: tuple[str, ...]
     free_bytes: int
