@@ -56,18 +56,19 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
-    for map_time_s in map_times_s:
-        check_number("map_times_s", map_time_s, where=WHERE)
-    check_number("shuffle_s", shuffle_s, where=WHERE)
-    check_number("after_shuffle_s", after_shuffle_s, where=WHERE)
-    check_number("task_overhead_s", task_overhead_s, where=WHERE)
-    check_number("job_overhead_s", job_overhead_s, where=WHERE)
+    times = {
+        "shuffle_s": shuffle_s,
+        "after_shuffle_s": after_shuffle_s,
+        "task_overhead_s": task_overhead_s,
+        "job_overhead_s": job_overhead_s,
+    }
+    for name, time_s in [*(("map_times_s", each) for each in map_times_s), *times.items()]:
+        check_number(name, time_s, where=WHERE)
     check_number("slowstart", slowstart, where=WHERE, high=1)
     check_count("num_reduces", num_reduces, where=WHERE)
     check_count("map_slots", map_slots, where=WHERE, low=1)
     if num_reduces and pool == "separate":
         check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
-
     spans, free_at = _place_maps(map_times_s, map_slots, task_overhead_s)
     finish = sorted(end for _, end in spans)
     maps_end = finish[-1] if finish else 0.0
@@ -80,11 +81,9 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
         "reduce_start_s": [],
         "shuffle_end_s": [],
         "reduce_end_s": [],
-        "job_s": maps_end + job_overhead_s,
     }
     if num_reduces:
         slots = reduce_slots if pool == "separate" else map_slots
-        reduce_slots_pool = _Slots(slots, () if pool == "separate" else free_at)
         maps_needed = math.ceil(slowstart * len(finish) - 1e-9)  # step 4
         may_start = finish[maps_needed - 1] if maps_needed > 0 else 0.0
         # The output of a map and of all that follow it: no shuffle ends before these are copied.
@@ -93,24 +92,18 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
             (end + (len(finish) - index) * share for index, end in enumerate(finish)), default=0.0
         )
         copying = shuffle_s if finish else 0.0
-        reduces = []
+        free_slots = _Slots(slots, () if pool == "separate" else free_at)
         for _ in range(int(num_reduces)):  # step 6
-            start = max(reduce_slots_pool.take(), may_start)
+            start = max(free_slots.take(), may_start)
             # c = max(c, f) + shuffle_s/M over all maps, unrolled: the maximum of the start plus all
             # shares, and of each map's end plus the shares from that map on.
             shuffle_end = max(start + task_overhead_s + copying, behind_maps)
-            end = shuffle_end + after_shuffle_s
-            reduce_slots_pool.give_back(end)
-            reduces.append((start, shuffle_end, end))
-        starts, shuffle_ends, ends = (list(times) for times in zip(*reduces, strict=True))
-        answer |= {
-            "reduce_waves": math.ceil(num_reduces / slots),
-            "reduce_gate_s": may_start,
-            "reduce_start_s": starts,
-            "shuffle_end_s": shuffle_ends,
-            "reduce_end_s": ends,
-            "job_s": max(maps_end, *ends) + job_overhead_s,
-        }
+            free_slots.give_back(shuffle_end + after_shuffle_s)
+            answer["reduce_start_s"].append(start)
+            answer["shuffle_end_s"].append(shuffle_end)
+            answer["reduce_end_s"].append(shuffle_end + after_shuffle_s)
+        answer |= {"reduce_waves": math.ceil(num_reduces / slots), "reduce_gate_s": may_start}
+    answer["job_s"] = max([maps_end, *answer["reduce_end_s"]]) + job_overhead_s
     return answer
 
 
