@@ -7,10 +7,12 @@ their characters, and others turn the direction of what follows; both are writte
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from collections.abc import Collection
 from difflib import get_close_matches
+from typing import Any
 
 # Controls, marks of direction, surrogates, private and unassigned characters, line separators.
 _WRITTEN_OUT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -75,3 +77,27 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     """
     near = nearest_name(name, known)
     return f"did you mean {near}?" if near else f"known are: {', '.join(known)}"
+
+
+def read_json(text: str | bytes, deepest: int = 32) -> Any:
+    """
+    Value of a foreign JSON *text*, which can be walked down; `ValueError` for anything else.
+
+    >>> read_json('{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    level = [value]
+    for _ in range(deepest + 1):
+        level = [
+            below
+            for each in level
+            if isinstance(each, dict | list)
+            for below in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")

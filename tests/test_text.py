@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.text import did_you_mean, excerpt, nearest_name, printable
+from harness.text import did_you_mean, excerpt, nearest_name, printable, read_json
 
 
 @given(st.text())
@@ -44,3 +46,11 @@ def test_the_nearest_name_has_the_case_of_the_known_one():
     assert nearest_name("zebra", ["docker", "local"]) is None
     assert nearest_name("locl", ["local"], cutoff=0.95) is None
     assert did_you_mean("zebra", ["docker", "local"]) == "known are: docker, local"
+
+
+@pytest.mark.parametrize("depth", [33, 400, 900, 100_000])
+def test_deep_json_is_refused_before_it_is_walked_down(depth):
+    """However deep a text is, the answer is a value of bounded depth or `ValueError`."""
+    assert read_json("[" * 33 + "]" * 33)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        read_json("[" * (depth + 1) + "]" * (depth + 1))

@@ -10,7 +10,7 @@ from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.records.logs import TaskLog
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.store.files import RawLogs
+from harness.store import RawLogs
 
 TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
 

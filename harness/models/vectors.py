@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import DataError, ModelError
-from harness.records.jsontext import read_json
+from harness.text import read_json
 
 TOLERANCE = 1e-9
 MOST_TASKS = 100_000  # of a job in a vector: some models compute each of them
@@ -78,8 +78,7 @@ def read_vectors(text: str, source: str) -> VectorFile:
     ``DataError`` for a text that is not a vector file.
     """
     try:
-        # Expected values may be infinite, and inputs as large as they like.
-        document = read_json(text, bounded=False)
+        document = read_json(text)
     except ValueError as error:
         raise DataError(f"not JSON: {error}", where=source) from None
     cases = document.get("cases") if isinstance(document, dict) else None

@@ -38,7 +38,7 @@ from harness.run.jobs import JobRunner, StoppedError
 from harness.run.manifest import record_limits, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner
-from harness.store import Run, machine
+from harness.store import Run, full_disk_as_machine_error
 
 OnError = Literal["stop", "skip"]
 _CLUSTERS_LOST = 3
@@ -92,7 +92,7 @@ class Execution:
         pending = [trial for trial in trials if trial.id not in done]
         total, left, failed = len(trials), len(pending), 0
         self.console.step(total - left, total, None, "")
-        with machine(self.run.path):
+        with full_disk_as_machine_error(self.run.path):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._run_on_cluster(list(group))) as records:
@@ -211,7 +211,7 @@ class Execution:
         """Run *trial* once, and put what it left where it belongs."""
         self.run.require_space()
         with self.interrupt:
-            folder, stopwatch = self.run.begin_trial(trial), Stopwatch(self.wall)
+            folder, stopwatch = self.run.start_trial(trial), Stopwatch(self.wall)
             with monitor.sample(folder.raw):
                 outcome = runner.run(trial, folder.raw)
             disturbance = monitor.find_disturbance(folder.raw)

@@ -5,7 +5,7 @@
         manifest.json experiment.yaml plan.jsonl lock finished
         trials/<id>/trial.json raw/ trace/     appear by one rename each
         warmup/ retried/                       kept, never counted; an interrupted trial too
-        incoming/                              half-done; swept when the run is locked, and after
+        incoming/                              half-done; removed when the run is locked, and after
         profiles/<workload>.json predictions/<model>.jsonl predictions/sealed.json
         scores/*.parquet report.html report.json
 """
@@ -24,21 +24,21 @@ from harness.experiment.model import Experiment
 from harness.records.manifest import Manifest
 from harness.records.trial import digest
 from harness.store.files import (
-    RawLogs,
     check_name,
-    disk,
+    exclusive_lock,
+    full_disk_as_machine_error,
     is_name,
     json_bytes,
-    machine,
+    os_error_as_machine_error,
     remove_tree,
-    settle,
+    rename_durably,
     sync_tree,
 )
-from harness.store.lock import held
 from harness.store.run import EXPERIMENT, MANIFEST, Run
-from harness.store.trials import TrialFolder
+from harness.store.trials import RawLogs, TrialFolder
+from harness.text import excerpt
 
-__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "machine"]
+__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "full_disk_as_machine_error"]
 
 _STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
@@ -59,7 +59,7 @@ class Store:
         given.  Two callers at once get the same run; `Run.lock` then refuses the second.
         """
         parent = self._folder(experiment.name)
-        with held(parent / ".lock", f"experiment {experiment.name}", wait=True):
+        with exclusive_lock(parent / ".lock", f"experiment {experiment.name}", wait=True):
             remove_tree(parent / ".new")
             return (None if new else self.unfinished(experiment)) or self._create(
                 parent, experiment, text, "" if new else self._note(experiment.name)
@@ -86,8 +86,8 @@ class Store:
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
         parent = self._folder(experiment_name)
-        with disk(parent):
-            names = [p.name for p in parent.iterdir()] if parent.is_dir() else []
+        with os_error_as_machine_error(parent):
+            names = [path.name for path in parent.iterdir()] if parent.is_dir() else []
         return tuple(Run(parent / name) for name in sorted(names) if _RUN.fullmatch(name))
 
     def trial_ids(self) -> list[str]:
@@ -95,33 +95,32 @@ class Store:
         runs = sorted(self._all_runs(), key=lambda run: run.id)
         return list(dict.fromkeys(trial for run in runs for trial in run.trial_ids()))
 
-    def find_trial(self, begun: str) -> tuple[Run, str]:
+    def find_trial(self, prefix: str) -> tuple[Run, str]:
         """
-        Give the trial whose id begins so, and its run: the newest one where several have it.
+        Give the trial whose id has this prefix, and its run: the newest one where several have it.
 
-        `DataError` where there is none, or the ids of several begin so.
+        `DataError` where there is none, or several.
         """
-        found = {
+        matching = {
             trial: run
             for run in sorted(self._all_runs(), key=lambda run: run.id)
             for trial in run.trial_ids()
-            if trial.startswith(begun)
+            if trial.startswith(prefix)
         }
-        if len(found) == 1 and begun:
-            ((trial, run),) = found.items()
+        if len(matching) == 1 and prefix:
+            ((trial, run),) = matching.items()
             return run, trial
-        shown = ascii(begun[:80])
-        several = f"{shown} begins several trials: {', '.join(sorted(found)[:4])}"
+        several = f"'{excerpt(prefix)}' begins several trials: {', '.join(sorted(matching)[:4])}"
         raise DataError(
-            several if found else f"no trial {shown}",
+            several if matching else f"no trial '{excerpt(prefix)}'",
             where=str(self.results_dir),
-            fix="write more of its id" if found else "harness plan FILE names the trials",
+            fix="write more of its id" if matching else "harness plan FILE names the trials",
         )
 
     def _all_runs(self) -> Iterator[Run]:
-        with disk(self.results_dir):
-            found = self.results_dir.iterdir() if self.results_dir.is_dir() else iter(())
-            names = [p.name for p in found if p.is_dir() and is_name(p.name)]
+        with os_error_as_machine_error(self.results_dir):
+            folders = self.results_dir.iterdir() if self.results_dir.is_dir() else iter(())
+            names = [folder.name for folder in folders if folder.is_dir() and is_name(folder.name)]
         for name in names:
             yield from self.runs(name)
 
@@ -136,28 +135,28 @@ class Store:
             experiment_id=_identity(experiment),
             experiment=experiment.model_dump(mode="json"),
         )
-        with disk(target):
+        with os_error_as_machine_error(target):
             scratch.mkdir()
             (scratch / MANIFEST).write_bytes(json_bytes(manifest.document()))
             (scratch / EXPERIMENT).write_bytes(text.encode())
             sync_tree(scratch)
-            settle(scratch, target)
+            rename_durably(scratch, target)
         return Run(target, note)
 
     def _note(self, experiment_name: str) -> str:
-        other = next((r.id for r in reversed(self.runs(experiment_name)) if not r.finished), "")
+        unfinished = (run.id for run in self.runs(experiment_name)[::-1] if not run.finished)
+        other = next(unfinished, "")
         return other and f"the experiment differs from that of the unfinished run {other}: new run"
 
     def _next_id(self, experiment_name: str) -> str:
         """Name a new run by time, to 1/65536 s; after all others even if the clock went back."""
-        known = [_started_s(run.id) for run in self.runs(experiment_name)]
-        second, part = divmod(max([self._clock(), *(at + _TICK_S for at in known)]), 1)
+        now = self._clock()
+        for run in self.runs(experiment_name):
+            stamp, _, ticks = run.id.rpartition("-")
+            started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
+            now = max(now, started_s + _TICK_S)
+        second, part = divmod(now, 1)
         return f"{time.strftime(_STAMP, time.gmtime(second))}-{int(part / _TICK_S):04x}"
-
-
-def _started_s(run_id: str) -> float:
-    stamp, _, ticks = run_id.rpartition("-")
-    return calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
 
 
 def _identity(experiment: Experiment) -> str:

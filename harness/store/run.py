@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,36 +20,41 @@ from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.task_times import SegmentTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
-from harness.store import recordings, seal, tables
+from harness.store import recordings, tables
 from harness.store.files import (
     MAKE_ROOM,
     SCHEMA_VERSION,
-    RawLogs,
-    as_record,
     check_name,
-    disk,
+    exclusive_lock,
     free_bytes,
-    inside,
     json_bytes,
+    os_error_as_machine_error,
+    parse_json,
+    path_below,
     read_file,
     read_record,
     remove_tree,
-    settle,
+    rename_durably,
+    sha256,
     sync_tree,
+    validate_stored,
     write_file,
 )
-from harness.store.lock import held
 from harness.store.recordings import Recorded
-from harness.store.trials import TrialFolder, read_trial
+from harness.store.trials import RawLogs, TrialFolder, read_trial
+from harness.text import excerpt
 from harness.units import MIB, format_bytes
 
 MANIFEST, EXPERIMENT, PLAN, FINISHED = "manifest.json", "experiment.yaml", "plan.jsonl", "finished"
+PROFILES, PREDICTIONS, SEAL = "profiles", "predictions", "predictions/sealed.json"
 
-# A trial begins, and a failure counts, only where so much is free: the logs of a small trial.
+# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
 
 _REPORT = re.compile(r"report\.[a-z]{1,8}|hibench\.report")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
+_PROFILE = "make it again: harness profile FILE"
+_PREDICT = "predict again, which seals anew: harness predict FILE"
 
 
 class Run:
@@ -64,8 +70,6 @@ class Run:
         self.path, self.id, self.note = path, path.name, note
         self._incoming = path / "incoming"
         self._trials = path / "trials"
-
-    # What this run is.
 
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
@@ -86,7 +90,7 @@ class Run:
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
         value = self.read_manifest().experiment
-        return as_record(Experiment, value, self.path / MANIFEST, _NEW_RUN)
+        return validate_stored(Experiment.model_validate, value, self.path / MANIFEST, _NEW_RUN)
 
     @property
     def text(self) -> str:
@@ -95,7 +99,7 @@ class Run:
         try:
             return read_file(path, _NEW_RUN).decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"{EXPERIMENT} is no text", where=str(path), fix=_NEW_RUN) from error
+            raise DataError(f"{EXPERIMENT} is not text", where=str(path), fix=_NEW_RUN) from error
 
     @property
     def finished(self) -> bool:
@@ -108,8 +112,8 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only harness that writes here; sweep what is half-done, before and after."""
-        with held(self.path / "lock", f"run {self.id}"):
+        """Be the only harness that writes here; remove what is half-done, before and after."""
+        with exclusive_lock(self.path / "lock", f"run {self.id}"):
             remove_tree(self._incoming)
             try:
                 yield
@@ -145,8 +149,8 @@ class Run:
         """All trials of the run, in their order."""
         return tuple(_read_lines(Trial, self.path / PLAN, _NEW_RUN))
 
-    def begin_trial(self, trial: Trial) -> TrialFolder:
-        """Give an empty folder for *trial*, which counts when it is committed."""
+    def start_trial(self, trial: Trial) -> TrialFolder:
+        """Make an empty folder for *trial*, which counts when it is committed."""
         return TrialFolder(trial, self.path, self._incoming)
 
     def trials(self) -> dict[str, TrialRecord]:
@@ -213,37 +217,76 @@ class Run:
         """Write the profile of its workload."""
         name = check_name(profile.workload, "a workload") + ".json"
         data = json_bytes(profile.model_dump(mode="json"))
-        write_file(self.path / seal.PROFILES / name, data, self._incoming)
+        write_file(self.path / PROFILES / name, data, self._incoming)
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
-        fix = "make it again: harness profile FILE"
-        paths = sorted((self.path / seal.PROFILES).glob("*.json"))
-        return {p.stem: read_record(Profile, read_file(p, fix), p, fix) for p in paths}
+        paths = sorted((self.path / PROFILES).glob("*.json"))
+        return {
+            path.stem: read_record(Profile, read_file(path, _PROFILE), path, _PROFILE)
+            for path in paths
+        }
 
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
         name = check_name(model, "a model") + ".jsonl"
-        write_file(self.path / seal.PREDICTIONS / name, _lines(predictions), self._incoming)
+        write_file(self.path / PREDICTIONS / name, _lines(predictions), self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
-        fix = "predict again: harness predict FILE"
-        found = (self.path / seal.PREDICTIONS).glob("*.jsonl")
-        return {p.stem: tuple(_read_lines(Prediction, p, fix)) for p in sorted(found, key=_stem)}
+        paths = {path.stem: path for path in (self.path / PREDICTIONS).glob("*.jsonl")}
+        return {
+            model: tuple(_read_lines(Prediction, paths[model], _PREDICT)) for model in sorted(paths)
+        }
+
+    # The seal: hashes that show whether a prediction, a profile or the plan changed afterwards.  It
+    # guards against mistakes, and makes tampering visible to those who keep a copy of it.
 
     def seal(self) -> None:
         """Hash the plan, the profiles and the predictions, so that none can change unseen."""
-        data = seal.sealed(self.path, self._sealed())
-        if data is not None:
-            write_file(self.path / seal.SEAL, data, self._incoming)
+        hashes = {name: self._hash(name) for name in self._sealed_names()}
+        path = self.path / SEAL
+        if path.exists() and self._read_seal() == hashes:
+            return
+        document = {"schema_version": SCHEMA_VERSION, "sealed_s": round(time.time(), 3)}
+        write_file(path, json_bytes({**document, "sha256": hashes}), self._incoming)
 
     def check_seal(self) -> None:
         """Raise `DataError` naming the file that is not as it was sealed."""
-        seal.check(self.path, self._sealed())
+        names, seal = self._sealed_names(), self.path / SEAL
+        if not seal.exists() and not any(name.startswith(PREDICTIONS) for name in names):
+            fix = "make them: harness predict FILE"
+            raise DataError("there are no predictions", where=str(self.path), fix=fix)
+        hashes = self._read_seal()
+        for name in sorted({*names, *hashes}):
+            if name not in hashes:
+                what = f"{name} is not under the seal"
+                raise DataError(what, where=str(seal), fix=_PREDICT)
+            if name not in names:
+                raise DataError(f"{excerpt(name)} is missing", where=str(seal), fix=_PREDICT)
+            if self._hash(name) != hashes[name]:
+                what = f"{name} changed after it was sealed"
+                raise DataError(what, where=str(self.path / name), fix=_PREDICT)
 
-    def _sealed(self) -> list[str]:
-        return [PLAN, *seal.files(self.path)]
+    def _sealed_names(self) -> list[str]:
+        files = [
+            *(self.path / PROFILES).glob("*.json"),
+            *(self.path / PREDICTIONS).glob("*.jsonl"),
+        ]
+        return [PLAN, *sorted(path.relative_to(self.path).as_posix() for path in files)]
+
+    def _hash(self, name: str) -> str:
+        path = self.path / name
+        if not path.is_file():
+            raise DataError(f"{name} is missing", where=str(path), fix=_PREDICT)
+        return sha256(path)
+
+    def _read_seal(self) -> dict[str, str]:
+        path = self.path / SEAL
+        hashes = parse_json(read_file(path, _PREDICT), path, _PREDICT).get("sha256")
+        if not isinstance(hashes, dict):
+            raise DataError("the seal holds no hashes", where=str(path), fix=_PREDICT)
+        return hashes
 
     def write_scores(self, book: ScoreBook) -> None:
         """Write the scores in place of older ones."""
@@ -267,9 +310,9 @@ class Run:
 
     @contextmanager
     def _prepared(self, name: str) -> Iterator[Path]:
-        folder = inside(self._incoming, name, "a folder")
+        folder = path_below(self._incoming, name, "a folder")
         remove_tree(folder)
-        with disk(folder):
+        with os_error_as_machine_error(folder):
             folder.mkdir(parents=True)
             yield folder
 
@@ -279,22 +322,19 @@ class Run:
         if target.exists():
             old = folder.with_name(folder.name + ".old")
             remove_tree(old)
-            settle(target, old)
-        settle(folder, target)
+            rename_durably(target, old)
+        rename_durably(folder, target)
         remove_tree(folder.with_name(folder.name + ".old"))
 
 
-def _stem(path: Path) -> str:
-    return path.stem
-
-
 def _folders(parent: Path) -> list[Path]:
-    with disk(parent):
-        return sorted(p for p in parent.iterdir() if p.is_dir()) if parent.exists() else []
+    with os_error_as_machine_error(parent):
+        folders = parent.iterdir() if parent.exists() else ()
+        return sorted(folder for folder in folders if folder.is_dir())
 
 
 def _lines(records: Iterable[Record]) -> bytes:
-    rows: Iterable[Mapping[str, Any]] = (r.model_dump(mode="json") for r in records)
+    rows: Iterable[Mapping[str, Any]] = (record.model_dump(mode="json") for record in records)
     return b"".join(
         json_bytes({"schema_version": SCHEMA_VERSION, **row}, indent=None) for row in rows
     )

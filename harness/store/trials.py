@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
+import shutil
+import zlib
+
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, BinaryIO, Literal, cast
 
 from harness.errors import DataError
 from harness.records.trial import Trial, TrialRecord
 from harness.store.files import (
     check_name,
-    compress_tree,
-    disk,
-    inside,
     json_bytes,
+    os_error_as_machine_error,
+    path_below,
     read_file,
     read_record,
     remove_tree,
-    settle,
+    rename_durably,
     sync_tree,
 )
+from harness.text import excerpt
 
 RECORD = "trial.json"
 _RERUN = "remove this trial's folder: the next run measures it again"
+
+# No line of a log is longer: a history's longest is a hundredth of it.  A task may write what it
+# likes, and a few megabytes can unpack to a line that no memory holds.
+_LONGEST_LINE = 16 * 2**20
 
 
 class TrialFolder:
     """
     A trial while it runs; logs are put under `raw` until it is committed or discarded.
 
-    Nothing here counts before `commit`: a killed run leaves a folder that the next one sweeps.
+    Nothing here counts before `commit`: a killed run leaves a folder that the next one removes.
     """
 
     def __init__(self, trial: Trial, run: Path, incoming: Path) -> None:
@@ -38,13 +49,13 @@ class TrialFolder:
         self._folder = incoming / check_name(trial.id, "a trial")
         remove_tree(self._folder)
         self.raw = self._folder / "raw"
-        with disk(self.raw):
+        with os_error_as_machine_error(self.raw):
             self.raw.mkdir(parents=True)
 
     def file(self, name: str) -> Path:
         """Path under `raw` for a log called *name*, checked part by part; its folder exists."""
-        path = inside(self.raw, name, "a log")
-        with disk(path):
+        path = path_below(self.raw, name, "a log")
+        with os_error_as_machine_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -52,43 +63,49 @@ class TrialFolder:
         """
         Put the trial under `trials/`, logs compressed; return its folder there.
 
-        A trial that was failed before gives way, and lies under `retried/` from then on; one that
-        was done is never replaced (`DataError`).
+        A trial that failed before moves to `retried/`; one that was done is never replaced
+        (`DataError`).
         """
         target = self._run / "trials" / self.trial.id
         if target.exists():
-            self._give_way(target)
+            if read_trial(target, self.trial.id).state == "done":
+                raise DataError(
+                    f"trial {self.trial.id} is done already",
+                    where=str(target),
+                    fix="a done trial is never measured again in the same run: open a new run",
+                )
+            with os_error_as_machine_error(target):
+                rename_durably(target, self._free_folder("retried"))
         self._close(record)
-        with disk(target):
+        with os_error_as_machine_error(target):
             target.parent.mkdir(exist_ok=True)
-            settle(self._folder, target)
+            rename_durably(self._folder, target)
         return target
 
     def discard(self, kind: Literal["retried", "warmup"], record: TrialRecord) -> Path:
         """Put the trial, with its logs, where it is never counted; return its folder there."""
-        target = _free(self._run / kind, self.trial.id)
         self._close(record)
-        with disk(target):
-            settle(self._folder, target)
+        target = self._free_folder(kind)
+        with os_error_as_machine_error(target):
+            rename_durably(self._folder, target)
         return target
 
-    def _give_way(self, target: Path) -> None:
-        if read_trial(target, self.trial.id).state == "done":
-            raise DataError(
-                f"trial {self.trial.id} is done already",
-                where=str(target),
-                fix="a done trial is never measured again in the same run: open a new run",
-            )
-        with disk(target):
-            settle(target, _free(self._run / "retried", self.trial.id))
-
     def _close(self, record: TrialRecord) -> None:
+        """Compress the logs, write the record, and sync both."""
         if record.trial.id != self.trial.id:
             raise ValueError(f"the record of {record.trial.id} for trial {self.trial.id}")
-        with disk(self._folder):
+        with os_error_as_machine_error(self._folder):
             compress_tree(self.raw)
             (self._folder / RECORD).write_bytes(json_bytes(record.model_dump(mode="json")))
             sync_tree(self._folder)
+
+    def _free_folder(self, kind: str) -> Path:
+        """A folder of *kind* for one more attempt of this trial; it does not exist yet."""
+        parent = self._run / kind
+        with os_error_as_machine_error(parent):
+            parent.mkdir(exist_ok=True)
+        folders = (parent / f"{self.trial.id}-{number}" for number in count(1))
+        return next(folder for folder in folders if not folder.exists())
 
 
 def read_trial(folder: Path, trial_id: str) -> TrialRecord:
@@ -96,13 +113,97 @@ def read_trial(folder: Path, trial_id: str) -> TrialRecord:
     path = folder / RECORD
     record = read_record(TrialRecord, read_file(path, _RERUN), path, _RERUN)
     if record.trial.id != trial_id:
-        raise DataError(
-            f"{RECORD} speaks of trial {record.trial.id[:80]!r}", where=str(path), fix=_RERUN
-        )
+        what = f"{RECORD} is the record of trial '{excerpt(record.trial.id)}'"
+        raise DataError(what, where=str(path), fix=_RERUN)
     return record
 
 
-def _free(parent: Path, name: str) -> Path:
-    with disk(parent):
-        parent.mkdir(exist_ok=True)
-    return next(p for n in count(1) if not (p := parent / f"{name}-{n}").exists())
+def compress_tree(folder: Path) -> None:
+    """
+    Gzip every file under *folder* in place, as ``<name>.gz``.
+
+    Whatever is neither a file nor a folder is removed: a link that a task left among its logs
+    must not lead a reader out of the results.
+    """
+    for root, folders, names in os.walk(folder):
+        # In reverse, `a.gz` has become `a.gz.gz` before `a` becomes `a.gz`.
+        for name in sorted([*folders, *names], reverse=True):
+            path = Path(root, name)
+            if path.is_symlink() or not (path.is_dir() or path.is_file()):
+                path.unlink()
+            elif path.is_file():
+                with (
+                    path.open("rb") as plain,
+                    path.with_name(f"{name}.gz").open("xb") as file,
+                    gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+                ):
+                    shutil.copyfileobj(plain, packed)
+                path.unlink()
+
+
+class RawLogs:
+    """The unedited logs of one trial, read back decompressed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read under *folder*."""
+        self._folder = folder
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all logs, sorted; folders are separated by ``/``."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        files = (path for path in self._folder.rglob("*.gz") if path.is_file())
+        names = (path.relative_to(self._folder).as_posix().removesuffix(".gz") for path in files)
+        return tuple(sorted(names))
+
+    def open(self, name: str) -> BinaryIO:
+        """Bytes of the log *name*; damage shows as `DataError` while reading."""
+        if name not in self.names():
+            raise DataError(
+                f"no log '{excerpt(name)}' in this trial",
+                where=str(self._folder),
+                fix="list the folder; names are relative to it, without .gz",
+            )
+        path = self._folder / f"{name}.gz"
+        with os_error_as_machine_error(path):
+            return cast("BinaryIO", _Log(path))
+
+
+class _Log(io.BufferedReader):
+    """A log of lines of bounded length."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        super().__init__(_Decompressed(path))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        most = _LONGEST_LINE + 1 if size is None or size < 0 else size
+        line = super().readline(most)
+        if len(line) > _LONGEST_LINE:
+            what = f"a line of more than {_LONGEST_LINE} bytes is not a line of a log"
+            raise DataError(what, where=str(self._path), fix=_RERUN)
+        return line
+
+
+class _Decompressed(io.RawIOBase):
+    """A gzip file whose damage is `DataError`, with its path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._packed = gzip.GzipFile(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._packed.readinto(buffer)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            what = f"the compressed log is damaged: {error}"
+            raise DataError(what, where=str(self._path), fix=_RERUN) from error
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()

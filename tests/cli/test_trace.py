@@ -56,7 +56,7 @@ def trial(tmp_path):
         record = TrialRecord(
             trial=planned, state="done", started_s=10.0, finished_s=20.0, versions=VERSIONS
         )
-        folder = run.begin_trial(planned)
+        folder = run.start_trial(planned)
         folder.commit(record)
         attempts = tuple(
             TaskAttempt(name_of(k), f"task_1_0001_{k}_000000", kind, "succeeded", 9.0, end, "w1")

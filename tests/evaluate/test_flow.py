@@ -59,7 +59,7 @@ def commit(run, trial, state, rate):
     """
     A trial as its execution leaves it.
     """
-    folder = run.begin_trial(trial)
+    folder = run.start_trial(trial)
     if state == "done":
         history = (DATA / f"{trial.cell.workload.name}.jhist").read_bytes()
         history, submit_s = at_rate(history, rate)

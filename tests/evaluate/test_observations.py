@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import ParseError
 from harness.evaluate.observations import ContainerLogs
-from harness.store.files import RawLogs
+from harness.store import RawLogs
 from tests.parsing.recorded import history, text
 
 TAKEN = ("m_000000_0", "r_000000_0")

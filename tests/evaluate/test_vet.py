@@ -82,7 +82,7 @@ def stored(tmp_path):
         trials = order(experiment, expand(experiment), VERSIONS)
         run.write_plan(trials)
         for trial in trials:
-            run.begin_trial(trial).commit(
+            run.start_trial(trial).commit(
                 TrialRecord(
                     trial=trial, state="done", started_s=1.0, finished_s=2.0, versions=VERSIONS
                 )

@@ -10,20 +10,15 @@ import gzip
 import io
 import json
 import re
-import shutil
 import zlib
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harness.cli import vectors as cli_vectors
 from harness.cli.console import clean
@@ -63,12 +58,11 @@ from harness.scoring.measured import measured
 from harness.store import Run, Store
 from harness.store.recordings import read_recordings, read_segments, write_recordings
 from harness.store.tables import read_traces, write_traces
-from harness.store.trials import read_trial
 from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import VERSIONS, commit
 from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
-from tests.hostile.mutate import Change, changed, mutate
+from tests.hostile.mutate import Change, mutate
 from tests.parsing.histories import binary
 from tests.reports.formats.test_html import Page
 
@@ -409,146 +403,22 @@ def report(run: Run, data: bytes, *, predict: bool = False) -> None:
     told(e.report_data(), html=zlib.crc32(data) % 10 == 0)
 
 
-def _stored(
-    run: Run, name: str, path: Path, read: Callable[[Run], object], *, every: int = 20,
-    change: Any = mutate, predict: bool = False,
-) -> Target:  # fmt: skip
-    """Target of one file of a run: it is overwritten, the run is read, the rest stays as it was."""
-    own = Run(shutil.copytree(run.path, run.path.parent.parent / name / run.path.name))
-    path = own.path / path.relative_to(run.path)
-    whole = path.read_bytes()
+def _packed(run: Run) -> Target:
+    """A log of a task, which may write what it likes, compressed among the results."""
+    trial_id = next(trial.id for trial in run.read_plan() if not trial.profiling)
+    folder = run.trial_dir(trial_id) / "raw"
+    (log,) = folder.glob("containers/*/*/syslog.gz")
+    name = log.relative_to(folder).as_posix().removesuffix(".gz")
 
-    def read_it(data: bytes) -> bytes:
-        path.write_bytes(data)
-        read(own)
-        return data
-
-    def go_on(data: Any) -> None:
-        try:
-            report(own, data, predict=predict)
-        finally:
-            if predict:
-                shutil.rmtree(own.path / "predictions")
-                shutil.copytree(run.path / "predictions", own.path / "predictions")
-
-    return Target(
-        name, (whole,), read_it, (DataError,), go_on, (HarnessError,), every, change,
-        limit_s=8.0,  # the figures of a report take a second or two
-    )  # fmt: skip
-
-
-def change_table(data: bytes, other: bytes, random: Random) -> bytes:
-    """Change the bytes of a Parquet file, or one of the values in it."""
-    if random.random() < 0.4:
-        return mutate(data, other, random)
-    table = pq.read_table(pa.BufferReader(data))
-    rows = table.to_pylist(maps_as_pydicts="strict")
-    if not rows:
-        return mutate(data, other, random)
-    at = random.randrange(len(rows))
-    rows[at] = changed(rows[at], random)
-    schema = table.schema if random.random() < 0.7 else None
-    sink = io.BytesIO()
-    try:
-        new = pa.Table.from_pylist(rows, schema=schema)
-        pq.write_table(new.replace_schema_metadata(table.schema.metadata), sink, compression="zstd")
-    except (pa.ArrowException, TypeError, AttributeError, OverflowError, UnicodeError, ValueError):
-        return mutate(data, other, random)  # no table can hold that
-    return sink.getvalue()
-
-
-def _records(run: Run) -> Iterator[Target]:
-    trial = next(t for t in run.read_plan() if not t.profiling)
-    done = run.trial_dir(trial.id)
-    yield _stored(
-        run,
-        "manifest.json",
-        run.path / "manifest.json",
-        lambda r: (r.manifest({"a": 1}), r.experiment()),
-    )
-    yield _stored(run, "plan.jsonl", run.path / "plan.jsonl", _begun)
-    yield _stored(
-        run,
-        "trial.json",
-        done / "trial.json",
-        lambda r: read_trial(r.trial_dir(trial.id), trial.id),
-    )
-    yield _stored(run, "job.json", done / "trace/job.json", lambda r: r.read_trace(trial.id))
-    for name in ("attempts", "counters"):
-        path = done / f"trace/{name}.parquet"
-        yield _stored(
-            run, f"{name}.parquet", path, lambda r: r.read_trace(trial.id), change=change_table
-        )
-    for name in ("tasks", "spans", "histograms"):
-        path = done / f"trace/{name}.parquet"
-        yield _stored(run, f"{name}.parquet", path, lambda r: _inside(r, trial.id),
-                      change=change_table)  # fmt: skip
-    path = done / "trace/segments.parquet"
-    yield _stored(run, "segments.parquet", path, lambda r: _copied(r, trial.id),
-                  change=change_table, every=10**9)  # fmt: skip
-    path = done / "trace/units.parquet"
-    yield _stored(run, "units.parquet", path, lambda r: list(r.read_units(trial.id)),
-                  change=change_table, every=10**9)  # fmt: skip
-    path = run.path / "profiles/terasort.json"
-    yield _stored(run, "profile.json", path, lambda r: r.read_profiles(), predict=True)
-    path = run.path / "predictions/whatif.jsonl"
-    yield _stored(run, "predictions.jsonl", path, lambda r: r.read_predictions())
-    yield _stored(
-        run, "sealed.json", run.path / "predictions/sealed.json", lambda r: r.check_seal()
-    )
-    yield _stored(run, "book.json", run.path / "scores/book.json", lambda r: r.read_scores())
-    for name in ("scores", "summaries", "comparisons"):
-        path = run.path / f"scores/{name}.parquet"
-        yield _stored(run, f"{name}.parquet", path, lambda r: r.read_scores(), change=change_table)
-    yield _stored(
-        run, "experiment.yaml", run.path / "experiment.yaml", lambda r: r.text, every=10**9
-    )
-    yield from _packed(run, done, trial.id)
-
-
-def _inside(run: Run, trial: str) -> None:
-    """Read recordings, and make of them what the report shows."""
-    e = evaluation(run)
-    (job,) = run.read_trace(trial)
-    shown(e.task_times(e.done[trial], job), job)
-
-
-def _copied(run: Run, trial: str) -> None:
-    """Read the copies, and add up what can be said of them."""
-    found = [segment for _, segment in run.read_segments(trial)]
-    took = sum(s.finish_s - s.start_s + (s.connect_s or 0.0) for s in found)
-    assert 0 <= took < 1e15
-    assert sum(s.sent_bytes + s.raw_bytes for s in found) >= 0
-    spoken(*(clean(f"{s.map_attempt} {s.host} {s.to}").replace("\t", " ") for s in found))
-
-
-def _begun(run: Run) -> None:
-    """Read the plan, and begin its trials: whatever their ids, nothing is made outside the run."""
-    around = set(run.path.parent.rglob("*"))
-    for trial in run.read_plan():
-        try:
-            run.begin_trial(trial)
-        except DataError:
-            continue
-        finally:
-            shutil.rmtree(run.path / "incoming", ignore_errors=True)
-    assert set(run.path.parent.rglob("*")) <= around, "a path outside"
-
-
-def _packed(run: Run, done: Path, trial_id: str) -> Iterator[Target]:
-    (log,) = done.glob("raw/containers/*/*/syslog.gz")
-    name = log.relative_to(done / "raw").as_posix().removesuffix(".gz")
-
-    def read(run: Run) -> None:
+    def read(data: bytes) -> None:
+        log.write_bytes(data)
         with run.raw(trial_id).open(name) as lines:
             try:
                 read_task_log(lines, name)
             except ParseError:
                 return
 
-    target = _stored(run, "raw.gz", log, read, every=10**9)
-    yield target
-    assert gzip.decompress(target.corpus[0])
+    return Target("raw.gz", (log.read_bytes(),), read, (DataError,), every=10**9)
 
 
 NAMES = (
@@ -556,12 +426,7 @@ NAMES = (
     "task_log", "shuffle_log", "ltrace", "units", "experiment", "override",
     "vectors",
 )  # fmt: skip
-STORED = (
-    "manifest.json", "plan.jsonl", "trial.json", "job.json", "attempts.parquet",
-    "counters.parquet", "tasks.parquet", "spans.parquet", "histograms.parquet", "segments.parquet",
-    "units.parquet", "profile.json", "predictions.jsonl", "sealed.json", "book.json",
-    "scores.parquet", "summaries.parquet", "comparisons.parquet", "experiment.yaml", "raw.gz",
-)  # fmt: skip
+STORED = ("raw.gz",)
 
 
 @contextmanager
@@ -584,6 +449,6 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
             _vectors(),
         ]
         if set(names) & set(STORED):
-            made += _records(made_run(folder / "whole"))
+            made.append(_packed(made_run(folder / "whole")))
         known = {target.name: target for target in made}
         yield [known[name] for name in names]

@@ -533,7 +533,7 @@ def _commit(session, run, state, history):
     A trial that ended so, and left this history.
     """
     trial = session().trials[0]
-    folder = run.begin_trial(trial)
+    folder = run.start_trial(trial)
     if history is not None:
         folder.file("job-0-history.jhist").write_bytes(history)
     record = TrialRecord(

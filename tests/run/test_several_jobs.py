@@ -45,7 +45,7 @@ def commit(run, trial, jobs):
     """
     A trial as its execution leaves it, of so many jobs.
     """
-    folder = run.begin_trial(trial)
+    folder = run.start_trial(trial)
     for number in range(jobs):
         history, _ = recorded_history(number + 1)
         folder.file(f"job-{number}-history.jhist").write_bytes(history)

@@ -54,7 +54,7 @@ class Make:
         """
         A trial with one log, from its beginning to its end.
         """
-        folder = run.begin_trial(trial)
+        folder = run.start_trial(trial)
         folder.file("containers/c_1/syslog").write_text("a line\n" * 100)
         return folder.commit(self.record(trial, **rest))
 

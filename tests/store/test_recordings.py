@@ -115,57 +115,12 @@ class TestRecordings:
             ("disk", 7, 0.0),
         ]
 
-    @pytest.mark.parametrize(
-        ("changes", "what"),
-        [
-            ({"start_s": -1.0}, "no clock"),
-            ({"wall_s": -0.5}, "no clock"),
-            ({"start_s": 1e14}, "no clock"),
-            ({"details": (-1, 5, 0)}, "below 0"),
-            ({"details": (1, -5, 0)}, "below 0"),
-            ({"text": None}, "empty field"),
-        ],
-        ids=str,
-    )
-    def test_copies_that_no_reduce_made_are_refused(self, tmp_path, changes, what):
-        """
-        Times that no clock shows, sizes below nothing and empty fields are told.
-        """
-        copy = Span("segment", "fetcher#1", 2.0, 3.0, None, -1, text="m_0", details=(9, 12, 0))
-        write_recordings(tmp_path, Kept(task(1, copy._replace(**changes))))
-
-        with pytest.raises(DataError, match=what):
-            list(read_segments(tmp_path))
-
-    @pytest.mark.parametrize("units", [UnitTimes("a", 5, (1.0, -0.5)), UnitTimes("a", 0, (1.0,))])
-    def test_units_that_took_no_time_are_refused(self, tmp_path, units):
-        """
-        A duration below nothing, or of no records, is told.
-        """
-        write_recordings(tmp_path, Kept(task(1), units=[units]))
-
-        with pytest.raises(DataError, match="took no time"):
-            list(read_units(tmp_path))
-
     def test_nothing_recorded_is_nothing_read(self, tmp_path):
         """
         Trials without the tracer have no such tables.
         """
         assert list(read_recordings(tmp_path)) == []
         assert list(read_segments(tmp_path)) == []
-
-    @pytest.mark.parametrize(
-        "changes", [{"start_s": -1.0}, {"wall_s": float("nan")}, {"cpu_s": 1e300}, {"name": None}]
-    )
-    def test_spans_that_nobody_recorded_are_refused(self, tmp_path, changes):
-        """
-        Times that no clock shows, and fields without a value, are told.
-        """
-        span = Span("main", "main", 1.0, 1.0, None, -1)._replace(**changes)
-        write_recordings(tmp_path, Kept(task(1, span)))
-
-        with pytest.raises(DataError, match=r"spans\.parquet"):
-            list(read_recordings(tmp_path))
 
     def test_foreign_spans_are_refused(self, tmp_path):
         """

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import DataError, MachineError
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.store import Run, files, trials
+from harness.store import Run, trials
 
 
 def trace(job="job_1_0001"):
@@ -55,7 +55,7 @@ class TestCommit:
         Names that end in .gz already keep apart from those that get it.
         """
         trial = make.trials()[0]
-        folder = run.begin_trial(trial)
+        folder = run.start_trial(trial)
         for name in ("a", "a.gz", "a.gz.gz", "d/a"):
             folder.file(name).write_text(name)
 
@@ -72,7 +72,7 @@ class TestCommit:
         """
         (tmp_path / "secret").write_text("secret")
         trial = make.trials()[0]
-        folder = run.begin_trial(trial)
+        folder = run.start_trial(trial)
         (folder.raw / "link").symlink_to(tmp_path / "secret")
         (folder.raw / "there").symlink_to(tmp_path)
         os.mkfifo(folder.raw / "pipe")
@@ -114,7 +114,7 @@ class TestCommit:
         """
         trial = make.trials()[0]
         for _ in range(2):
-            run.begin_trial(trial).discard(kind, make.record(trial))
+            run.start_trial(trial).discard(kind, make.record(trial))
 
         assert run.trials() == {}
         assert len(list((run.path / kind).iterdir())) == 2
@@ -124,7 +124,7 @@ class TestCommit:
         """
         A name from a log is checked before it becomes a path.
         """
-        folder = run.begin_trial(make.trials()[0])
+        folder = run.start_trial(make.trials()[0])
 
         with pytest.raises(DataError, match="cannot name a log"):
             folder.file(name)
@@ -235,7 +235,7 @@ class Killed(BaseException):
     """
 
 
-STEPS = ("compress_tree", "json_bytes", "sync_tree", "settle")
+STEPS = ("compress_tree", "json_bytes", "sync_tree", "rename_durably")
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
@@ -244,7 +244,7 @@ def test_a_kill_at_any_step_leaves_whole_trials_only(run, make, monkeypatch, ste
     """
     The trial is there with all that belongs to it, or it is not there.
     """
-    trial, real = make.trials()[0], getattr(files, step)
+    trial, real = make.trials()[0], getattr(trials, step)
 
     def deadly(*args):
         if not before:
@@ -257,7 +257,7 @@ def test_a_kill_at_any_step_leaves_whole_trials_only(run, make, monkeypatch, ste
     monkeypatch.undo()
 
     with run.lock():
-        assert bool(run.trials()) == (step == "settle" and not before)
+        assert bool(run.trials()) == (step == "rename_durably" and not before)
         assert not (run.path / "incoming").exists()
         if not run.trials():
             make.commit(run, trial)
@@ -278,7 +278,7 @@ PROGRAM = """
         done = run.trials()
         for trial in run.read_plan():
             if trial.id not in done:
-                folder = run.begin_trial(trial)
+                folder = run.start_trial(trial)
                 for n in range(20):
                     folder.file(f"c_{n}/syslog").write_text(f"{trial.id} {n}\\n" * 2000)
                 record = TrialRecord(trial=trial, state="done", started_s=0, finished_s=1,
@@ -338,10 +338,10 @@ class TestLock:
         """
         Before, what a killed harness left; after, what an error left.
         """
-        run.begin_trial(make.trials()[0])
+        run.start_trial(make.trials()[0])
         with pytest.raises(ValueError, match="why"), run.lock():  # noqa: PT012
             assert not (run.path / "incoming").exists()
-            run.begin_trial(make.trials()[0])
+            run.start_trial(make.trials()[0])
             raise ValueError("why")
 
         assert not (run.path / "incoming").exists()
