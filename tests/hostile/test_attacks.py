@@ -10,6 +10,7 @@ import shutil
 import tracemalloc
 
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,7 +24,7 @@ from harness.models import EVALUATORS, vectors
 from harness.parsing.history import read_history
 from harness.parsing.samples import read_machine, read_speed
 from harness.parsing.task_log import read_task_log
-from harness.providers.local.files import _container_folders, _copy_logs
+from harness.providers.local.files import ClusterFiles
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.wording import decimals
@@ -180,7 +181,7 @@ class TestNames:
         """
         A task that leaves links for logs, or a link for its folder, brings nothing else along.
         """
-        logs, secret = tmp_path / "userlogs", tmp_path / "secret"
+        logs, secret = tmp_path / "userlogs/application_1_0001", tmp_path / "secret"
         secret.mkdir()
         (secret / "syslog").write_text("secret")
         container = logs / "container_1_0001_01_000001"
@@ -193,8 +194,11 @@ class TestNames:
         (logs / "container_1_0001_01_000002").symlink_to(secret)
         (logs / "container_..").mkdir()
 
-        folders = _container_folders(logs)
-        copied = [p for f in folders for p in _copy_logs(f, tmp_path / "raw" / f.name)]
+        layout = SimpleNamespace(
+            workers=[SimpleNamespace(name="worker1")], data=lambda _: str(tmp_path)
+        )
+        files = SimpleNamespace(layout=layout)
+        copied = ClusterFiles.container_logs(files, "application_1_0001", tmp_path / "raw")
 
         assert [p.name for p in copied] == ["stdout"]
         assert [p.read_text() for p in (tmp_path / "raw").rglob("*") if p.is_file()] == ["good"]
