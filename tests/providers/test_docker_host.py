@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,14 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.providers.docker.host import (
-    STDERR,
-    STDOUT,
-    Connection,
-    DockerRunning,
-    Output,
-    Streams,
-)
+from harness.errors import ClusterError
+from harness.providers.docker.host import STDERR, STDOUT, Connection, DockerRunning, Output
 
 LIMIT_S = 30.0
 
@@ -56,31 +51,45 @@ def received(engine_end):
     return content
 
 
-def carry(outputs, source=b""):
+def engine(exit_code=0):
     """
-    The streams of a command, and the engine's end of their connection.
+    An engine whose commands have ended with *exit_code*.
+    """
+    api = SimpleNamespace(exec_inspect=lambda _: {"Running": False, "ExitCode": exit_code})
+    return SimpleNamespace(
+        client=SimpleNamespace(api=api), translate_errors=lambda label: nullcontext()
+    )
+
+
+def start(outputs, source=b"", exit_code=0):
+    """
+    A command, and the engine's end of its connection.
     """
     harness_end, engine_end = socket.socketpair()
     source = io.BytesIO(source) if isinstance(source, bytes) else source
-    return Streams(Connection(harness_end), outputs, source), engine_end
+    connection = Connection(harness_end)
+    running = DockerRunning(
+        engine(exit_code), "id", connection, outputs=outputs, source=source, label="worker1: true"
+    )
+    return running, engine_end
 
 
-def carried(frames, source=b"", *, limit=2**22, split=2**16):
+def carried(frames, split):
     """
-    Output, errors and input of a command that sends *frames* and ends, and the streams' error.
+    Output and errors of a command that sends *frames* and ends.
     """
-    outputs = {STDOUT: Output(limit), STDERR: Output(limit)}
-    streams, engine_end = carry(outputs, source)
+    outputs = {STDOUT: Output(), STDERR: Output()}
+    running, engine_end = start(outputs)
     with engine_end:
-        for start in range(0, len(frames), split):
-            engine_end.sendall(frames[start : start + split])
+        for first in range(0, len(frames), split):
+            engine_end.sendall(frames[first : first + split])
         engine_end.shutdown(socket.SHUT_WR)
-        sent = received(engine_end)
-    assert streams.join(LIMIT_S)
-    return outputs[STDOUT].getvalue(), outputs[STDERR].getvalue(), sent, streams.error
+        received(engine_end)
+    assert running.wait(LIMIT_S) == 0
+    return outputs[STDOUT].getvalue(), outputs[STDERR].getvalue()
 
 
-class TestStreams:
+class TestRunning:
     @given(
         st.lists(st.tuples(st.sampled_from([STDOUT, STDERR]), st.binary(max_size=40)), max_size=8),
         st.integers(1, 50),
@@ -89,34 +98,32 @@ class TestStreams:
         """
         However the bytes are cut on their way, each stream arrives whole and in order.
         """
-        out, err, _, error = carried(b"".join(frame(*each) for each in frames), split=split)
+        out, err = carried(b"".join(frame(*each) for each in frames), split)
 
         assert out == b"".join(content for stream, content in frames if stream == STDOUT)
         assert err == b"".join(content for stream, content in frames if stream == STDERR)
-        assert error is None
 
     @given(st.binary(max_size=200_000))
     def test_input_starts_and_ends_with_empty_pieces(self, content):
         """
         The exec wrapper is told to start, gets the input, and is told its end.
         """
-        harness_end, engine_end = socket.socketpair()
-        streams = Streams(Connection(harness_end), {STDOUT: Output()}, io.BytesIO(content))
+        running, engine_end = start({STDOUT: Output()}, content)
         with engine_end:
             sent = b""
             while len(sent) < len(content) + 8 or not sent.endswith(bytes(4)):
                 sent += engine_end.recv(2**16)
-        assert streams.join(LIMIT_S)
+        assert running.wait(LIMIT_S) == 0
 
-        start, *inputs, end = pieces(sent)
-        assert (start, b"".join(inputs), end) == (b"", content, b"")
+        first, *inputs, last = pieces(sent)
+        assert (first, b"".join(inputs), last) == (b"", content, b"")
 
     def test_input_comes_from_a_pipe(self):
         """
         What is written to the pipe arrives, then its end.
         """
         reading, writing = os.pipe()
-        streams, engine_end = carry({STDOUT: Output()}, os.fdopen(reading, "rb", 0))
+        running, engine_end = start({STDOUT: Output()}, os.fdopen(reading, "rb", 0))
         content = bytes(range(256)) * 2000
         stdin = os.fdopen(writing, "wb")
         writer = threading.Thread(target=lambda: (stdin.write(content), stdin.close()))
@@ -127,7 +134,7 @@ class TestStreams:
                 sent += engine_end.recv(2**16)
         writer.join(LIMIT_S)
 
-        assert streams.join(LIMIT_S)
+        assert running.wait(LIMIT_S) == 0
         assert b"".join(pieces(sent)) == content
 
     def test_a_slow_reader_makes_the_sender_wait(self):
@@ -135,7 +142,7 @@ class TestStreams:
         While nobody reads little is taken in, and all arrives in the end.
         """
         reading, writing = os.pipe()
-        streams, engine_end = carry({STDOUT: os.fdopen(writing, "wb", 0)})
+        running, engine_end = start({STDOUT: os.fdopen(writing, "wb", 0)})
         frames = frame(STDOUT, bytes(30_000)) * 200
         engine_end.recv(100)  # the command's input: unread, it would make the end a reset
         sender = threading.Thread(target=lambda: (engine_end.sendall(frames), engine_end.close()))
@@ -147,8 +154,8 @@ class TestStreams:
             size = len(stdout.read())
         sender.join(LIMIT_S)
 
-        assert streams.join(LIMIT_S)
-        assert (waited, size, streams.error) == (True, 200 * 30_000, None)
+        assert running.wait(LIMIT_S) == 0
+        assert (waited, size) == (True, 200 * 30_000)
 
     def test_a_reader_that_left_does_not_stop_the_other_stream(self):
         """
@@ -157,43 +164,43 @@ class TestStreams:
         reading, writing = os.pipe()
         os.close(reading)
         errors = Output()
-        streams, engine_end = carry({STDOUT: os.fdopen(writing, "wb", 0), STDERR: errors})
+        running, engine_end = start({STDOUT: os.fdopen(writing, "wb", 0), STDERR: errors})
 
         engine_end.sendall(frame(STDOUT, bytes(100)) * 100 + frame(STDERR, b"message"))
         engine_end.close()
 
-        assert streams.join(LIMIT_S)
-        assert (errors.getvalue(), streams.error) == (b"message", None)
+        assert running.wait(LIMIT_S) == 0
+        assert errors.getvalue() == b"message"
 
-    def test_stop_closes_the_connection(self):
+    def test_kill_closes_the_connection(self):
         """
-        The other side sees the end, which kills a command there; stopping twice is fine.
+        The other side sees the end, which kills a command there; killing twice is fine.
         """
         reading, writing = os.pipe()
-        streams, engine_end = carry({STDOUT: Output()}, os.fdopen(reading, "rb", 0))
+        running, engine_end = start({STDOUT: Output()}, os.fdopen(reading, "rb", 0))
 
-        streams.stop()
-        assert streams.join(LIMIT_S)
-        streams.stop()
+        running.kill()
+        running.wait(LIMIT_S)
+        running.kill()
 
         assert pieces(received(engine_end)) in ([], [b""])
         engine_end.close()
         os.close(writing)
 
-    def test_stop_does_not_wait_for_a_full_pipe(self):
+    def test_kill_does_not_wait_for_a_full_pipe(self):
         """
         A command whose output nobody reads can be killed, and waited for.
         """
         reading, writing = os.pipe()
-        streams, engine_end = carry({STDOUT: os.fdopen(writing, "wb", 0)})
+        running, engine_end = start({STDOUT: os.fdopen(writing, "wb", 0)})
         engine_end.settimeout(0.0)
         try:
             while True:
                 engine_end.send(frame(STDOUT, bytes(30_000)))
         except BlockingIOError:
-            streams.stop()
+            running.kill()
 
-        assert streams.join(LIMIT_S)
+        assert running.wait(LIMIT_S) == 0
         os.close(reading)
         engine_end.close()
 
@@ -201,10 +208,14 @@ class TestStreams:
         """
         A command that never stops writing ends with an error.
         """
-        out, *_, error = carried_until_error(frame(STDOUT, bytes(1000)) * 20, limit=5000)
+        output = Output(5000)
+        running, engine_end = start({STDOUT: output})
+        with engine_end:
+            engine_end.sendall(frame(STDOUT, bytes(1000)) * 20)
 
-        assert isinstance(error, OverflowError)
-        assert len(out) <= 5000
+            with pytest.raises(ClusterError, match="more than 5000 bytes of output"):
+                running.wait(LIMIT_S)
+        assert len(output.getvalue()) <= 5000
 
     def test_a_full_disk_is_an_error(self):
         """
@@ -213,25 +224,13 @@ class TestStreams:
         full = Path("/dev/full")
         if not full.exists():
             pytest.skip("no /dev/full here")
-        streams, engine_end = carry({STDOUT: full.open("wb", 0)})
+        running, engine_end = start({STDOUT: full.open("wb", 0)})
 
         engine_end.sendall(frame(STDOUT, b"x"))
 
-        assert streams.join(LIMIT_S)
+        with pytest.raises(ClusterError, match="No space left"):
+            running.wait(LIMIT_S)
         engine_end.close()
-        assert "No space left" in str(streams.error)
-
-
-def carried_until_error(frames, limit):
-    """
-    As `carried`, for output that the harness refuses on its way.
-    """
-    outputs = {STDOUT: Output(limit)}
-    streams, engine_end = carry(outputs)
-    with engine_end:
-        engine_end.sendall(frames)
-        assert streams.join(LIMIT_S)
-    return outputs[STDOUT].getvalue(), streams.error
 
 
 @pytest.mark.parametrize(
@@ -241,13 +240,8 @@ def test_a_status_is_that_of_a_popen(exit_code, status):
     """
     Signals are negative; a command without a status went with its container.
     """
-    api = SimpleNamespace(exec_inspect=lambda _: {"Running": False, "ExitCode": exit_code})
-    engine = SimpleNamespace(
-        client=SimpleNamespace(api=api), translate_errors=lambda label: threading.Lock()
-    )
-    streams, engine_end = carry({STDOUT: Output()})
+    running, engine_end = start({STDOUT: Output()}, exit_code=exit_code)
     engine_end.close()
-    running = DockerRunning(engine, "id", streams, "worker1: true", (None, None, None))
 
     assert running.wait(LIMIT_S) == status
     assert (running.poll(), running.returncode) == (status, status)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import select
+import signal
 import socket
 import ssl
 import subprocess
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -120,107 +122,66 @@ class Output(io.BytesIO):
         return super().write(content)
 
 
-class Streams:
-    """
-    Carries the streams of one command by two threads, until it ends or `stop` is called.
-
-    *outputs* maps numbers of streams to where they go, *source* is what the command reads; both
-    are closed in the end, but for an `Output`.  A slow reader makes the command wait.  *error* is
-    why reading stopped before the command did: a full disk, too much output.
-    """
-
-    def __init__(
-        self, connection: Connection, outputs: Mapping[int, Any], source: Any, name: str = "exec"
-    ) -> None:
-        self._connection, self._outputs, self._source = connection, dict(outputs), source
-        self._is_stopped = False
-        self.error: Exception | None = None
-        self._reader = threading.Thread(target=self._read, daemon=True, name=f"{name}-read")
-        self._writer = threading.Thread(target=self._write, daemon=True, name=f"{name}-write")
-        self._reader.start()
-        self._writer.start()
-
-    def stop(self) -> None:
-        """Close the connection, which kills the command."""
-        self._is_stopped = True
-        self._connection.shut_down()
-
-    def join(self, timeout_s: float | None = None) -> bool:
-        """Whether all output has arrived, at the latest after *timeout_s* seconds."""
-        if self._is_stopped:  # the thread may hang at a pipe that nobody reads any more
-            self._reader.join(_KILL_LIMIT_S)
-            return True
-        self._reader.join(timeout_s)
-        return not self._reader.is_alive()
-
-    def _read(self) -> None:
-        outputs = dict(self._outputs)
-        try:
-            for stream, content in self._connection.frames():
-                remaining = memoryview(content)
-                try:
-                    while remaining and stream in outputs:
-                        remaining = remaining[outputs[stream].write(remaining) :]
-                except BrokenPipeError:  # nobody reads this stream any more; the other one counts
-                    del outputs[stream]
-        except (OSError, OverflowError) as error:
-            self.error = None if self._is_stopped else error
-        finally:
-            self._connection.close()
-            for output in set(self._outputs.values()):
-                if not isinstance(output, Output):
-                    output.close()
-
-    def _write(self) -> None:
-        # where the command has ended, or closed its input, its status says whether that is well
-        with suppress(OSError, ValueError), self._source:
-            self._connection.send(_piece(b""))
-            content = b"x"
-            while content:
-                content = self._source.read(_CHUNK)
-                self._connection.send(_piece(content))
-
-
-def _piece(content: bytes) -> bytes:
-    """Input as the exec wrapper reads it."""
-    return len(content).to_bytes(4, "big") + content
-
-
 class DockerRunning:
-    """A command in a container, as `harness.providers.host.Running` has it."""
+    """
+    A command in a container, as `harness.providers.host.Running` has it.
+
+    Two threads carry its streams until it ends or is killed.  A slow reader makes it wait.
+    """
 
     def __init__(
         self,
         engine: Engine,
         exec_id: str,
-        streams: Streams,
+        connection: Connection,
+        *,
+        outputs: Mapping[int, Any],
+        source: Any,
         label: str,
-        pipes: Sequence[IO[bytes] | None],
+        pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> None:
-        """*label* names the command in errors; *pipes* are input, output and errors."""
+        """
+        *outputs* are where the streams go, by their numbers, *source* is what the command reads.
+
+        Both are closed in the end, but for an `Output`.  *label* names the command in errors;
+        *pipes* are our ends of its input, output and errors.
+        """
         self.stdin, self.stdout, self.stderr = pipes
         self.returncode: int | None = None
-        self._engine, self._exec_id, self._streams, self._label = engine, exec_id, streams, label
+        self._engine, self._exec_id, self._label = engine, exec_id, label
+        self._connection, self._outputs, self._source = connection, dict(outputs), source
+        self._is_killed = False
+        self._error: Exception | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True, name=f"read {label}")
+        self._writer = threading.Thread(target=self._write, daemon=True, name=f"write {label}")
+        self._reader.start()
+        self._writer.start()
 
     def poll(self) -> int | None:
         """Status of the command, `None` while it runs; `ClusterError` where its engine is lost."""
-        return self._status() if self._streams.join(0.0) else None
+        try:
+            return self.wait(0.0)
+        except subprocess.TimeoutExpired:
+            return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Status of the command when it has ended."""
-        if not self._streams.join(timeout):
-            raise subprocess.TimeoutExpired(self._label, timeout or 0.0)
-        return self._status()
+        """Status of the command when it has ended and all its output has arrived."""
+        if self.returncode is None:
+            # once it is killed, the thread may hang at a pipe that nobody reads any more
+            self._reader.join(_KILL_LIMIT_S if self._is_killed else timeout)
+            if self._reader.is_alive() and not self._is_killed:
+                raise subprocess.TimeoutExpired(self._label, timeout or 0.0)
+            self.returncode = self._status()
+        return self.returncode
 
     def kill(self) -> None:
-        """End the command with all of its process group."""
-        self._streams.stop()
+        """End the command with all of its process group: its wrapper does, without a connection."""
+        self._is_killed = True
+        self._connection.shut_down()
 
     def _status(self) -> int:
         """Status of a command whose connection has ended, in the manner of `subprocess`."""
-        if self.returncode is not None:
-            return self.returncode
-        if (error := self._streams.error) is not None:
+        if (error := self._error) is not None:
             is_endless = isinstance(error, OverflowError)
             raise ClusterError(
                 f"the output of a command cannot be kept: {error}",
@@ -242,9 +203,33 @@ class DockerRunning:
             time.sleep(0.01)
         status: int | None = facts["ExitCode"]
         if status is None:  # the whole container was killed
-            status = -9
-        self.returncode = 128 - status if status in _SIGNALS else status
-        return self.returncode
+            return -signal.SIGKILL
+        return 128 - status if status in _SIGNALS else status
+
+    def _read(self) -> None:
+        outputs = dict(self._outputs)
+        try:
+            for stream, content in self._connection.frames():
+                remaining = memoryview(content)
+                try:
+                    while remaining and stream in outputs:
+                        remaining = remaining[outputs[stream].write(remaining) :]
+                except BrokenPipeError:  # nobody reads this stream any more; the other one counts
+                    del outputs[stream]
+        except (OSError, OverflowError) as error:
+            self._error = None if self._is_killed else error
+        finally:
+            self._connection.close()
+            for output in set(self._outputs.values()):
+                if not isinstance(output, Output):
+                    output.close()
+
+    def _write(self) -> None:
+        # where the command has ended, or closed its input, its status shows whether that is well
+        with suppress(OSError, ValueError), self._source:
+            pieces = chain([b""], iter(lambda: self._source.read(_CHUNK), b""), [b""])
+            for content in pieces:  # as the exec wrapper reads them
+                self._connection.send(len(content).to_bytes(4, "big") + content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +310,10 @@ class DockerHost:
         response = getattr(answer, "_response", None)
         owners = [answer] if response is None else [response, answer]
         connection = Connection(getattr(answer, "_sock", answer), *owners)
-        carried = Streams(connection, outputs, source, f"docker-{self.name}")
-        return DockerRunning(self.engine, command["Id"], carried, command_label, pipes)
+        return DockerRunning(
+            self.engine, command["Id"], connection,
+            outputs=outputs, source=source, label=command_label, pipes=pipes,
+        )  # fmt: skip
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to the node (relative: into its own folder)."""
