@@ -196,7 +196,7 @@ class Evaluation:
             measurements=self.measurements(),
             predictions=self._read_predictions(),
             metrics=METRICS,
-            book=self.run.read_scores(),
+            score_book=self.run.read_scores(),
             profiles=self.run.read_profiles(),
             manifest=self.run.read_manifest().document(),
             timelines=timelines,

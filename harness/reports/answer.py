@@ -72,7 +72,7 @@ def error_noise(summary: Summary) -> float | None:
 
 def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
     """Find the paired comparison of two models' job times; `None` where it was not made."""
-    for comparison in results.book.comparisons:
+    for comparison in results.score_book.comparisons:
         pair = {comparison.better, comparison.worse}
         if pair == {first, second} and (comparison.quantity, comparison.speed) == ("job_s", speed):
             return comparison
@@ -81,29 +81,35 @@ def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> C
 
 def _nearest(results: ReportData, ranked: Sequence[Summary], speed: Speed) -> tuple[str, ...]:
     """Models that are not proved to be farther off than the one with the smallest error."""
-    best, *others = (summary.model for summary in ranked)
-    compared = {model: _comparison(results, best, model, speed) for model in others}
+    best_model, *others = (summary.model for summary in ranked)
+    compared = {model: _comparison(results, best_model, model, speed) for model in others}
     farther = {
         model
         for model, comparison in compared.items()
-        if comparison is not None and comparison.outside_noise and comparison.better == best
+        if comparison is not None and comparison.outside_noise and comparison.better == best_model
     }
-    return (best, *(model for model in others if model not in farther))
+    return (best_model, *(model for model in others if model not in farther))
 
 
 def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
-    first, near = ranked[0], _nearest(results, ranked, "raw")
+    first, nearest_models = ranked[0], _nearest(results, ranked, "raw")
     cells = count(first.cells, "cell")
     error = error_text(first, "95 % interval ")
     if len(ranked) == 1:
         return f"{first.model} is off by {error} on average over the job times of {cells}."
-    if len(near) == 1:
+    if len(nearest_models) == 1:
         return (
             f"{first.model} is nearest: over {cells} its predicted job times are off by {error}"
             " on average."
         )
-    errors = listing([f"{error_text(s)} for {s.model}" for s in ranked if s.model in near])
-    if any(_comparison(results, first.model, model, "raw") is None for model in near[1:]):
+    errors = listing(
+        [
+            f"{error_text(each_summary)} for {each_summary.model}"
+            for each_summary in ranked
+            if each_summary.model in nearest_models
+        ]
+    )
+    if any(_comparison(results, first.model, model, "raw") is None for model in nearest_models[1:]):
         return (
             f"The mean error of the job time over {cells} is {errors}; whether the difference lies"
             " outside the noise is not known."
@@ -116,12 +122,12 @@ def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
 
 def _differences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
     """Every other model's error, and how it compares with the best one's cell by cell."""
-    best, *others = ranked
+    best_model, *others = ranked
     sentences = []
     for other in others:
-        comparison = _comparison(results, best.model, other.model, "raw")
+        comparison = _comparison(results, best_model.model, other.model, "raw")
         if comparison is None:
-            difference = f"It was not compared with {best.model} cell by cell."
+            difference = f"It was not compared with {best_model.model} cell by cell."
         else:
             low, high = sorted((-comparison.low, -comparison.high))
             noise = (high - low) / 2 or None
@@ -134,7 +140,7 @@ def _differences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
                 f"Cell by cell, the error of {comparison.better} is smaller by {interval}: outside"
                 " the noise."
                 if comparison.outside_noise
-                else f"Cell by cell, its error and that of {best.model} differ by {interval}:"
+                else f"Cell by cell, its error and that of {best_model.model} differ by {interval}:"
                 " inside the noise."
             )
         sentences.append(f"{other.model} is off by {error_text(other)}. {difference}")
@@ -147,11 +153,11 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
     at_reference = _ranking(results, "reference")
     if at_reference:
         errors = listing([f"{each.model} is off by {error_text(each)}" for each in at_reference])
-        near = _nearest(results, at_reference, "reference")
+        nearest_models = _nearest(results, at_reference, "reference")
         verdict = "the verdict is the same: " if len(at_reference) > 1 else ""
-        if set(near) != set(_nearest(results, ranked, "raw")):
-            tied = f"{listing(near)} are equally near"
-            nearest = f"{near[0]} is nearest" if len(near) == 1 else tied
+        if set(nearest_models) != set(_nearest(results, ranked, "raw")):
+            tied = f"{listing(nearest_models)} are equally near"
+            nearest = f"{nearest_models[0]} is nearest" if len(nearest_models) == 1 else tied
             verdict = f"the verdict is another, {nearest}: "
         sentences.append(f"At reference speed {verdict}{errors}.")
     directions: dict[str, list[str]] = {}  # models that err the same way share a sentence
@@ -165,13 +171,18 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
         directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
     for direction, models in directions.items():
         sentences.append(f"Predicted job times {direction}: on average {listing(models)}.")
-    best = ranked[0].model
-    by_workload = {name: results.summary(best, "raw", name) for name in results.workloads()}
+    best_model = ranked[0].model
+    by_workload = {name: results.summary(best_model, "raw", name) for name in results.workloads()}
     errors_of = [f"{name} {error_text(each)}" for name, each in by_workload.items() if each]
     if len(errors_of) > 1:
-        sentences.append(f"By workload, {best} is off by: {listing(errors_of)}.")
+        sentences.append(f"By workload, {best_model} is off by: {listing(errors_of)}.")
     floors, corrected = (
-        [score.floor for score in {s.cell: s for s in results.scores("job_s", speed)}.values()]
+        [
+            score.floor
+            for score in {
+                each_summary.cell: each_summary for each_summary in results.scores("job_s", speed)
+            }.values()
+        ]
         for speed in _SPEEDS
     )
     known = [floor for floor in floors if floor is not None]
@@ -225,7 +236,11 @@ def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
     """Say for which models the profile lacks something, and what: *most* names of it at most."""
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for model in results.models():
-        unanswered = [p for p in results.predictions if p.model == model and p.not_applicable]
+        unanswered = [
+            not_answered
+            for not_answered in results.predictions
+            if not_answered.model == model and not_answered.not_applicable
+        ]
         names = {name for prediction in unanswered for name in prediction.not_applicable}
         if unanswered:
             lacking.setdefault((len(unanswered), tuple(sorted(names))), []).append(model)

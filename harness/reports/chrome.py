@@ -42,7 +42,9 @@ def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Event]:
 
     yield metadata("process_name", 0, name=f"{job.job_id} {job.name}")
     yield work("job", (job.submit_s, job.finish_s), 0, 0, state=job.state)
-    processes = {a.attempt_id: number for number, a in enumerate(job.attempts, start=1)}
+    processes = {
+        each_attempt.attempt_id: number for number, each_attempt in enumerate(job.attempts, start=1)
+    }
     for attempt in job.attempts:
         process = processes[attempt.attempt_id]
         yield metadata("process_name", process, name=f"{attempt.task_id} on {attempt.host}")
@@ -51,15 +53,15 @@ def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Event]:
         times = attempt.start_s, attempt.finish_s
         event = work(f"{attempt.kind} attempt", times, process, 0)
         yield {**event, "args": {**state, **attempt.counters}}
-    for task in tasks:
-        if task.attempt_id not in processes:
+    for recording in tasks:
+        if recording.attempt_id not in processes:
             continue
-        process = processes[task.attempt_id]
-        names = dict.fromkeys(span.thread for span in task.spans)
+        process = processes[recording.attempt_id]
+        names = dict.fromkeys(span.thread for span in recording.spans)
         threads = {name: number for number, name in enumerate(names, start=1)}
         for name, number in threads.items():
             yield metadata("thread_name", process, number, name=name)
-        for span in task.spans:
+        for span in recording.spans:
             args: dict[str, Any] = {"amount": span.amount} if span.amount else {}
             if span.cpu_s is not None:
                 args["cpu_ms"] = round(span.cpu_s * 1e3, 3)

@@ -44,7 +44,7 @@ class ReportData:
     Everything a report shows; all but the experiment may be empty.
 
     *cells* maps a cell's id to the cell and the label people see.  *metrics* say how the values in
-    the summaries of *book* are shown.  *timelines* hold one
+    the summaries of *score_book* are shown.  *timelines* hold one
     representative job per workload.  *machine* maps a trial's id to means over the trial: `busy`
     and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).  *jobs*
     are those of a timeline, by its trial: where a trial has several, the timeline's trace holds
@@ -60,7 +60,7 @@ class ReportData:
     measurements: Sequence[Measurement] = ()
     predictions: Sequence[Prediction] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
-    book: ScoreBook = field(default_factory=ScoreBook)
+    score_book: ScoreBook = field(default_factory=ScoreBook)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     timelines: Sequence[tuple[TrialRecord, JobTrace]] = ()
@@ -81,22 +81,24 @@ class ReportData:
 
     def models(self) -> tuple[str, ...]:
         """Models that predicted or were scored: the experiment's order first, then by name."""
-        seen = {prediction.model for prediction in self.predictions}
-        seen |= {summary.model for summary in self.book.summaries}
-        seen |= {score.model for score in self.book.scores}
-        return _in_order(self.experiment.predict.models, seen)
+        seen_names = {prediction.model for prediction in self.predictions}
+        seen_names |= {summary.model for summary in self.score_book.summaries}
+        seen_names |= {score.model for score in self.score_book.scores}
+        return _in_order(self.experiment.predict.models, seen_names)
 
     def scored_models(self) -> tuple[str, ...]:
         """Models with a score, in the order of `models`: those that had an answer."""
-        scored = {score.model for score in self.book.scores}
+        scored = {score.model for score in self.score_book.scores}
         return tuple(model for model in self.models() if model in scored)
 
     def workloads(self) -> tuple[str, ...]:
         """Workloads that were run, profiled or scored, in the experiment's order, then by name."""
-        seen = {record.trial.cell.workload.name for record in self.trials} | set(self.profiles)
-        seen |= {measurement.workload for measurement in self.measurements}
-        seen |= {self.workload_of(score.cell) for score in self.book.scores} - {""}
-        return _in_order((workload.name for workload in self.experiment.workloads), seen)
+        seen_names = {record.trial.cell.workload.name for record in self.trials} | set(
+            self.profiles
+        )
+        seen_names |= {measurement.workload for measurement in self.measurements}
+        seen_names |= {self.workload_of(score.cell) for score in self.score_book.scores} - {""}
+        return _in_order((workload.name for workload in self.experiment.workloads), seen_names)
 
     def ordered_trials(self) -> tuple[TrialRecord, ...]:
         """Trials in the order in which they ran; those that *order* does not name come last."""
@@ -129,23 +131,23 @@ class ReportData:
 
     def scores(self, quantity: str, speed: Speed, workload: str = "*") -> list[Score]:
         """Scores of one quantity at one speed, by cell and model; *workload* ``*`` is all."""
-        rank = {model: index for index, model in enumerate(self.models())}
+        model_rank = {model: index for index, model in enumerate(self.models())}
         chosen = [
             score
-            for score in self.book.scores
+            for score in self.score_book.scores
             if score.quantity == quantity
             and score.speed == speed
             and workload in ("*", self.workload_of(score.cell))
         ]
         places = self.cell_places({score.cell for score in chosen})
-        return sorted(chosen, key=lambda score: (places[score.cell], rank[score.model]))
+        return sorted(chosen, key=lambda score: (places[score.cell], model_rank[score.model]))
 
     def cell_places(self, cells: Iterable[str]) -> dict[str, tuple[int, int, str, str]]:
         """Keys that sort *cells* by workload, input size, label, then id."""
-        rank = {name: index for index, name in enumerate(self.workloads())}
+        model_rank = {name: index for index, name in enumerate(self.workloads())}
         return {
             cell: (
-                rank.get(self.workload_of(cell), len(rank)),
+                model_rank.get(self.workload_of(cell), len(model_rank)),
                 self.cells[cell][0].workload.input_bytes if cell in self.cells else 0,
                 self.label(cell),
                 cell,
@@ -158,7 +160,7 @@ class ReportData:
     ) -> Summary | None:
         """Find the summary of one model with a scored cell; `None` where there is none."""
         wanted = (model, workload, quantity, speed)
-        for summary in self.book.summaries:
+        for summary in self.score_book.summaries:
             if summary.cells and wanted == (
                 summary.model, summary.workload, summary.quantity, summary.speed
             ):  # fmt: skip
@@ -182,6 +184,6 @@ class ReportData:
         }
 
 
-def _in_order(first: Iterable[str], seen: set[str]) -> tuple[str, ...]:
-    known = dict.fromkeys(name for name in first if name in seen)
-    return (*known, *sorted(seen - set(known)))
+def _in_order(first: Iterable[str], seen_names: set[str]) -> tuple[str, ...]:
+    known = dict.fromkeys(name for name in first if name in seen_names)
+    return (*known, *sorted(seen_names - set(known)))

@@ -143,7 +143,7 @@ class Section:
 
     def shown(self) -> list[Block]:
         """Blocks that hold something; only *missing* where no table or figure does."""
-        held = [
+        filled = [
             block
             for block in self.blocks
             if block is not None
@@ -151,8 +151,8 @@ class Section:
             and not (isinstance(block, Figures) and not block.figures)
             and not (isinstance(block, Text) and not block.text)
         ]
-        if any(isinstance(block, Table | Figures) for block in held) or not self.missing:
-            return held
+        if any(isinstance(block, Table | Figures) for block in filled) or not self.missing:
+            return filled
         return [Text(self.missing)]
 
     def is_missing(self) -> bool:

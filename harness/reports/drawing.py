@@ -147,9 +147,9 @@ class Canvas:
 
     def mark(self, artist: Any, *, texture: str = "", tooltip: str = "") -> None:
         """Fill *artist* with *texture*, and show *tooltip* while the pointer rests on it."""
-        name = f"marked{len(self.marked)}"
-        artist.set_gid(name)
-        self.marked[name] = texture, one_line(tooltip)
+        texture_name = f"marked{len(self.marked)}"
+        artist.set_gid(texture_name)
+        self.marked[texture_name] = texture, one_line(tooltip)
 
     def bar(
         self,
@@ -178,10 +178,12 @@ class Canvas:
         from matplotlib.patches import Patch
 
         drawn = {texture for texture, _ in self.marked.values()}
-        shown = {texture: name for texture, name in names.items() if texture in drawn}
+        shown = {
+            texture: texture_name for texture, texture_name in names.items() if texture in drawn
+        }
         handles = [
-            Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=name)
-            for texture, name in shown.items()
+            Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=texture_name)
+            for texture, texture_name in shown.items()
         ]
         if handles:
             legend = self.figure.legend(
@@ -205,29 +207,29 @@ def render_figure(figure: Figure) -> str:
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
     values = [value for element in elements for value in element.attrib.values()]
-    referenced = {name for value in values for name in _REFERENCE.findall(value)}
+    referenced = {texture_name for value in values for texture_name in _REFERENCE.findall(value)}
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
         texture, tooltip = canvas.marked.get(element.get("id", ""), ("", ""))
         for path in element.iter() if texture else ():
             if "style" in path.attrib:
                 path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
-        for name, value in list(element.attrib.items()):
-            del element.attrib[name]
-            if name == "id" and value not in referenced:
+        for texture_name, value in list(element.attrib.items()):
+            del element.attrib[texture_name]
+            if texture_name == "id" and value not in referenced:
                 continue
-            if name == "style":
+            if texture_name == "style":
                 declared = dict(part.split(": ", 1) for part in value.split("; "))
                 declared.pop("font-family", None)
                 kept = ((key, VARIABLES.get(what, what)) for key, what in declared.items())
                 value = "; ".join(f"{key}: {what}" for key, what in kept)  # noqa: PLW2901
-            elif name == "id":
+            elif texture_name == "id":
                 value = f"{figure.name}-{value}"  # noqa: PLW2901
             else:
                 value = " ".join(value.split())  # noqa: PLW2901
                 value = _REFERENCE.sub(rf"{figure.name}-\g<0>", value)  # noqa: PLW2901
                 value = _DECIMALS.sub(lambda number: f"{float(number[0]):.2f}", value)  # noqa: PLW2901
-            element.set(name.rpartition("}")[2], value)
+            element.set(texture_name.rpartition("}")[2], value)
         if tooltip:
             title = ET.Element("title")
             title.text = tooltip
@@ -248,11 +250,11 @@ def render_figure(figure: Figure) -> str:
 def texture_definitions() -> str:
     """Every texture as an SVG element of no size, to which the figures of a page refer."""
     patterns = []
-    for name, (hue, (side, lines)) in TEXTURES.items():
+    for texture_name, (hue, (side, lines)) in TEXTURES.items():
         stroke = "var(--bad)" if hue == "surface" else "var(--surface)"
         drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="0.9"/>' if lines else ""
         patterns.append(
-            f'<pattern id="texture-{name}" width="{side}" height="{side}"'
+            f'<pattern id="texture-{texture_name}" width="{side}" height="{side}"'
             ' patternUnits="userSpaceOnUse">'
             f'<rect width="{side}" height="{side}" fill="var(--{hue})"/>{drawn}</pattern>'
         )
@@ -285,7 +287,7 @@ def row_axes(axes: Axes, names: Sequence[tuple[float, str]], longest: float, lab
     """Horizontal bars in named rows, the first on top, over an axis from 0 to *longest*."""
     from matplotlib.ticker import FuncFormatter
 
-    axes.set_yticks([row for row, _ in names], [name for _, name in names])
+    axes.set_yticks([row for row, _ in names], [texture_name for _, texture_name in names])
     axes.set_ylim(names[-1][0] + 0.6, -0.6)
     axes.set_xlim(0, longest)
     axes.set_xlabel(label)

@@ -143,14 +143,14 @@ def task_parts(
             parts |= {"launch": launch_s, "jvm": before_main_s - launch_s}
     seconds = {name: part_s for name in PARTS if (part_s := parts.get(name)) and part_s > 0}
     rest_s = attempt.duration_s - sum(seconds.values())
-    estimated = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
+    sampled = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
     return TaskParts(
         attempt_id=attempt.attempt_id,
         kind=attempt.kind,
         host=attempt.host,
         source=times.source,
         seconds=seconds | ({rest_name: rest_s} if rest_s > 0 else {}),
-        estimated=frozenset(estimated & set(seconds)),
+        estimated=frozenset(sampled & set(seconds)),
     )
 
 

@@ -100,17 +100,17 @@ def drawn_attempts(job: JobTrace) -> frozenset[str]:
 
 
 def tracks(
-    attempt: TaskAttempt, times: MapTimes | ReduceTimes | None, recording: TaskSpans | None
+    attempt: TaskAttempt, log_times: MapTimes | ReduceTimes | None, recording: TaskSpans | None
 ) -> list[Track]:
     """
-    Tracks of *attempt* from its *recording*, else from the *times* in its log; else none.
+    Tracks of *attempt* from its *recording*, else from the *log_times* in its log; else none.
 
     Those of an attempt that failed or was killed end with what was recorded last.
     """
     if recording is not None and recording.spans:
         main = Track("main thread", paint(_main_layers(attempt, recording)))
         return [main, *_other_tracks(recording)]
-    return [] if times is None else _log_tracks(attempt, times)
+    return [] if log_times is None else _log_tracks(attempt, log_times)
 
 
 def paint(layers: Iterable[Piece]) -> list[Piece]:
@@ -147,26 +147,33 @@ def thinned(pieces: Sequence[Piece], step: float) -> list[Piece]:
     It has the part that took most of its time.
     """
     kept: list[Piece] = []
-    small: list[Piece] = []
+    short_pieces: list[Piece] = []
 
     def join_small() -> None:
-        if small:
-            took: dict[str, float] = {}
-            for each in small:
-                took[each.part] = took.get(each.part, 0.0) + each.end - each.start
-            kept.append(Piece(small[0].start, small[-1].end, max(took, key=lambda p: took[p])))
-            small.clear()
+        if short_pieces:
+            took_s: dict[str, float] = {}
+            for each in short_pieces:
+                took_s[each.part] = took_s.get(each.part, 0.0) + each.end - each.start
+            kept.append(
+                Piece(
+                    short_pieces[0].start,
+                    short_pieces[-1].end,
+                    max(took_s, key=lambda p: took_s[p]),
+                )
+            )
+            short_pieces.clear()
 
     for piece in pieces:
-        if small and (
-            piece.start - small[-1].end >= step or small[-1].end - small[0].start >= step
+        if short_pieces and (
+            piece.start - short_pieces[-1].end >= step
+            or short_pieces[-1].end - short_pieces[0].start >= step
         ):
             join_small()
         if piece.end - piece.start >= step:
             join_small()
             kept.append(piece)
         else:
-            small.append(piece)
+            short_pieces.append(piece)
     join_small()
     return kept
 
@@ -188,14 +195,14 @@ def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
     yield Piece(attempt.start_s, process_start, "launch")
     yield Piece(process_start, main_start, "jvm")
     shuffle = first_span.get("shuffle") if attempt.kind == "reduce" else None
-    work = first_span.get("map_loop" if attempt.kind == "map" else "run_reducer")
-    first = shuffle or work
+    work_span = first_span.get("map_loop" if attempt.kind == "map" else "run_reducer")
+    first = shuffle or work_span
     yield Piece(main_start, first.start_s if first else last_end, "init")
-    if work is not None and not work.open:
+    if work_span is not None and not work_span.open:
         seen = attempt.finish_s if attempt.state == "succeeded" else last_end
-        yield Piece(work.finish_s, max(seen, work.finish_s), "end")
-    if attempt.kind == "map" and work is not None:
-        yield Piece(work.start_s, work.finish_s, "map_loop")
+        yield Piece(work_span.finish_s, max(seen, work_span.finish_s), "end")
+    if attempt.kind == "map" and work_span is not None:
+        yield Piece(work_span.start_s, work_span.finish_s, "map_loop")
         yield from _spans(task, {"flush": "wait_spill"})
         yield from _spans(task, {"blocked": "blocked", **_SPILL}, thread="main")
         # The merge combines, too; that is not a spill.
@@ -219,7 +226,13 @@ def _other_tracks(task: TaskSpans) -> Iterator[Track]:
     def track(name: str, spans: Sequence[Span], parts: dict[str, str]) -> Track:
         order = list(parts)
         layers = sorted(spans, key=lambda span: order.index(span.name))
-        return Track(name, paint(Piece(s.start_s, s.finish_s, parts[s.name]) for s in layers))
+        return Track(
+            name,
+            paint(
+                Piece(each_span.start_s, each_span.finish_s, parts[each_span.name])
+                for each_span in layers
+            ),
+        )
 
     def by_number(thread: str) -> tuple[int, str]:
         digits = re.search(r"[0-9]{1,9}\Z", thread)
@@ -241,39 +254,41 @@ def _other_tracks(task: TaskSpans) -> Iterator[Track]:
             yield track(text, merges, {name: name})
 
 
-def _log_tracks(attempt: TaskAttempt, times: MapTimes | ReduceTimes) -> list[Track]:
+def _log_tracks(attempt: TaskAttempt, log_times: MapTimes | ReduceTimes) -> list[Track]:
     """Tracks of a task of which there is only the log."""
-    if isinstance(times, MapTimes):
+    if isinstance(log_times, MapTimes):
         layers = []
-        if times.start_up_s is not None and times.end_s is not None:
-            tail_s = (times.merge_s or 0.0) + times.end_s + (times.flush_s or 0.0)
-            loop_start, reached = attempt.start_s + times.start_up_s, attempt.finish_s - tail_s
+        if log_times.start_up_s is not None and log_times.end_s is not None:
+            tail_s = (log_times.merge_s or 0.0) + log_times.end_s + (log_times.flush_s or 0.0)
+            loop_start, reached = attempt.start_s + log_times.start_up_s, attempt.finish_s - tail_s
             layers = [
                 Piece(attempt.start_s, loop_start, "start"),
                 Piece(loop_start, reached, "map_loop"),
             ]
-            for length_s, part in ((times.flush_s, "wait_spill"), (times.merge_s, "merge")):
+            for length_s, part in ((log_times.flush_s, "wait_spill"), (log_times.merge_s, "merge")):
                 if length_s is None:  # what follows has no known place
                     break
                 layers.append(Piece(reached, reached + length_s, part))
                 reached += length_s
-            layers.append(Piece(attempt.finish_s - times.end_s, attempt.finish_s, "end"))
+            layers.append(Piece(attempt.finish_s - log_times.end_s, attempt.finish_s, "end"))
         layers += [
-            Piece(spill.start_s, spill.finish_s, "spill") for spill in times.spills if spill.last
+            Piece(spill.start_s, spill.finish_s, "spill")
+            for spill in log_times.spills
+            if spill.last
         ]
         beside = [
             Piece(spill.start_s, spill.finish_s, "spill")
-            for spill in times.spills
+            for spill in log_times.spills
             if not spill.last
         ]
         main = Track("main thread", paint(layers))
         return [main, *([Track("spill thread", paint(beside))] if beside else [])]
-    if times.start_up_s is None or times.shuffle_s is None or times.end_s is None:
+    if log_times.start_up_s is None or log_times.shuffle_s is None or log_times.end_s is None:
         return []
-    start = attempt.start_s + times.start_up_s
-    merged, done = start + times.shuffle_s, attempt.finish_s - times.end_s
-    last_copy = max((segment.finish_s for segment in times.segments), default=merged)
-    copies = [Piece(segment.start_s, segment.finish_s, "copy") for segment in times.segments]
+    start = attempt.start_s + log_times.start_up_s
+    merged, done = start + log_times.shuffle_s, attempt.finish_s - log_times.end_s
+    last_copy = max((segment.finish_s for segment in log_times.segments), default=merged)
+    copies = [Piece(segment.start_s, segment.finish_s, "copy") for segment in log_times.segments]
     layers = [
         Piece(attempt.start_s, start, "start"),
         Piece(start, merged, "wait"),
@@ -287,7 +302,7 @@ def _log_tracks(attempt: TaskAttempt, times: MapTimes | ReduceTimes) -> list[Tra
     for name, text in _MERGES.items():
         merges = [
             Piece(merge.start_s, merge.finish_s, name)
-            for merge in times.merges
+            for merge in log_times.merges
             if f"{merge.kind}_merge" == name
         ]
         made += [Track(text, paint(merges))] if merges else []

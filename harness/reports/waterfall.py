@@ -104,15 +104,15 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
         paths.append((*outer, span.name))
         kind = _NUMBERED.sub("", span.thread)
         threads.setdefault(kind, set()).add(span.thread)
-        row = by_place.setdefault(
+        span_row = by_place.setdefault(
             (kind, paths[-1]), Row(kind, len(outer), _NAMES.get(span.name, span.name))
         )
-        row.count += 1
-        row.wall_s += span.wall_s
-        row.open = row.open or span.open
-        row.intervals.append((span.start_s, span.finish_s))
+        span_row.count += 1
+        span_row.wall_s += span.wall_s
+        span_row.open = span_row.open or span.open
+        span_row.intervals.append((span.start_s, span.finish_s))
         if span.cpu_s is not None:
-            row.cpu_s = (row.cpu_s or 0.0) + span.cpu_s
+            span_row.cpu_s = (span_row.cpu_s or 0.0) + span.cpu_s
     # Main thread first; below each row, in the order of their first span, the rows within it.
     children: dict[Place, list[Place]] = {}
     for thread, path in by_place:
@@ -123,9 +123,9 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
     while waiting:
         place = waiting.pop()
         waiting += children.get(place, [])[::-1]
-        row, count = by_place[place], len(threads[place[0]])
-        row.threads = f"{row.threads} (x{count})" if count > 1 else row.threads
-        ordered += [row, *_record_sums(row, task.loop)]
+        span_row, count = by_place[place], len(threads[place[0]])
+        span_row.threads = f"{span_row.threads} (x{count})" if count > 1 else span_row.threads
+        ordered += [span_row, *_record_sums(span_row, task.loop)]
 
     def piece(name: str, start: float, end: float) -> Row:
         return Row("main", 0, name, 1, end - start, intervals=[(start, end)])
@@ -142,29 +142,31 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
         done = attempt.state == "succeeded"
         seen = "the end was seen" if done else f"it was seen as {attempt.state}"
         after.append(piece(f"until {seen}", main_end, attempt.finish_s))
-    mains = sum(row.threads == "main" for row in ordered)
+    mains = sum(span_row.threads == "main" for span_row in ordered)
     return [*before, *ordered[:mains], *after, *ordered[mains:]]
 
 
-def _record_sums(row: Row, loop: RecordLoop) -> Iterable[Row]:
+def _record_sums(span_row: Row, record_loop: RecordLoop) -> Iterable[Row]:
     """Sums over records, below the span of their loop."""
-    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
+    split, calls = "read_s" in record_loop.sampled, "output_s" in record_loop.sampled
     sums: list[tuple[str, float, int, bool]] = []
-    if row.name == "map loop" and loop.records:
-        alone = loop.records - loop.overlapped
-        sums.append(("read", loop.read_s, loop.records, split))
-        sums.append(("map, no spill running", loop.function_s, alone, split))
-        if loop.overlapped:
-            sums.append(("map while spilling", loop.spilling_s, loop.overlapped, False))
-        if loop.outputs:
-            sums.append(("of both: collect", loop.output_s, loop.outputs, calls))
-    elif row.name == "reduce loop" and loop.records:
-        function_s = max(loop.function_s - loop.output_s, 0.0)
-        sums.append(("read and merge", loop.read_s, loop.records, split))
-        sums.append(("reduce", function_s, loop.records, split or calls))
-        sums.append(("write", loop.output_s, loop.outputs, calls))
+    if span_row.name == "map loop" and record_loop.records:
+        alone = record_loop.records - record_loop.overlapped
+        sums.append(("read", record_loop.read_s, record_loop.records, split))
+        sums.append(("map, no spill running", record_loop.function_s, alone, split))
+        if record_loop.overlapped:
+            sums.append(
+                ("map while spilling", record_loop.spilling_s, record_loop.overlapped, False)
+            )
+        if record_loop.outputs:
+            sums.append(("of both: collect", record_loop.output_s, record_loop.outputs, calls))
+    elif span_row.name == "reduce loop" and record_loop.records:
+        function_s = max(record_loop.function_s - record_loop.output_s, 0.0)
+        sums.append(("read and merge", record_loop.read_s, record_loop.records, split))
+        sums.append(("reduce", function_s, record_loop.records, split or calls))
+        sums.append(("write", record_loop.output_s, record_loop.outputs, calls))
     for name, wall_s, count, sampled in sums:
-        yield Row(row.threads, row.depth + 1, name, count, wall_s, sampled=sampled)
+        yield Row(span_row.threads, span_row.depth + 1, name, count, wall_s, sampled=sampled)
 
 
 def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) -> str:
@@ -175,15 +177,17 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
     ``>`` spans that were not over when the JVM ended.
     """
     shown = rows(task, attempt)
-    cells: list[tuple[str, ...]] = [_HEAD]
-    for row in shown:
-        name = "  " * (row.depth + 1) + one_line(row.name)
-        wall = ("~" if row.sampled else "") + format_duration(row.wall_s)
-        cpu = "" if row.cpu_s is None else format_duration(row.cpu_s)
-        cells.append((name, f"{row.count:,}" if row.count > 1 else "", wall, cpu))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    row_texts: list[tuple[str, ...]] = [_HEAD]
+    for span_row in shown:
+        name = "  " * (span_row.depth + 1) + one_line(span_row.name)
+        wall = ("~" if span_row.sampled else "") + format_duration(span_row.wall_s)
+        cpu = "" if span_row.cpu_s is None else format_duration(span_row.cpu_s)
+        row_texts.append((name, f"{span_row.count:,}" if span_row.count > 1 else "", wall, cpu))
+    widths = [max(map(len, column)) for column in zip(*row_texts, strict=True)]
     columns = max(width - sum(widths) - 2 * len(widths) - 2, _LEAST_BAR)
-    moments = [moment for row in shown for interval in row.intervals for moment in interval]
+    moments = [
+        moment for span_row in shown for interval in span_row.intervals for moment in interval
+    ]
     start, end = (min(moments), max(moments)) if moments else (0.0, 0.0)
     end = max(end, start + 1e-9)
 
@@ -198,17 +202,17 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
         title = f"{attempt.attempt_id}: {where}, {_duration_text(attempt)}"
     scale = f"0{format_duration(end - start):>{columns - 1}}"
     lines, thread = [one_line(title), "", line(_HEAD, scale)], "main"
-    for row, texts in zip(shown, cells[1:], strict=True):
-        if row.threads != thread:
-            thread = row.threads
+    for span_row, texts in zip(shown, row_texts[1:], strict=True):
+        if span_row.threads != thread:
+            thread = span_row.threads
             lines.append(one_line(thread))
-        lines.append(line(texts, f"|{_bar(row, start, end, columns)}|"))
+        lines.append(line(texts, f"|{_bar(span_row, start, end, columns)}|"))
     notes = []
-    if any(row.sampled for row in shown):
+    if any(span_row.sampled for span_row in shown):
         samples = {"reads": task.loop.read_samples, "calls": task.loop.output_samples}
         counts = " and ".join(f"{count:,} {what}" for what, count in samples.items() if count)
         notes.append(f"~ estimated from {counts} that were timed")
-    if any(row.open for row in shown):
+    if any(span_row.open for span_row in shown):
         notes.append("> was not over when the JVM ended")
     if task.state == "given up":
         notes.append("recording was given up: no space on the disk")
@@ -222,24 +226,26 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
     attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
     known = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
     known.sort(key=lambda pair: -pair[0].duration_s)
-    cells = [("attempt", "on", "took", "longest parts")]
+    row_texts = [("attempt", "on", "took", "longest parts")]
     for attempt, task in known:
         shown = rows(task, attempt)
         # Those that hold nothing else.
         inner = [
-            row
-            for row, after in zip(shown, [*shown[1:], None], strict=True)
-            if after is None or after.depth <= row.depth or after.threads != row.threads
+            span_row
+            for span_row, after in zip(shown, [*shown[1:], None], strict=True)
+            if after is None or after.depth <= span_row.depth or after.threads != span_row.threads
         ]
-        inner.sort(key=lambda row: -row.wall_s)
-        longest = ", ".join(f"{row.name} {format_duration(row.wall_s)}" for row in inner[:3])
+        inner.sort(key=lambda span_row: -span_row.wall_s)
+        longest = ", ".join(
+            f"{span_row.name} {format_duration(span_row.wall_s)}" for span_row in inner[:3]
+        )
         texts = (attempt.attempt_id, attempt.host, _duration_text(attempt), longest)
-        cells.append(texts)
-    cells = [(one_line(a), one_line(b), one_line(c), one_line(d)) for a, b, c, d in cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        row_texts.append(texts)
+    row_texts = [(one_line(a), one_line(b), one_line(c), one_line(d)) for a, b, c, d in row_texts]
+    widths = [max(map(len, column)) for column in zip(*row_texts, strict=True)]
     lines = [
         "  ".join(text.ljust(size) for text, size in zip(texts, widths, strict=True)).rstrip()
-        for texts in cells
+        for texts in row_texts
     ]
     head = f"{job.job_id}: {len(job.attempts)} attempts, {len(known)} recorded"
     return "\n".join([one_line(head), "", *lines]) + "\n"
@@ -251,7 +257,7 @@ def _duration_text(attempt: TaskAttempt) -> str:
     return format_duration(attempt.duration_s) + state
 
 
-def _bar(row: Row, start: float, end: float, columns: int) -> str:
+def _bar(span_row: Row, start: float, end: float, columns: int) -> str:
     """Each column shaded by the part of its time that is covered; the shortest span is seen."""
     step = (end - start) / columns
     covered_s = [0.0] * columns
@@ -259,13 +265,13 @@ def _bar(row: Row, start: float, end: float, columns: int) -> str:
     def last_column(finish: float) -> int:
         return min(max(math.ceil((finish - start) / step - 1e-6) - 1, 0), columns - 1)
 
-    for span_start, span_finish in row.intervals:
+    for span_start, span_finish in span_row.intervals:
         first = min(int((span_start - start) / step), columns - 1)
         for column in range(first, max(last_column(span_finish), first) + 1):
             left, right = start + column * step, start + (column + 1) * step
             overlap_s = min(span_finish, right) - max(span_start, left)
             covered_s[column] += max(overlap_s, step * 1e-3)
     shades = [_SHADES[min(4, int(4 * seconds / step + 0.999))] for seconds in covered_s]
-    if row.open and row.intervals:
-        shades[last_column(max(finish for _, finish in row.intervals))] = ">"
+    if span_row.open and span_row.intervals:
+        shades[last_column(max(finish for _, finish in span_row.intervals))] = ">"
     return "".join(shades)

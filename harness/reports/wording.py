@@ -144,7 +144,9 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     ['worker2', 'worker10']
     """
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
-    return [(0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts]
+    return [
+        (0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts
+    ]
 
 
 def count(amount: int, noun: str) -> str:

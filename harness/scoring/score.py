@@ -68,10 +68,36 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
     )
     scores = _scores(known, trials)
     workloads = {cell: repeats[0].workload for cell, repeats in trials.items()}
-    unanswered = [(p.model, workloads[p.cell]) for p in known if p.job_s is None]
+    unanswered = [(each.model, workloads[each.cell]) for each in known if each.job_s is None]
+    baselines: dict[tuple[str, Speed], dict[str, Score]] = defaultdict(dict)
+    groups: dict[tuple[str, str, str, Speed], list[Score]] = defaultdict(list)
+    for each in scores:
+        if each.model == BASELINE:
+            baselines[each.quantity, each.speed][each.cell] = each
+        for workload in (workloads[each.cell], "*"):
+            groups[each.model, workload, each.quantity, each.speed].append(each)
+    summaries = []
+    for (model, workload, quantity, speed), group in groups.items():
+        model_scores = ModelScores(group, baselines[quantity, speed])
+        values = {name: metric.compute(model_scores) for name, metric in METRICS.items()}
+        summaries.append(
+            Summary(
+                model=model,
+                workload=workload,
+                level=group[0].level,
+                quantity=quantity,
+                speed=speed,
+                cells=len(group),
+                metrics={name: value for name, value in values.items() if value is not None},
+                not_applicable=sum(
+                    other == model and workload in (silent_on, "*")
+                    for other, silent_on in unanswered
+                ),
+            )
+        )
     return ScoreBook(
         scores=tuple(scores),
-        summaries=tuple(_summaries(scores, workloads, unanswered)),
+        summaries=tuple(summaries),
         comparisons=tuple(_comparisons(scores)),
         decompositions=tuple(decompose(scores, known)),
         not_applicable={
@@ -122,40 +148,20 @@ def _scores(
                         range=repeats[0].range,
                     )
                 )
-    whatif_s = {(s.cell, s.quantity, s.speed): s.predicted_s for s in scores if s.model == BASELINE}
-    for place, row in enumerate(scores):
-        if (other_s := whatif_s.get((row.cell, row.quantity, row.speed))) is not None:
-            indicator = i_accu(row.measured_s, row.predicted_s, other_s)["i_accu_percent"]
-            scores[place] = row.model_copy(update={"i_accu_percent": indicator})
+    whatif_s = {
+        (whatif_score.cell, whatif_score.quantity, whatif_score.speed): whatif_score.predicted_s
+        for whatif_score in scores
+        if whatif_score.model == BASELINE
+    }
+    for place, cell_score in enumerate(scores):
+        if (
+            other_s := whatif_s.get((cell_score.cell, cell_score.quantity, cell_score.speed))
+        ) is not None:
+            indicator = i_accu(cell_score.measured_s, cell_score.predicted_s, other_s)[
+                "i_accu_percent"
+            ]
+            scores[place] = cell_score.model_copy(update={"i_accu_percent": indicator})
     return scores
-
-
-def _summaries(
-    scores: Sequence[Score], workloads: Mapping[str, str], unanswered: Sequence[tuple[str, str]]
-) -> Iterator[Summary]:
-    """All metrics of each model, quantity and speed, for each workload and for all."""
-    baselines: dict[tuple[str, Speed], dict[str, Score]] = defaultdict(dict)
-    groups: dict[tuple[str, str, str, Speed], list[Score]] = defaultdict(list)
-    for row in scores:
-        if row.model == BASELINE:
-            baselines[row.quantity, row.speed][row.cell] = row
-        for workload in (workloads[row.cell], "*"):
-            groups[row.model, workload, row.quantity, row.speed].append(row)
-    for (model, workload, quantity, speed), group in groups.items():
-        model_scores = ModelScores(group, baselines[quantity, speed])
-        values = {name: metric.compute(model_scores) for name, metric in METRICS.items()}
-        yield Summary(
-            model=model,
-            workload=workload,
-            level=group[0].level,
-            quantity=quantity,
-            speed=speed,
-            cells=len(group),
-            metrics={name: value for name, value in values.items() if value is not None},
-            not_applicable=sum(
-                other == model and workload in (silent_on, "*") for other, silent_on in unanswered
-            ),
-        )
 
 
 def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
@@ -168,8 +174,10 @@ def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
     from harness.stats.bootstrap import paired_difference
 
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
-    for row in scores:
-        groups[row.quantity, row.speed].setdefault(row.model, {})[row.cell] = row
+    for cell_score in scores:
+        groups[cell_score.quantity, cell_score.speed].setdefault(cell_score.model, {})[
+            cell_score.cell
+        ] = cell_score
     for (quantity, speed), models in groups.items():
         for better, worse in combinations(models, 2):
             shared = sorted(models[better].keys() & models[worse].keys())
@@ -179,7 +187,17 @@ def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
                 model: [models[model][cell].relative_error for cell in shared]
                 for model in (better, worse)
             }
-            if mean([a - b for a, b in zip(errors[better], errors[worse], strict=True)]) > 0:
+            if (
+                mean(
+                    [
+                        first_error - second_error
+                        for first_error, second_error in zip(
+                            errors[better], errors[worse], strict=True
+                        )
+                    ]
+                )
+                > 0
+            ):
                 better, worse = worse, better  # noqa: PLW2901 - by name, whichever came first
             difference, low, high = paired_difference(errors[better], errors[worse], seed=SEED)
             floors = [models[better][cell].floor for cell in shared]
@@ -210,8 +228,10 @@ def decompose(
     """
     predicted = {(prediction.model, prediction.cell): prediction for prediction in predictions}
     quantities: dict[tuple[str, str, Speed], dict[str, Score]] = defaultdict(dict)
-    for row in scores:
-        quantities[row.model, row.cell, row.speed][row.quantity] = row
+    for cell_score in scores:
+        quantities[cell_score.model, cell_score.cell, cell_score.speed][cell_score.quantity] = (
+            cell_score
+        )
     for (model, cell, speed), rows in quantities.items():
         prediction, job = predicted.get((model, cell)), rows.get("job_s")
         if prediction is None or job is None:

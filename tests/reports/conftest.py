@@ -193,14 +193,14 @@ class Run:
 
     def predictions(self):
         """What both models say of every cell that is not profiled."""
-        found = []
+        made = []
         for cell, _ in self.cells.values():
             if profiling(cell):
                 continue
             for model in MODELS:
                 times = {k: v * (1 + BIAS[model].get(k, 0.1)) for k, v in true_times(cell).items()}
                 job = true_times(cell)["job_s"] * (1 + JOB_BIAS[model])
-                found.append(
+                made.append(
                     Prediction(
                         model=model,
                         cell=cell.id,
@@ -217,9 +217,9 @@ class Run:
                         measurable={p: times[p] for p in PHASES},
                     )
                 )
-        return tuple(found)
+        return tuple(made)
 
-    def book(self, predictions):
+    def score_book(self, predictions):
         """Scores, summaries and one comparison, computed in the plainest way."""
         rows = [
             s
@@ -236,8 +236,8 @@ class Run:
         )
 
     def _score(self, p, quantity, speed):
-        mine = [m for m in self.measurements if m.cell == p.cell]
-        values = [(m.raw_s if speed == "raw" else m.reference_s)[quantity] for m in mine]
+        of_cell = [m for m in self.measurements if m.cell == p.cell]
+        values = [(m.raw_s if speed == "raw" else m.reference_s)[quantity] for m in of_cell]
         predicted = {
             "job_s": p.job_s,
             "makespan_s": p.job_s,
@@ -262,14 +262,14 @@ class Run:
             signed_error=error,
             relative_error=abs(error),
             i_accu_percent=8.0 if p.model != "whatif" else None,
-            range=mine[0].range,
+            range=of_cell[0].range,
         )
 
 
 def _summaries(rows, cells):
     for model, quantity, speed in dict.fromkeys((s.model, s.quantity, s.speed) for s in rows):
         for workload in ("wordcount", "terasort", "*"):
-            mine = [
+            of_cell = [
                 s
                 for s in rows
                 if (s.model, s.quantity, s.speed) == (model, quantity, speed)
@@ -280,8 +280,8 @@ def _summaries(rows, cells):
                 for s in rows
                 if (s.model, s.quantity, s.speed) == ("whatif", quantity, speed)
             }
-            if mine:
-                yield _summary((model, workload, quantity, speed), mine, baseline)
+            if of_cell:
+                yield _summary((model, workload, quantity, speed), of_cell, baseline)
 
 
 def _summary(group, scores, baseline):
@@ -382,14 +382,14 @@ def job_trace(maps=8, reduces=3, host="worker", error="Java heap space"):
     random, attempts, free = Random(3), [], [START + 3.1] * 3
     for n in range(maps):
         node = min(range(3), key=lambda i: free[i])
-        begin, length = free[node] + 0.05, random.uniform(4.6, 6.2)
+        launched, length = free[node] + 0.05, random.uniform(4.6, 6.2)
         if n == 4:
             attempts.append(
-                _attempt(n, 0, node, start=begin, finish=begin + 2.1, host=host, error=error)
+                _attempt(n, 0, node, start=launched, finish=launched + 2.1, host=host, error=error)
             )
-            begin += 2.6
-        attempts.append(_attempt(n, 1, node, start=begin, finish=begin + length, host=host))
-        free[node] = begin + length
+            launched += 2.6
+        attempts.append(_attempt(n, 1, node, start=launched, finish=launched + length, host=host))
+        free[node] = launched + length
     ready = max(free)
     attempts += [
         TaskAttempt(
@@ -437,19 +437,19 @@ def recording_of(a):
     """What the tracer records of an attempt: of a map three spills, of a reduce three copies."""
     spans = []
 
-    def add(name, begin, end, parent=-1, thread="main", **more):
-        start, length = a.start_s + begin * a.duration_s, (end - begin) * a.duration_s
+    def add(name, start_share, end, parent=-1, thread="main", **more):
+        start, length = a.start_s + start_share * a.duration_s, (end - start_share) * a.duration_s
         spans.append(Span(name, thread, start, length, length / 2, parent, **more))
         return len(spans) - 1
 
     main = add("main", 0.2, 0.97)
     if a.kind == "map":
         loop = add("map_loop", 0.4, 0.8, main)
-        for begin in (0.5, 0.6):
-            spill = add("spill", begin, begin + 0.08, thread="SpillThread", amount=400,
+        for start_share in (0.5, 0.6):
+            spill = add("spill", start_share, start_share + 0.08, thread="SpillThread", amount=400,
                         details=(400, 4000, 0, 50, 500))  # fmt: skip
-            add("sort", begin, begin + 0.04, spill, "SpillThread")
-            add("blocked", begin + 0.05, begin + 0.08, loop)
+            add("sort", start_share, start_share + 0.04, spill, "SpillThread")
+            add("blocked", start_share + 0.05, start_share + 0.08, loop)
         flush = add("flush", 0.8, 0.9, main)
         spill = add("spill", 0.82, 0.9, flush, amount=200, details=(200, 2000, 2, 0, 0))
         add("sort", 0.82, 0.85, spill)
@@ -459,9 +459,9 @@ def recording_of(a):
     else:
         add("shuffle", 0.3, 0.6, main)
         for n in range(3):
-            thread, begin = f"fetcher#{n + 1}", 0.35 + 0.05 * n
-            visit = add("visit", begin, begin + 0.1, thread=thread, text="worker1")
-            add("segment", begin + 0.02, begin + 0.1, visit, thread, text=f"map {n}",
+            thread, start_share = f"fetcher#{n + 1}", 0.35 + 0.05 * n
+            visit = add("visit", start_share, start_share + 0.1, thread=thread, text="worker1")
+            add("segment", start_share + 0.02, start_share + 0.1, visit, thread, text=f"map {n}",
                 details=(500, 500, 0))  # fmt: skip
         add("memory_merge", 0.45, 0.5, thread="InMemoryMerger - Thread to merge")
         reducer = add("run_reducer", 0.6, 0.9, main)
@@ -543,7 +543,7 @@ def build(repeat=3, **changes):
         "measurements": run.measurements,
         "predictions": predictions,
         "metrics": METRICS,
-        "book": run.book(predictions),
+        "score_book": run.score_book(predictions),
         "profiles": {"wordcount": profile(), "terasort": profile("terasort", 0.0)},
         "manifest": MANIFEST,
         "timelines": [(chosen[0], job_trace()), (chosen[1], job_trace(maps=5, reduces=1))],

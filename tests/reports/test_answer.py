@@ -11,19 +11,21 @@ from harness.reports.answer import answer, not_applicable
 
 def with_verdict(data, *, outside):
     """The run with all its comparisons inside or outside the noise."""
-    compared = tuple(c.model_copy(update={"outside_noise": outside}) for c in data.book.comparisons)
-    book = data.book.model_copy(update={"comparisons": compared})
-    return dataclasses.replace(data, book=book)
+    compared = tuple(
+        c.model_copy(update={"outside_noise": outside}) for c in data.score_book.comparisons
+    )
+    score_book = data.score_book.model_copy(update={"comparisons": compared})
+    return dataclasses.replace(data, score_book=score_book)
 
 
 def errors(data, **changes):
     """The run with changed summaries of the job time."""
     values = {name: MetricValue(value=value) for name, value in changes.items()}
     summaries = tuple(
-        s.model_copy(update={"metrics": s.metrics | values}) for s in data.book.summaries
+        s.model_copy(update={"metrics": s.metrics | values}) for s in data.score_book.summaries
     )
-    book = data.book.model_copy(update={"summaries": summaries})
-    return dataclasses.replace(data, book=book)
+    score_book = data.score_book.model_copy(update={"summaries": summaries})
+    return dataclasses.replace(data, score_book=score_book)
 
 
 class TestHeadline:
@@ -32,7 +34,7 @@ class TestHeadline:
         Outside the noise, the model with the smallest mean error is called nearest.
         """
         first = min(
-            (s for s in whole.book.summaries if (s.quantity, s.workload, s.speed) == ALL_RAW),
+            (s for s in whole.score_book.summaries if (s.quantity, s.workload, s.speed) == ALL_RAW),
             key=lambda s: s.value("mape"),
         )
 
@@ -46,10 +48,10 @@ class TestHeadline:
         """
         Inside the noise no model is called nearer or better anywhere in the answer.
         """
-        said = answer(with_verdict(whole, outside=False))
-        details = " ".join(said.details)
+        answered = answer(with_verdict(whole, outside=False))
+        details = " ".join(answered.details)
 
-        assert said.headline.startswith("No model is nearest")
+        assert answered.headline.startswith("No model is nearest")
         assert "inside the noise" in details
         assert not any(word in details for word in ("is nearest", "better", "smaller by"))
 
@@ -57,32 +59,34 @@ class TestHeadline:
         """
         Models that were not compared cell by cell are not ranked by their means alone.
         """
-        book = whole.book.model_copy(update={"comparisons": ()})
+        score_book = whole.score_book.model_copy(update={"comparisons": ()})
 
-        assert "is not known" in answer(dataclasses.replace(whole, book=book)).headline
+        assert "is not known" in answer(dataclasses.replace(whole, score_book=score_book)).headline
 
     def test_one_model_is_compared_with_nothing(self, whole):
         """
         The only model is neither nearest nor farthest.
         """
-        only = tuple(s for s in whole.book.summaries if s.model == "whatif")
-        book = ScoreBook(scores=whole.book.scores, summaries=only)
+        only = tuple(s for s in whole.score_book.summaries if s.model == "whatif")
+        score_book = ScoreBook(scores=whole.score_book.scores, summaries=only)
 
-        assert answer(dataclasses.replace(whole, book=book)).headline.startswith("whatif is off by")
+        assert answer(dataclasses.replace(whole, score_book=score_book)).headline.startswith(
+            "whatif is off by"
+        )
 
     def test_says_what_is_missing(self, make):
         """
         Each stage of an unfinished run has its own sentence.
         """
-        nothing = {"book": ScoreBook(), "timelines": ()}
-        said = [
+        nothing = {"score_book": ScoreBook(), "timelines": ()}
+        answered = [
             answer(make(**nothing, trials=())).headline,
             answer(make(**nothing, predictions=())).headline,
             answer(make(**nothing, measurements=())).headline,
             answer(make(**nothing)).headline,
         ]
 
-        assert said == [
+        assert answered == [
             "No answer yet: no trial has been run.",
             "No answer yet: 52 trials done, and no model has predicted anything.",
             "No answer yet: predictions are there, and no scored cell has been measured.",
@@ -124,20 +128,20 @@ class TestDetails:
         As the manifest has it.
         """
         manifest = {**whole.manifest, "limitations": ["no byte crosses a network"]}
-        said = answer(dataclasses.replace(whole, manifest=manifest)).details
+        answered = answer(dataclasses.replace(whole, manifest=manifest)).details
 
-        assert "The cluster: no byte crosses a network." in said
+        assert "The cluster: no byte crosses a network." in answered
 
     def test_name_what_a_model_lacks(self, whole):
         """
         A model without an answer is named with the statistics that the profile lacks.
         """
-        silent = Prediction(
+        unanswered = Prediction(
             model="prophet", cell="c", job_s=None, not_applicable=("spill_s", "copy_s")
         )
 
         details = answer(
-            dataclasses.replace(whole, predictions=(*whole.predictions, silent))
+            dataclasses.replace(whole, predictions=(*whole.predictions, unanswered))
         ).details
 
         assert details[-1] == (
@@ -149,14 +153,14 @@ class TestDetails:
         And where the reader has one line only, it names as many as it is told to.
         """
         names = ("a_s", "b_s", "c_s", "d_s")
-        silent = [
+        unanswered = [
             Prediction(model=m, cell="c", job_s=None, not_applicable=names)
             for m in ("spn-gc", "spn-gc-mr2")
         ]
 
-        said = not_applicable(dataclasses.replace(whole, predictions=silent), 2)
+        answered = not_applicable(dataclasses.replace(whole, predictions=unanswered), 2)
 
-        (sentence,) = said
+        (sentence,) = answered
         assert sentence == (
             "spn-gc and spn-gc-mr2 are not applicable in 1 cell: the profile lacks a_s, b_s and"
             " 2 more."

@@ -80,10 +80,10 @@ class TestScores:
         metrics = {"mape": whole.metrics["mape"], "new": added}
         summaries = tuple(
             s.model_copy(update={"metrics": s.metrics | {"new": s.metrics["mape"]}})
-            for s in whole.book.summaries
+            for s in whole.score_book.summaries
         )
-        book = whole.book.model_copy(update={"summaries": summaries})
-        shown = score_table(dataclasses.replace(whole, metrics=metrics, book=book))
+        score_book = whole.score_book.model_copy(update={"summaries": summaries})
+        shown = score_table(dataclasses.replace(whole, metrics=metrics, score_book=score_book))
 
         assert shown.columns == (
             "Workload", "Model", "Cells", "Mean error", "New metric", "Mean error", "No answer",

@@ -285,9 +285,11 @@ class TestNumbers:
         """
         A cell that one model cannot answer is in no bar.
         """
-        cell = next(s.cell for s in whole.book.scores if s.model == "whatif")
-        kept = tuple(s for s in whole.book.scores if (s.model, s.cell) != ("whatif", cell))
-        data = dataclasses.replace(whole, book=whole.book.model_copy(update={"scores": kept}))
+        cell = next(s.cell for s in whole.score_book.scores if s.model == "whatif")
+        kept = tuple(s for s in whole.score_book.scores if (s.model, s.cell) != ("whatif", cell))
+        data = dataclasses.replace(
+            whole, score_book=whole.score_book.model_copy(update={"scores": kept})
+        )
 
         assert (phase_means(whole, "wordcount")[1], phase_means(data, "wordcount")[1]) == (5, 4)
 
@@ -314,13 +316,13 @@ class TestNumbers:
         A drawing holds at most forty cells, and says so; its table holds all.
         """
         spec, _ = next(iter(whole.cells.values()))
-        some = next(s for s in whole.book.scores if (s.quantity, s.speed) == ("job_s", "raw"))
+        some = next(s for s in whole.score_book.scores if (s.quantity, s.speed) == ("job_s", "raw"))
         rows = tuple(
             some.model_copy(update={"cell": f"c{n}", "relative_error": n / 100}) for n in range(60)
         )
-        book = whole.book.model_copy(update={"scores": rows})
+        score_book = whole.score_book.model_copy(update={"scores": rows})
         known = {f"c{n}": (spec, f"cell {n}") for n in range(60)}
-        data = dataclasses.replace(whole, book=book, cells=known)
+        data = dataclasses.replace(whole, score_book=score_book, cells=known)
         (figure,) = figures_in(cells.section(data))
         svg = svg_of(figure)
 

@@ -29,8 +29,8 @@ def of_map(**changes):
 def of_reduce(**changes):
     """A reduce whose copies took one second, half of it by two fetchers at once."""
     copies = tuple(
-        SegmentTimes(f"m{n}", "worker1", 9, 9, "memory", begin, end, connect_s=0.0)
-        for n, (begin, end) in enumerate([(103.0, 103.75), (103.25, 104.0)])
+        SegmentTimes(f"m{n}", "worker1", 9, 9, "memory", start, end, connect_s=0.0)
+        for n, (start, end) in enumerate([(103.0, 103.75), (103.25, 104.0)])
     )
     fields = {
         "attempt_id": "r0", "source": "spans", "host": "worker1", "records": 10,
@@ -52,15 +52,15 @@ class TestMap:
         """
         Every second is in one part, what is not known in the last.
         """
-        found = task_parts(of_map(), attempt(), recording())
+        parts = task_parts(of_map(), attempt(), recording())
 
-        assert found.seconds == {
+        assert parts.seconds == {
             "launch": 0.5, "jvm": 1.0, "init": 0.5,
             "read": 0.5, "map_function": 2.0, "collect": 0.5, "blocked": 1.0,
             "wait_spill": 0.5, "spill_sort": 0.25, "spill_write": 0.25,
             "merge": 1.0, "end": 0.5, "other": 1.5,
         }  # fmt: skip
-        assert sum(found.seconds.values()) == attempt().duration_s
+        assert sum(parts.seconds.values()) == attempt().duration_s
 
     def test_what_rests_on_a_sample_is_named(self):
         """
@@ -73,33 +73,33 @@ class TestMap:
         What a log cannot tell apart is one part.
         """
         spill = SpillTimes(106.0, 106.5, last=True)
-        told = of_map(source="logs", read_s=None, collect_s=None, spills=(spill,),
+        times = of_map(source="logs", read_s=None, collect_s=None, spills=(spill,),
                       sampled=("spilling_s", "blocked_s"))  # fmt: skip
-        found = task_parts(told, attempt())
+        parts = task_parts(times, attempt())
 
-        assert found.seconds == {
+        assert parts.seconds == {
             "start": 2.0, "map_loop": 3.0, "blocked": 1.0, "wait_spill": 0.5, "spill": 0.5,
             "merge": 1.0, "end": 0.5, "other": 1.5,
         }  # fmt: skip
-        assert found.estimated == {"map_loop", "blocked"}
+        assert parts.estimated == {"map_loop", "blocked"}
 
     def test_nobody_knows_how_long_it_was_blocked(self):
         """
         Then the loop and standing still are one part, and nothing is left over.
         """
-        told = of_map(source="logs", read_s=None, collect_s=None, spilling_s=None, blocked_s=None)
-        found = task_parts(told, attempt())
+        times = of_map(source="logs", read_s=None, collect_s=None, spilling_s=None, blocked_s=None)
+        parts = task_parts(times, attempt())
 
-        assert found.seconds["map_loop_blocked"] == pytest.approx(5.5)
-        assert "other" not in found.seconds
+        assert parts.seconds["map_loop_blocked"] == pytest.approx(5.5)
+        assert "other" not in parts.seconds
 
     def test_a_process_older_than_its_launch(self):
         """
         Two clocks may contradict by some milliseconds: no part is negative.
         """
-        found = task_parts(of_map(), attempt(), recording(born=99.5))
+        parts = task_parts(of_map(), attempt(), recording(born=99.5))
 
-        assert (found.seconds["jvm"], found.seconds.get("launch")) == (1.5, None)
+        assert (parts.seconds["jvm"], parts.seconds.get("launch")) == (1.5, None)
 
 
 class TestReduce:
@@ -107,24 +107,24 @@ class TestReduce:
         """
         A second in which two fetchers copied counts once; a stall only while none did.
         """
-        found = task_parts(of_reduce(), attempt("reduce", "r0"))
+        parts = task_parts(of_reduce(), attempt("reduce", "r0"))
 
-        assert found.seconds == {
+        assert parts.seconds == {
             "start": 2.0, "wait": 0.75, "stall": 0.25, "copy": 1.0, "last_merges": 0.5,
             "read_merge": 1.0, "reduce_function": 1.0, "output": 0.5,
             "commit": 0.25, "end": 0.75, "other": 2.0,
         }  # fmt: skip
-        assert found.estimated == {"reduce_function", "output"}
+        assert parts.estimated == {"reduce_function", "output"}
 
     def test_logs_tell_the_loop_as_one(self):
         """
         Reading, reducing and writing leave no line.
         """
-        told = of_reduce(source="logs", read_s=None, function_s=None, write_s=None)
-        found = task_parts(told, attempt("reduce", "r0"))
+        times = of_reduce(source="logs", read_s=None, function_s=None, write_s=None)
+        parts = task_parts(times, attempt("reduce", "r0"))
 
-        assert found.seconds["reduce_loop"] == 2.75
-        assert not {"read_merge", "reduce_function", "output"} & set(found.seconds)
+        assert parts.seconds["reduce_loop"] == 2.75
+        assert not {"read_merge", "reduce_function", "output"} & set(parts.seconds)
 
 
 class TestBars:

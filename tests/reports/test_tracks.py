@@ -171,10 +171,10 @@ class TestTold:
         The last spill stands in the main thread, the others beside it.
         """
         spills = SpillTimes(104.0, 105.0, last=False), SpillTimes(107.0, 107.5, last=True)
-        told = MapTimes("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
+        times = MapTimes("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
                          merge_s=1.5, end_s=1.0)  # fmt: skip
 
-        assert [(t.name, [tuple(p) for p in t.pieces]) for t in tracks(MAP, told, None)] == [
+        assert [(t.name, [tuple(p) for p in t.pieces]) for t in tracks(MAP, times, None)] == [
             ("main thread", [
                 (100, 103, "start"), (103, 106.5, "map_loop"), (106.5, 107, "wait_spill"),
                 (107, 107.5, "spill"), (107.5, 109, "merge"), (109, 110, "end"),
@@ -187,9 +187,9 @@ class TestTold:
         Between copies nothing is told, so it waited.
         """
         copies = (SegmentTimes("m0", "worker1", 9, 9, "memory", 104.0, 105.0),)
-        told = ReduceTimes("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
+        times = ReduceTimes("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
                             end_s=1.0)  # fmt: skip
-        main, fetchers = tracks(REDUCE, told, None)
+        main, fetchers = tracks(REDUCE, times, None)
 
         assert [tuple(p) for p in main.pieces] == [
             (100, 103, "start"), (103, 104, "wait"), (104, 105, "copy"), (105, 106, "last_merges"),
@@ -209,9 +209,9 @@ class TestChoice:
         """
         Of one task there is no slowest.
         """
-        told = [why for why, _ in typical_attempts(traced(maps=5, reduces=1))]
+        times = [why for why, _ in typical_attempts(traced(maps=5, reduces=1))]
 
-        assert told == ["the median of 5 maps", "the slowest map", "the only reduce"]
+        assert times == ["the median of 5 maps", "the slowest map", "the only reduce"]
 
     def test_a_large_job_shows_few(self, traced):
         """

@@ -43,9 +43,9 @@ class TestRows:
         """
         Two spills are one row with two intervals; sorting stands below it.
         """
-        found = [(r.threads, r.depth, r.name, r.count, r.wall_s) for r in rows(recording(*SPANS))]
+        shown = [(r.threads, r.depth, r.name, r.count, r.wall_s) for r in rows(recording(*SPANS))]
 
-        assert found == [
+        assert shown == [
             ("main", 0, "start the JVM", 1, 1),
             ("main", 0, "process", 1, 10),
             ("main", 1, "map loop", 1, 5),
@@ -61,15 +61,15 @@ class TestRows:
         """
         Launch before it, the acknowledgement behind it: together the attempt's whole time.
         """
-        found = rows(recording(span("main", 100, 10)), MAP)
+        shown = rows(recording(span("main", 100, 10)), MAP)
 
-        assert [r.name for r in found] == [
+        assert [r.name for r in shown] == [
             "launch the container",
             "start the JVM",
             "process",
             "until the end was seen",
         ]
-        assert sum(r.wall_s for r in found) == MAP.duration_s
+        assert sum(r.wall_s for r in shown) == MAP.duration_s
 
     def test_threads_of_a_pool_are_one(self):
         """

@@ -40,9 +40,9 @@ def test_means_over_attempts():
     """
     Each quantity is a mean over the tasks of its kind; the makespan spans all of them.
     """
-    got = measured([trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0))])
+    result = measured([trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0))])
 
-    assert got == {
+    assert result == {
         "job_s": 100.0, "makespan_s": 30.0,
         "map_task_s": 10.0, "map_main_s": 6.0, "map_tail_s": 4.0,
         "reduce_task_s": 10.0, "shuffle_s": 5.0, "sort_s": 1.0, "reduce_rest_s": 4.0,
@@ -91,7 +91,7 @@ def test_several_jobs_add_up():
     """
     second = attempt("map", 10.0, 18.0, 40.0)
 
-    got = measured([trace(*MAPS), trace(second)])
+    result = measured([trace(*MAPS), trace(second)])
 
-    assert (got["job_s"], got["each_job_s"], got["makespan_s"]) == (200.0, 100.0, 46.0)
-    assert (got["map_task_s"], got["map_main_s"]) == (50.0 / 3, 20.0 / 3)
+    assert (result["job_s"], result["each_job_s"], result["makespan_s"]) == (200.0, 100.0, 46.0)
+    assert (result["map_task_s"], result["map_main_s"]) == (50.0 / 3, 20.0 / 3)

@@ -39,10 +39,10 @@ class TestErrors:
         """
         Eq. (6): above 0 is better than What-If, and the two parts stand beside it.
         """
-        got = i_accu(actual, model, whatif)
-        parts = got["whatif_error_percent"] - got["prophet_error_percent"]
+        indicator = i_accu(actual, model, whatif)
+        parts = indicator["whatif_error_percent"] - indicator["prophet_error_percent"]
 
-        assert got["i_accu_percent"] == pytest.approx(parts, abs=1e-6)
+        assert indicator["i_accu_percent"] == pytest.approx(parts, abs=1e-6)
         assert i_accu(actual, whatif, whatif)["i_accu_percent"] == 0
 
     @pytest.mark.parametrize("actual", [0, -1, math.nan, math.inf, "3", True])

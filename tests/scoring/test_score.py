@@ -40,26 +40,26 @@ def repeats(cell, *seconds, workload="wordcount"):
     return [trial(cell, i, workload, raw=s) for i, s in enumerate(seconds)]
 
 
-def row(book, model="whatif", quantity="job_s", speed="raw", cell="c0"):
+def row(score_book, model="whatif", quantity="job_s", speed="raw", cell="c0"):
     """
     The one score of that kind.
     """
-    (found,) = [
-        s for s in book.scores
+    (matching,) = [
+        s for s in score_book.scores
         if (s.model, s.quantity, s.speed, s.cell) == (model, quantity, speed, cell)
     ]  # fmt: skip
-    return found
+    return matching
 
 
-def summary(book, model="whatif", workload="*", quantity="job_s"):
+def summary(score_book, model="whatif", workload="*", quantity="job_s"):
     """
     The one summary of that kind, of raw times.
     """
-    (found,) = [
-        s for s in book.summaries
+    (matching,) = [
+        s for s in score_book.summaries
         if (s.model, s.workload, s.quantity, s.speed) == (model, workload, quantity, "raw")
     ]  # fmt: skip
-    return found
+    return matching
 
 
 class TestRows:
@@ -67,9 +67,9 @@ class TestRows:
         """
         Trials of 90, 100 and 110 s: mean 100, floor 10 %, and 120 s is 20 % too slow.
         """
-        book = score([prediction(job_s=120.0)], repeats("c0", 90.0, 100.0, 110.0))
+        score_book = score([prediction(job_s=120.0)], repeats("c0", 90.0, 100.0, 110.0))
 
-        s = row(book)
+        s = row(score_book)
         assert (s.measured_s, s.trials, s.floor) == (100.0, 3, pytest.approx(0.1))
         assert (s.signed_error, s.relative_error) == (pytest.approx(0.2), pytest.approx(0.2))
 
@@ -77,8 +77,8 @@ class TestRows:
         """
         Beside that of their sum; a trial of one job has no such score.
         """
-        asked = prediction(job_s=90.0, each_job_s=30.0, jobs=3.0)
-        several = score([asked], [trial(raw=120.0, each_job_s=40.0)])
+        several_jobs = prediction(job_s=90.0, each_job_s=30.0, jobs=3.0)
+        several = score([several_jobs], [trial(raw=120.0, each_job_s=40.0)])
         single = score([prediction()], [trial(each_job_s=40.0)])
 
         s = row(several, quantity="each_job_s")
@@ -89,45 +89,45 @@ class TestRows:
         """
         The makespan has no prediction of its own.
         """
-        book = score([prediction()], [trial(makespan_s=80.0)])
+        score_book = score([prediction()], [trial(makespan_s=80.0)])
 
-        assert row(book, quantity="makespan_s").signed_error == pytest.approx(0.25)
+        assert row(score_book, quantity="makespan_s").signed_error == pytest.approx(0.25)
 
     def test_tasks_and_phases_are_scored_at_their_level(self):
         """
         Errors of phases cancel in a job, so each has its row.
         """
-        book = score([prediction()], [trial(map_task_s=8.0, shuffle_s=5.0, sort_s=1.0)])
+        score_book = score([prediction()], [trial(map_task_s=8.0, shuffle_s=5.0, sort_s=1.0)])
 
-        levels = {s.quantity: s.level for s in book.scores}
+        levels = {s.quantity: s.level for s in score_book.scores}
         assert levels == {"job_s": "job", "map_task_s": "task", "shuffle_s": "phase"}
 
     def test_reference_speed_has_rows_of_its_own(self):
         """
         Raw and corrected times are both scored, always.
         """
-        book = score([prediction()], [trial(raw=125.0, reference=100.0)])
+        score_book = score([prediction()], [trial(raw=125.0, reference=100.0)])
 
-        assert row(book, speed="raw").relative_error == pytest.approx(0.2)
-        assert row(book, speed="reference").relative_error == 0
+        assert row(score_book, speed="raw").relative_error == pytest.approx(0.2)
+        assert row(score_book, speed="reference").relative_error == 0
 
     def test_indicator_is_against_whatif_of_the_same_cell(self):
         """
         What-If 20 % off, the other 5 %: 15 points better; What-If itself 0.
         """
         both = [prediction(job_s=120.0), prediction("prophet", job_s=95.0)]
-        book = score(both, [trial()])
+        score_book = score(both, [trial()])
 
-        assert row(book, "prophet").i_accu_percent == pytest.approx(15.0)
-        assert row(book).i_accu_percent == 0
+        assert row(score_book, "prophet").i_accu_percent == pytest.approx(15.0)
+        assert row(score_book).i_accu_percent == 0
 
     def test_no_indicator_without_whatif(self):
         """
         Nothing to compare with is not 0.
         """
-        book = score([prediction("prophet")], [trial()])
+        score_book = score([prediction("prophet")], [trial()])
 
-        assert row(book, "prophet").i_accu_percent is None
+        assert row(score_book, "prophet").i_accu_percent is None
 
     def test_single_trial_has_no_floor(self):
         """
@@ -139,9 +139,9 @@ class TestRows:
         """
         Nothing can be a share of 0 s.
         """
-        book = score([prediction(measurable={"sort_s": 1.0})], [trial(sort_s=0.0)])
+        score_book = score([prediction(measurable={"sort_s": 1.0})], [trial(sort_s=0.0)])
 
-        assert [s.quantity for s in book.scores] == ["job_s"]
+        assert [s.quantity for s in score_book.scores] == ["job_s"]
 
     def test_cells_that_were_not_measured_are_left_out(self):
         """
@@ -156,12 +156,12 @@ class TestSummaries:
         Every error is 0, and the line is the identity.
         """
         cells = {f"c{i}": 50.0 + 10 * i for i in range(5)}
-        book = score(
+        score_book = score(
             [prediction(cell=c, job_s=t) for c, t in cells.items()],
             [trial(c, raw=t) for c, t in cells.items()],
         )
 
-        s = summary(book)
+        s = summary(score_book)
         error = s.metrics["mape"]
         assert (error.value, error.low, error.high, s.value("worst_error")) == (0, 0, 0, 0)
         line = [s.value(f"calibration_{name}") for name in ("slope", "intercept_s", "r2")]
@@ -172,10 +172,10 @@ class TestSummaries:
         One summary per workload, and one of all.
         """
         trials = [*repeats("c0", 100.0), *repeats("c1", 100.0, workload="terasort")]
-        book = score([prediction(job_s=110.0), prediction(cell="c1", job_s=130.0)], trials)
+        score_book = score([prediction(job_s=110.0), prediction(cell="c1", job_s=130.0)], trials)
 
         errors = {
-            w: summary(book, workload=w).value("mape") for w in ("wordcount", "terasort", "*")
+            w: summary(score_book, workload=w).value("mape") for w in ("wordcount", "terasort", "*")
         }
         assert errors == pytest.approx({"wordcount": 0.1, "terasort": 0.3, "*": 0.2})
 
@@ -196,20 +196,20 @@ class TestSummaries:
         One cell of two is as good as its repeats.
         """
         trials = [*repeats("c0", 90.0, 110.0), *repeats("c1", 99.0, 101.0)]
-        book = score([prediction(job_s=105.0), prediction(cell="c1", job_s=105.0)], trials)
+        score_book = score([prediction(job_s=105.0), prediction(cell="c1", job_s=105.0)], trials)
 
-        assert summary(book).value("within_noise") == 0.5
+        assert summary(score_book).value("within_noise") == 0.5
 
     def test_cells_without_an_answer_are_counted(self):
         """
         A model that lacks statistics is not applicable there, and is not scored better for it.
         """
-        silent = prediction(cell="c1", job_s=None, not_applicable=("network_s_per_byte",))
+        unanswered = prediction(cell="c1", job_s=None, not_applicable=("network_s_per_byte",))
         none_at_all = prediction("spn-gc", job_s=None, not_applicable=("gpu",))
-        book = score([prediction(), silent, none_at_all], [trial("c0"), trial("c1")])
+        score_book = score([prediction(), unanswered, none_at_all], [trial("c0"), trial("c1")])
 
-        assert (summary(book).cells, summary(book).not_applicable) == (1, 1)
-        assert book.not_applicable == {"whatif": 1, "spn-gc": 1}
+        assert (summary(score_book).cells, summary(score_book).not_applicable) == (1, 1)
+        assert score_book.not_applicable == {"whatif": 1, "spn-gc": 1}
 
 
 class TestComparisons:
@@ -228,8 +228,8 @@ class TestComparisons:
             for c, time in seconds.items()
             for t in repeats(c, time * (1 - noise), time * (1 + noise))
         ]
-        (found,) = [c for c in score(answers, trials).comparisons if c.quantity == "job_s"]
-        return found
+        (matching,) = [c for c in score(answers, trials).comparisons if c.quantity == "job_s"]
+        return matching
 
     def test_better_model_beyond_the_noise(self):
         """
@@ -269,7 +269,7 @@ class TestComparisons:
 @given(st.randoms())
 def test_order_does_not_matter(random):
     """
-    Trials and predictions in any order make the same book.
+    Trials and predictions in any order make the same score_book.
     """
     trials = [t for i in range(4) for t in repeats(f"c{i}", 100.1 + i, 103.7, 99.3 + 2 * i)]
     answers = [prediction(m, f"c{i}", job_s=90.0 + i) for i in range(4) for m in ("whatif", "p")]

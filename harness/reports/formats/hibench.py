@@ -26,7 +26,11 @@ DFSIO_MODE = "read"  # where an experiment does not say it
 
 def render_hibench(results: ReportData) -> str:
     """Write the header, and a line for each done trial whose client was timed."""
-    done = [r for r in results.trials if r.state == "done" and _CLIENT in r.harness_s]
+    done = [
+        each_trial
+        for each_trial in results.trials
+        if each_trial.state == "done" and _CLIENT in each_trial.harness_s
+    ]
     lines = [_FORMAT.format(*_HEAD)]
     for record in sorted(done, key=lambda record: (record.finished_s, record.trial.id)):
         workload = record.trial.cell.workload

@@ -12,12 +12,12 @@ def render_terminal(document: Document) -> str:
     lines = []
     for block in briefs:
         if isinstance(block, Table) and block.rows:
-            rows = [[*map(one_line, row)] for row in (block.columns, *block.texts())]
+            rows = [[*map(one_line, row_texts)] for row_texts in (block.columns, *block.texts())]
             widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            for row in rows:
+            for row_texts in rows:
                 texts = (
                     text.rjust(width) if align == "r" else text.ljust(width)
-                    for text, width, align in zip(row, widths, block.align, strict=True)
+                    for text, width, align in zip(row_texts, widths, block.align, strict=True)
                 )
                 lines.append("  ".join(texts).rstrip())
             lines.append("")

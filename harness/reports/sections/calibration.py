@@ -24,7 +24,7 @@ def section(results: ReportData) -> Section:
     for model, scores, limits in scored_panels(results):
         summary = results.summary(model, "raw")
         if summary is not None and "calibration_slope" in summary.metrics:
-            panels.append(_panel(results, summary, scores, limits.high))
+            panels.append(fit_panel(results, summary, scores, limits.highest))
     return Section(
         id="calibration",
         title="Calibration",
@@ -33,9 +33,10 @@ def section(results: ReportData) -> Section:
     )
 
 
-def _panel(
+def fit_panel(
     results: ReportData, summary: Summary, scores: Sequence[Score], longest: float
 ) -> Figure:
+    """Points of one model and the line through them; as data the lines of all its summaries."""
     model, place = summary.model, results.models().index(summary.model)
     slope, intercept_s, r2 = (
         summary.value(f"calibration_{name}") or 0.0 for name in ("slope", "intercept_s", "r2")
@@ -51,27 +52,25 @@ def _panel(
         draw_points(results, canvas, axes, scores, place)
 
     rows = []
-    for each in results.book.summaries:
-        if each.model == model and each.level == "job":
+    for any_summary in results.score_book.summaries:
+        if any_summary.model == model and any_summary.level == "job":
             numbers = (UNKNOWN,) * 4
-            if "calibration_slope" in each.metrics:
+            if "calibration_slope" in any_summary.metrics:
                 numbers = (
-                    number(each.value("calibration_slope"), 0.02),
-                    number(each.value("calibration_intercept_s"), 0.2),
-                    number(each.value("calibration_r2"), 0.02),
-                    str(each.cells),
+                    number(any_summary.value("calibration_slope"), 0.02),
+                    number(any_summary.value("calibration_intercept_s"), 0.2),
+                    number(any_summary.value("calibration_r2"), 0.02),
+                    str(any_summary.cells),
                 )
-            workload = "all" if each.workload == "*" else each.workload
-            rows.append((workload, each.quantity, each.speed, *numbers))
+            workload = "all" if any_summary.workload == "*" else any_summary.workload
+            rows.append((workload, any_summary.quantity, any_summary.speed, *numbers))
     columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
     sign = "+" if intercept_s >= 0 else "\u2212"
-    return Figure(
-        name=f"fit{place}",
-        title=f"{model}: measured job time fitted as a line in the predicted one",
-        width=PANEL,
-        height=PANEL + 0.25,
-        caption=f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
-        f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells.",
-        data=table(f"{model}: calibration by workload", columns, "lllrrrr", rows, folded=True),
-        draw=draw,
+    title = f"{model}: measured job time fitted as a line in the predicted one"
+    height = PANEL + 0.25
+    caption = (
+        f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
+        f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells."
     )
+    data = table(f"{model}: calibration by workload", columns, "lllrrrr", rows, folded=True)
+    return Figure(f"fit{place}", title, PANEL, height, caption, data, draw)

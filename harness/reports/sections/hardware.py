@@ -50,23 +50,23 @@ def section(results: ReportData) -> Section | None:
             f"The limit of the disk of {', '.join(nodes)} applies to synced writes alone: tasks and"
             " DataNodes, whose writes are buffered, are hardly limited by it."
         )
-    for cell, records in trials.items():
+    for cell_id, records in trials.items():
         size = records[0].trial.cell.workload.input_bytes
         read = fmean(_passed(record, "read") for record in records)
         limited = records[0].trial.cell.cluster.node.disk_bytes_per_s is not None
         if limited and read < size / 2:
             texts.append(
-                f"{results.label(cell)}: of {format_bytes(size)} of input, {format_bytes(read)}"
+                f"{results.label(cell_id)}: of {format_bytes(size)} of input, {format_bytes(read)}"
                 " came from the limited disks, the rest from memory: reading was hardly limited."
             )
     disks = [
         (
-            *(results.label(cell), str(len(records))),
+            *(results.label(cell_id), str(len(records))),
             format_bytes(records[0].trial.cell.workload.input_bytes),
             format_bytes(fmean(_passed(record, "read") for record in records)),
             format_bytes(fmean(_passed(record, "written") for record in records)),
         )
-        for cell, records in trials.items()
+        for cell_id, records in trials.items()
     ]
     columns = ("Cell", "Trials", "Input", "Read from disks", "Written to disks")
     note = "Of a trial, all nodes together. What came from memory, or stayed in it, is not here."
@@ -74,7 +74,7 @@ def section(results: ReportData) -> Section | None:
     return Section(
         id="hardware",
         title="Hardware limited on purpose",
-        blocks=[*map(Text, texts), _limits_table(results, starts), passed],
+        blocks=[*map(Text, texts), limits_table(results, starts), passed],
     )
 
 
@@ -82,15 +82,19 @@ def _passed(record: TrialRecord, verb: str) -> int:
     return sum(disk.get(verb, 0) for disk in record.disk_bytes.values())
 
 
-def _limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
+def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
     """Each limit of each node: requested, measured, and the setting that gave it."""
-    specs = {cell.cluster.id: cell.cluster for cell, _ in results.cells.values()}
+    specs = {cell_id.cluster.id: cell_id.cluster for cell_id, _ in results.cells.values()}
     rows: list[tuple[str | Value, ...]] = []
     for order, start in enumerate(starts, start=1):
         words = [start.cluster]
         if spec := specs.get(start.cluster):
             common = {name.partition("_")[0]: value for name, value in spec.node.limits().items()}
-            words = [f"{n} {readable(n, v)}" for n, v in common.items() if v is not None]
+            words = [
+                f"{field} {readable(field, requested_value)}"
+                for field, requested_value in common.items()
+                if requested_value is not None
+            ]
             words += [f"{node} different" for node in spec.nodes]
         for node, limits in start.nodes.items():
             for control, limit in limits.items():

@@ -59,23 +59,35 @@ def jobs_table(results: ReportData, workload: str) -> Table:
     models = results.models()
     rows = []
     places = results.cell_places(cells)
-    for cell in sorted(cells, key=lambda cell: places[cell]):
-        if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
+    for cell_id in sorted(cells, key=lambda cell_id: places[cell_id]):
+        if all(len(trial.jobs_s) <= 1 for trial in cells[cell_id]):
             continue
-        predicted = {p.model: p.each_job_s for p in results.predictions if p.cell == cell}
-        for place, times in enumerate(zip_longest(*(t.jobs_s for t in cells[cell])), start=1):
+        predicted = {
+            prediction.model: prediction.each_job_s
+            for prediction in results.predictions
+            if prediction.cell == cell_id
+        }
+        for place, times in enumerate(
+            zip_longest(*(repeat.jobs_s for repeat in cells[cell_id])), start=1
+        ):
             known = [seconds for seconds in times if seconds is not None]
             floor = coefficient_of_variation(known)
             noise = fmean(known) * floor if floor else None
             rows.append(
                 (
-                    *(results.label(cell), str(place), str(len(known))),
+                    *(results.label(cell_id), str(place), str(len(known))),
                     *(number(fmean(known), noise), floor_percent(floor)),
                     *(number(predicted.get(model), noise) for model in models),
                 )
             )
     note = "All jobs of a trial are of one kind, and models say the same of each."
-    counts = sorted({p.jobs for p in results.predictions if p.cell in cells and p.each_job_s})
+    counts = sorted(
+        {
+            prediction.jobs
+            for prediction in results.predictions
+            if prediction.cell in cells and prediction.each_job_s
+        }
+    )
     if counts:
         ends = dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (counts[0], counts[-1]))
         note += f" They assume that a trial has {' to '.join(ends)} of them."

@@ -13,7 +13,7 @@ from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canv
 from harness.reports.sections.predicted import PANEL
 from harness.reports.wording import count, number, one_line, percent
 
-_MOST_TIPS = 150
+_MOST_TOOLTIPS = 150
 _STYLES: dict[str, dict[str, Any]] = {
     "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
     "scored trial": {"marker": "o", "color": SERIES[0]},
@@ -26,19 +26,25 @@ _LOADS = {"busy": "busy", "steal": "taken by other guests of the host"}
 def section(results: ReportData) -> Section:
     """Load and speed over the trials, and for each workload the correction that was used."""
     loads = []
-    for name, words in _LOADS.items():
-        shares = [means[name] for means in results.machine.values() if name in means]
+    for kind_name, words in _LOADS.items():
+        shares = [means[kind_name] for means in results.machine.values() if kind_name in means]
         if shares:
             most = percent(max(shares), 0.004)
             loads.append(f"{percent(fmean(shares), 0.004)} {words} (at most {most})")
     average = "The machine was, on average over the trials: " + ", ".join(loads) + "."
-    panels = [_correction(results, place, name) for place, name in enumerate(results.workloads())]
+    panels = [
+        correction_panel(results, place, kind_name)
+        for place, kind_name in enumerate(results.workloads())
+    ]
     return Section(
         id="machine",
         title="The machine",
         blocks=[
             Text(average if loads else ""),
-            *(Text(correction_text(name, p.speed)) for name, p in results.profiles.items()),
+            *(
+                Text(correction_text(kind_name, workload_profile.speed))
+                for kind_name, workload_profile in results.profiles.items()
+            ),
             Figures([figure for figure in [speed_over_time(results)] if figure]),
             Figures([figure for figure in panels if figure], side_by_side=True),
         ],
@@ -74,57 +80,54 @@ def speed_over_time(results: ReportData) -> Figure | None:
         return "profiling trial" if record.trial.profiling else "scored trial"
 
     points = [
-        (order, record, rates[record.trial.id])
-        for order, record in enumerate(results.ordered_trials(), start=1)
+        (position, record, rates[record.trial.id])
+        for position, record in enumerate(results.ordered_trials(), start=1)
         if record.trial.id in rates
     ]
+    speeds = [speed for *_, speed in points]
     if not points:
         return None
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        axes.axhline(100, color=INK, linewidth=0.9)
-        orders, speeds = [order for order, _, _ in points], [100 * rate for *_, rate in points]
-        axes.plot(orders, speeds, color=MUTED, linewidth=0.7)
-        for name, style in _STYLES.items():
+        speed_axes = canvas.figure.add_subplot()
+        speed_axes.axhline(100, color=INK, linewidth=0.9)
+        orders = [position for position, *_ in points]
+        speed_axes.plot(orders, [100 * speed for speed in speeds], color=MUTED, linewidth=0.7)
+        for kind_name, style in _STYLES.items():
             look = {"markersize": 5.5, "linestyle": "none", **style}
-            chosen = [point for point in points if kind(point[1]) == name]
-            for order, record, rate in chosen:
-                (point,) = axes.plot([order], [100 * rate], **look)
-                if len(points) <= _MOST_TIPS:
-                    cell = results.label(record.trial.cell.id)
-                    share = percent(rate, 0.004)
-                    canvas.mark(point, tooltip=f"trial {order}, {cell}: {share} of reference")
+            chosen = [drawn_point for drawn_point in points if kind(drawn_point[1]) == kind_name]
+            for position, record, speed in chosen:
+                (drawn_point,) = speed_axes.plot([position], [100 * speed], **look)
+                if len(points) <= _MOST_TOOLTIPS:
+                    where = f"trial {position}, {results.label(record.trial.cell.id)}"
+                    tooltip = f"{where}: {percent(speed, 0.004)} of reference"
+                    canvas.mark(drawn_point, tooltip=tooltip)
             if chosen:
-                axes.plot([], [], label=name, **look)
-        axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
-        axes.margins(x=0.02, y=0.12)
-        grid(axes, "y")
+                speed_axes.plot([], [], label=kind_name, **look)
+        speed_axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
+        speed_axes.margins(x=0.02, y=0.12)
+        grid(speed_axes, "y")
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     rows = [
         (
-            *(str(order), record.trial.id, results.label(record.trial.cell.id)),
-            *(kind(record), percent(rate, 0.004)),
+            *(str(position), record.trial.id, results.label(record.trial.cell.id)),
+            *(kind(record), percent(speed_share, 0.004)),
         )
-        for order, record, rate in points
+        for position, record, speed_share in points
     ]
     columns = ("Order", "Trial", "Cell", "Kind", "Speed")
-    speeds = [rate for *_, rate in points]
-    return Figure(
-        name="speed",
-        title="Speed of the machine during each trial, in the order of running",
-        width=WIDE,
-        height=2.7,
-        caption="Speed of the machine by the probe that runs beside each job: from"
+    title = "Speed of the machine during each trial, in the order of running"
+    caption = (
+        "Speed of the machine by the probe that runs beside each job: from"
         f" {percent(min(speeds))} to {percent(max(speeds))} of reference speed over {len(points)}"
-        " trials.",
-        data=table("Data of the figure", columns, "rcllr", rows, folded=True),
-        draw=draw,
+        " trials."
     )
+    data = table("Data of the figure", columns, "rcllr", rows, folded=True)
+    return Figure("speed", title, WIDE, 2.7, caption, data, draw)
 
 
-def _correction(results: ReportData, place: int, workload: str) -> Figure | None:
+def correction_panel(results: ReportData, place: int, workload: str) -> Figure | None:
     """How job times follow the speed, and the coefficient that was used."""
     profile, rates = results.profiles.get(workload), results.relative_rates()
     times = {each.trial: each for each in results.measurements}
@@ -139,41 +142,48 @@ def _correction(results: ReportData, place: int, workload: str) -> Figure | None
     for cell, trials in cells.items():
         if len(trials) > 1:
             mean_rate, mean_s = fmean(each[1] for each in trials), fmean(each[2] for each in trials)
-            for trial, rate, job_s in trials:
-                name = f"{results.label(cell)}, trial {trial}"
-                points.append((name, 100 * rate / mean_rate, 100 * job_s / mean_s))
+            for trial, speed_share, job_s in trials:
+                kind_name = f"{results.label(cell)}, trial {trial}"
+                points.append((kind_name, 100 * speed_share / mean_rate, 100 * job_s / mean_s))
     if profile is None or profile.speed is None or len(points) < 3:
         return None
     coefficient = profile.speed.coefficient
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        low, high = min(x for _, x, _ in points), max(x for _, x, _ in points)
+        speed_axes = canvas.figure.add_subplot()
+        low, high = (
+            min(relative_speed for _, relative_speed, _ in points),
+            max(relative_speed for _, relative_speed, _ in points),
+        )
         speeds = [low + (high - low) * step / 40 for step in range(41)]
         line = [100 * (speed / 100) ** -coefficient for speed in speeds]
-        axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
-        for name, x, y in points:
-            (point,) = axes.plot([x], [y], **marker(place, 0) | {"markersize": 4.5})
-            canvas.mark(point, tooltip=name)
-        axes.set(xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean")
-        axes.set_title(one_line(workload, 40))
-        axes.margins(0.08)
-        grid(axes, "both")
+        speed_axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
+        for kind_name, relative_speed, relative_time in points:
+            (drawn_point,) = speed_axes.plot(
+                [relative_speed], [relative_time], **marker(place, 0) | {"markersize": 4.5}
+            )
+            canvas.mark(drawn_point, tooltip=kind_name)
+        speed_axes.set(
+            xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean"
+        )
+        speed_axes.set_title(one_line(workload, 40))
+        speed_axes.margins(0.08)
+        grid(speed_axes, "both")
 
     line_text = (
         f"time \u221d speed^(-{number(coefficient, 0.03)}), fitted on the profiling trials only"
         if coefficient
         else "flat, because no correction was used"
     )
-    rows = [(name, percent(x / 100, 0.004), percent(y / 100, 0.004)) for name, x, y in points]
+    rows = [
+        (kind_name, percent(relative_speed / 100, 0.004), percent(relative_time / 100, 0.004))
+        for kind_name, relative_speed, relative_time in points
+    ]
     columns = ("Trial", "Speed / mean of cell", "Time / mean of cell")
-    return Figure(
-        name=f"correction{place}",
-        title=f"{workload}: job time over speed",
-        width=PANEL,
-        height=3.4,
-        caption=f"{workload}: each point is a trial against the mean of its cell. The line is"
-        f" {line_text}.",
-        data=table(f"{workload}: data", columns, "lrr", rows, folded=True),
-        draw=draw,
+    title = f"{workload}: job time over speed"
+    height = 3.4
+    caption = (
+        f"{workload}: each point is a trial against the mean of its cell. The line is {line_text}."
     )
+    data = table(f"{workload}: data", columns, "lrr", rows, folded=True)
+    return Figure(f"correction{place}", title, PANEL, height, caption, data, draw)

@@ -25,18 +25,22 @@ def section(results: ReportData) -> Section:
         if record.trial.id in rules
     ]
     rows = []
-    shown = {name: value for name, value in results.manifest.items() if name != LIMITS}
-    for name, value in flatten(shown):
-        text = UNKNOWN if value is None or value in ("", {}) else str(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if name.endswith("_s") and value > 1e9:
-                text = moment(value)
-            elif name.endswith("_bytes"):
-                text = format_bytes(value)
-        elif isinstance(value, list | tuple):
-            between = " " if "command" in name or "argv" in name else ", "
-            text = between.join(str(each) for each in value)
-        rows.append((name, text))
+    shown = {
+        entry_name: entry_value
+        for entry_name, entry_value in results.manifest.items()
+        if entry_name != LIMITS
+    }
+    for entry_name, entry_value in flatten(shown):
+        text = UNKNOWN if entry_value is None or entry_value in ("", {}) else str(entry_value)
+        if isinstance(entry_value, int | float) and not isinstance(entry_value, bool):
+            if entry_name.endswith("_s") and entry_value > 1e9:
+                text = moment(entry_value)
+            elif entry_name.endswith("_bytes"):
+                text = format_bytes(entry_value)
+        elif isinstance(entry_value, list | tuple):
+            between = " " if "command" in entry_name or "argv" in entry_name else ", "
+            text = between.join(str(each) for each in entry_value)
+        rows.append((entry_name, text))
     trials = results.trials
     order = "No trial has been run."
     if trials:
@@ -84,10 +88,14 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
         if any(limit is not None for limit in limits):
             texts = tuple(readable(axis, limit or UNLIMITED) for limit in limits)
             yield f"{axis} of a node", _values(texts)
-    for name, own in cluster.nodes.items():
+    for entry_name, own in cluster.nodes.items():
         limits = {field.partition("_")[0]: limit for field, limit in own.limits().items()}
-        texts = tuple(f"{a} {readable(a, v)}" for a, v in limits.items() if v is not None)
-        yield f"{name} alone", _values(texts)
+        texts = tuple(
+            f"{axis_name} {readable(axis_name, setting)}"
+            for axis_name, setting in limits.items()
+            if setting is not None
+        )
+        yield f"{entry_name} alone", _values(texts)
     points = "" if design.points is None else f", {design.points} points"
     yield "design", f"{design.kind}{points}"
     yield "repeats of a cell", str(experiment.repeat)
@@ -97,20 +105,25 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
     yield "models", ", ".join(experiment.predict.models) or "none"
     for workload in experiment.workloads:
         sizes = ", ".join(format_bytes(size) for size in workload.input_bytes)
-        further = "".join(f"; {key} {_values(v)}" for key, v in workload.parameters.items())
-        yield f"input of {workload.name}", f"{sizes}; seed {workload.seed}{further}"
-    for name, values in (*experiment.configuration.items(), *cluster.site.items()):
-        yield name, _values(values)
-    for name, values in experiment.predict.profile_on.items():
-        is_size = name.endswith("input")
-        shown = (
-            format_bytes(int(v)) if is_size and v.isascii() and v.isdigit() else v for v in values
+        further = "".join(
+            f"; {key} {_values(setting)}" for key, setting in workload.parameters.items()
         )
-        yield f"profiled on {name}", ", ".join(shown)
+        yield f"input of {workload.name}", f"{sizes}; seed {workload.seed}{further}"
+    for entry_name, values in (*experiment.configuration.items(), *cluster.site.items()):
+        yield entry_name, _values(values)
+    for entry_name, values in experiment.predict.profile_on.items():
+        is_size = entry_name.endswith("input")
+        shown = (
+            format_bytes(int(setting))
+            if is_size and setting.isascii() and setting.isdigit()
+            else setting
+            for setting in values
+        )
+        yield f"profiled on {entry_name}", ", ".join(shown)
 
 
 def _values(values: tuple[Any, ...]) -> str:
-    return ", ".join(str(value) for value in values)
+    return ", ".join(str(entry_value) for entry_value in values)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -120,8 +133,8 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     >>> list(flatten({"a": {"b": 1}, "c": [1, 2]}))
     [('a.b', 1), ('c', [1, 2])]
     """
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            yield from flatten(value, f"{prefix}{key}.")
+    for key, entry_value in values.items():
+        if isinstance(entry_value, Mapping) and entry_value:
+            yield from flatten(entry_value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", value
+            yield f"{prefix}{key}", entry_value

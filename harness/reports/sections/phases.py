@@ -49,15 +49,15 @@ def section(results: ReportData) -> Section:
     """Mean seconds of each phase per task, and errors at job, task and phase level."""
     figures = []
     for place, workload in enumerate(results.workloads()):
-        means, cells = phase_means(results, workload)
-        if means:
-            figures.append(_figure(place, workload, means, cells))
+        mean_seconds, cells = phase_means(results, workload)
+        if mean_seconds:
+            figures.append(phases_figure(place, workload, mean_seconds, cells))
     return Section(
         id="phases",
         title="Tasks and phases",
         blocks=[
             Figures(figures, "Errors of phases can cancel in their sum."),
-            *(_error_table(results, workload) for workload in results.workloads()),
+            *(level_table(results, workload) for workload in results.workloads()),
         ],
         missing="No task or phase has been scored.",
     )
@@ -72,90 +72,98 @@ def phase_means(
     The second value counts those cells; without any the first is empty.
     """
     chosen = [
-        score
-        for score in results.book.scores
-        if score.quantity in PHASE_TEXTURES
-        and score.speed == "raw"
-        and results.workload_of(score.cell) == workload
+        phase_score
+        for phase_score in results.score_book.scores
+        if phase_score.quantity in PHASE_TEXTURES
+        and phase_score.speed == "raw"
+        and results.workload_of(phase_score.cell) == workload
     ]
     cells: dict[str, set[str]] = {}
-    for score in chosen:
-        cells.setdefault(score.model, set()).add(score.cell)
+    for phase_score in chosen:
+        cells.setdefault(phase_score.model, set()).add(phase_score.cell)
     common = set.intersection(*cells.values()) if cells else set()
     if not common:
         return {}, 0
     answering = [model for model in results.models() if model in cells]
-    means: dict[str, dict[str, float]] = {}
+    mean_seconds: dict[str, dict[str, float]] = {}
     for source in ("measured", *answering):
         model = answering[0] if source == "measured" else source
         values: dict[str, list[float]] = {quantity: [] for quantity in PHASE_TEXTURES}
-        for score in chosen:
-            if score.model == model and score.cell in common:
-                time_s = score.measured_s if source == "measured" else score.predicted_s
-                values[score.quantity].append(time_s)
-        means[source] = {quantity: fmean(times) for quantity, times in values.items() if times}
-    return means, len(common)
+        for phase_score in chosen:
+            if phase_score.model == model and phase_score.cell in common:
+                time_s = phase_score.measured_s if source == "measured" else phase_score.predicted_s
+                values[phase_score.quantity].append(time_s)
+        mean_seconds[source] = {
+            quantity: fmean(times) for quantity, times in values.items() if times
+        }
+    return mean_seconds, len(common)
 
 
-def _figure(
-    place: int, workload: str, means: Mapping[str, Mapping[str, float]], cells: int
+def phases_figure(
+    place: int, workload: str, mean_seconds: Mapping[str, Mapping[str, float]], cells: int
 ) -> Figure:
+    """Stacked mean seconds of each phase, as measured and by model."""
     stacks = [
-        (kind, source, [phase for phase in phases if phase in of])
-        for kind, phases in _KINDS.items()
-        for source, of in means.items()
-        if any(phase in of for phase in phases)
+        (task_kind, source, [phase for phase in phases if phase in of_source])
+        for task_kind, phases in _KINDS.items()
+        for source, of_source in mean_seconds.items()
+        if any(phase in of_source for phase in phases)
     ]
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
-        names, row, before, longest = [], -1.0, stacks[0][0], 0.0
-        for kind, source, phases in stacks:
-            row += 1.5 if kind != before else 1.0
-            before, start = kind, 0.0
+        names, bar_row, before, longest = [], -1.0, stacks[0][0], 0.0
+        for task_kind, source, phases in stacks:
+            bar_row += 1.5 if task_kind != before else 1.0
+            before, start_s = task_kind, 0.0
             for phase in phases:
-                end = start + means[source][phase]
+                end_s = start_s + mean_seconds[source][phase]
                 texture = PHASE_TEXTURES[phase]
-                tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(end - start)}"
-                canvas.bar(axes, row, (start, end), texture, tooltip=tooltip)
-                start = end
-            axes.annotate(number(start), (start, row), (4, 0), textcoords="offset points",
+                tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(end_s - start_s)}"
+                canvas.bar(axes, bar_row, (start_s, end_s), texture, tooltip=tooltip)
+                start_s = end_s
+            axes.annotate(number(start_s), (start_s, bar_row), (4, 0), textcoords="offset points",
                           va="center", fontsize=8.5)  # fmt: skip
-            names.append((row, f"{kind}, {one_line(source, 26)}"))
-            longest = max(longest, start)
+            names.append((bar_row, f"{task_kind}, {one_line(source, 26)}"))
+            longest = max(longest, start_s)
         row_axes(axes, names, longest * 1.1, "seconds per task")
         canvas.texture_legend(PHASE_NAMES)
 
     rows = [
         (source, PHASE_NAMES[PHASE_TEXTURES[phase]], number(mean_s))
-        for source, of in means.items()
-        for phase, mean_s in of.items()
+        for source, of_source in mean_seconds.items()
+        for phase, mean_s in of_source.items()
     ]
-    kinds = len({kind for kind, _, _ in stacks})
+    kinds = len({task_kind for task_kind, _, _ in stacks})
     columns = ("Source", "Phase", "Mean, s")
-    return Figure(
-        name=f"phases{place}",
-        title=f"{workload}: mean seconds per task and phase, measured and predicted",
-        width=WIDE,
-        height=1.0 + 0.3 * len(stacks) + 0.2 * kinds,
-        caption=f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as"
-        " measured and as predicted.",
-        data=table(f"{workload}: data of the figure", columns, "llr", rows, folded=True),
-        draw=draw,
+    title = f"{workload}: mean seconds per task and phase, measured and predicted"
+    height = 1.0 + 0.3 * len(stacks) + 0.2 * kinds
+    caption = (
+        f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as"
+        " measured and as predicted."
     )
+    data = table(f"{workload}: data of the figure", columns, "llr", rows, folded=True)
+    return Figure(f"phases{place}", title, WIDE, height, caption, data, draw)
 
 
-def _error_table(results: ReportData, workload: str) -> Table:
+def level_table(results: ReportData, workload: str) -> Table:
     """Errors at job, task and phase level of one workload, at both speeds."""
     models = results.scored_models()
     rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
         for speed in SPEEDS:
-            measured = {score.cell: score for score in results.scores(quantity, speed, workload)}
+            measured = {
+                phase_score.cell: phase_score
+                for phase_score in results.scores(quantity, speed, workload)
+            }
             if not measured:
                 continue
-            mean_s = fmean(score.measured_s for score in measured.values())
-            floors = [score.floor for score in measured.values() if score.floor is not None]
+            mean_s = fmean(phase_score.measured_s for phase_score in measured.values())
+            floors = [
+                phase_score.floor
+                for phase_score in measured.values()
+                if phase_score.floor is not None
+            ]
             floor = median(floors) if floors else None
             errors: list[str | Value] = []
             for model in models:

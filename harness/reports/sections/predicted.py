@@ -26,14 +26,14 @@ _LEAD = (
 class Range(NamedTuple):
     """Range that all panels share, so that they can be compared by eye."""
 
-    low: float
-    high: float
+    lowest: float
+    highest: float
     logarithmic: bool
 
 
 def section(results: ReportData) -> Section:
     """One panel per model: each scored cell with the spread of its repeats, and the 1:1 line."""
-    panels = [_panel(results, *panel) for panel in scored_panels(results)]
+    panels = [scatter_panel(results, *panel) for panel in scored_panels(results)]
     return Section(
         id="predicted",
         title="Predicted and measured",
@@ -48,10 +48,13 @@ def scored_panels(results: ReportData) -> list[tuple[str, list[Score], Range]]:
     times = [seconds_ for each in chosen for seconds_ in (each.predicted_s, each.measured_s)]
     if not times:
         return []
-    low, high = min(times), max(times)
-    logarithmic = low > 0 and high / low > _LOGARITHMIC_FROM
-    limits = Range(low / 1.3 if logarithmic else 0.0, high * 1.18 or 1.0, logarithmic)
-    by_model = {m: [score for score in chosen if score.model == m] for m in results.models()}
+    lowest, highest = min(times), max(times)
+    logarithmic = lowest > 0 and highest / lowest > _LOGARITHMIC_FROM
+    limits = Range(lowest / 1.3 if logarithmic else 0.0, highest * 1.18 or 1.0, logarithmic)
+    by_model = {
+        model_name: [cell_score for cell_score in chosen if cell_score.model == model_name]
+        for model_name in results.models()
+    }
     return [(model, scores, limits) for model, scores in by_model.items() if scores]
 
 
@@ -59,90 +62,102 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
     """Axes of a panel: measured over predicted seconds."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    axes = canvas.figure.add_subplot()
-    axes.set_title(one_line(model, 40))
-    for axis in (axes.xaxis, axes.yaxis):
+    panel_axes = canvas.figure.add_subplot()
+    panel_axes.set_title(one_line(model, 40))
+    for axis in (panel_axes.xaxis, panel_axes.yaxis):
         if limits.logarithmic:
-            (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
-            wide = limits.high / limits.low > 30
+            (panel_axes.set_xscale if axis is panel_axes.xaxis else panel_axes.set_yscale)("log")
+            wide = limits.highest / limits.lowest > 30
             axis.set_major_locator(LogLocator(subs=(1, 3) if wide else (1, 2, 3, 5, 7)))
             axis.set_minor_locator(NullLocator())
         else:
             axis.set_major_locator(MaxNLocator(5))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
-    axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
-    grid(axes, "both")
-    return axes
+    panel_axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
+    panel_axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
+    grid(panel_axes, "both")
+    return panel_axes
 
 
 def draw_points(
-    results: ReportData, canvas: Canvas, axes: Axes, scores: Sequence[Score], model: int
+    results: ReportData, canvas: Canvas, panel_axes: Axes, scores: Sequence[Score], model: int
 ) -> None:
     """Draw a point per cell, with the spread of its repeats; its shape is that of its workload."""
     for place, workload in enumerate(results.workloads()):
         style = marker(place, model)
-        chosen = [score for score in scores if results.workload_of(score.cell) == workload]
-        for score in chosen:
-            noise = score.measured_s * (score.floor or 0.0)
+        chosen = [
+            cell_score for cell_score in scores if results.workload_of(cell_score.cell) == workload
+        ]
+        for cell_score in chosen:
+            noise = cell_score.measured_s * (cell_score.floor or 0.0)
             colour = SERIES[model % len(SERIES)]
-            axes.errorbar(
-                score.predicted_s, score.measured_s, yerr=noise, color=colour, linewidth=1
+            panel_axes.errorbar(
+                cell_score.predicted_s, cell_score.measured_s, yerr=noise, color=colour, linewidth=1
             )
-            (point,) = axes.plot([score.predicted_s], [score.measured_s], **style, zorder=3)
-            error = percent(score.signed_error, score.floor, signed=True)
+            (point,) = panel_axes.plot(
+                [cell_score.predicted_s], [cell_score.measured_s], **style, zorder=3
+            )
+            error = percent(cell_score.signed_error, cell_score.floor, signed=True)
             canvas.mark(
                 point,
-                tooltip=f"{results.label(score.cell)}: predicted"
-                f" {seconds(score.predicted_s, noise or None)},"
-                f" measured {seconds(score.measured_s, noise or None)} ({error};"
-                f" noise {floor_percent(score.floor)})",
+                tooltip=f"{results.label(cell_score.cell)}: predicted"
+                f" {seconds(cell_score.predicted_s, noise or None)},"
+                f" measured {seconds(cell_score.measured_s, noise or None)} ({error};"
+                f" noise {floor_percent(cell_score.floor)})",
             )
         if chosen:
-            axes.plot([], [], **style, label=one_line(workload, 24))
-    if axes.get_legend_handles_labels()[0]:
+            panel_axes.plot([], [], **style, label=one_line(workload, 24))
+    if panel_axes.get_legend_handles_labels()[0]:
         canvas.figure.legend(loc="outside lower center", ncols=2)
 
 
-def _panel(results: ReportData, model: str, scores: Sequence[Score], limits: Range) -> Figure:
+def scatter_panel(
+    results: ReportData, model: str, scores: Sequence[Score], limits: Range
+) -> Figure:
+    """Points of one model, the line of equality, and bands of 10 % and 20 % around it."""
     place = results.models().index(model)
 
     def draw(canvas: Canvas) -> None:
-        axes, ends = square_axes(canvas, limits, model), limits[:2]
+        panel_axes, ends = square_axes(canvas, limits, model), limits[:2]
         for share in (0.2, 0.1):
-            low, high = ([end / (1 + error) for end in ends] for error in (share, -share))
-            axes.fill_between(
-                ends, low, high, facecolor=BAND, alpha=0.5, edgecolor=MUTED, linewidth=0.5, zorder=0
+            lowest, highest = ([end / (1 + error) for end in ends] for error in (share, -share))
+            panel_axes.fill_between(
+                ends,
+                lowest,
+                highest,
+                facecolor=BAND,
+                alpha=0.5,
+                edgecolor=MUTED,
+                linewidth=0.5,
+                zorder=0,
             )
-        axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
-        axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
-                  transform=axes.transAxes)  # fmt: skip
-        axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
-                  transform=axes.transAxes)  # fmt: skip
-        draw_points(results, canvas, axes, scores, place)
+        panel_axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
+        panel_axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
+                  transform=panel_axes.transAxes)  # fmt: skip
+        panel_axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
+                  transform=panel_axes.transAxes)  # fmt: skip
+        draw_points(results, canvas, panel_axes, scores, place)
 
     rows = []
-    for score in scores:
-        noise = score.measured_s * score.floor if score.floor else None
+    for cell_score in scores:
+        noise = cell_score.measured_s * cell_score.floor if cell_score.floor else None
         rows.append(
             (
-                results.label(score.cell),
-                number(score.predicted_s, noise),
-                number(score.measured_s, noise),
-                floor_percent(score.floor),
-                percent(score.signed_error, score.floor, signed=True),
+                results.label(cell_score.cell),
+                number(cell_score.predicted_s, noise),
+                number(cell_score.measured_s, noise),
+                floor_percent(cell_score.floor),
+                percent(cell_score.signed_error, cell_score.floor, signed=True),
             )
         )
     columns = ("Cell", "Predicted, s", "Measured, s", "Noise floor", "Error")
-    close = sum(score.relative_error <= 0.1 for score in scores)
-    fair = sum(score.relative_error <= 0.2 for score in scores)
-    return Figure(
-        name=f"scatter{place}",
-        title=f"{model}: measured over predicted job time, one point per cell",
-        width=PANEL,
-        height=PANEL + 0.25,
-        caption=f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
-        f" band), {fair} within 20 % (outer band).",
-        data=table(f"{model}: data of the figure", columns, "lrrrr", rows, folded=True),
-        draw=draw,
+    close = sum(cell_score.relative_error <= 0.1 for cell_score in scores)
+    fair = sum(cell_score.relative_error <= 0.2 for cell_score in scores)
+    title = f"{model}: measured over predicted job time, one point per cell"
+    height = PANEL + 0.25
+    caption = (
+        f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
+        f" band), {fair} within 20 % (outer band)."
     )
+    data = table(f"{model}: data of the figure", columns, "lrrrr", rows, folded=True)
+    return Figure(f"scatter{place}", title, PANEL, height, caption, data, draw)

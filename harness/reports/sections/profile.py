@@ -38,26 +38,31 @@ def section(results: ReportData) -> Section:
             statistics_table("Dataflow statistics", profile.statistics),
             statistics_table("Costs at reference speed", profile.costs),
             statistics_table("Overheads of the scheduler", profile.overheads),
-            *_fit_tables(profile),
+            *fit_tables(profile),
         ]
 
     def values() -> dict[str, Any]:
         profiles = results.profiles.items()
-        return {"profiles": {name: profile.model_dump(mode="json") for name, profile in profiles}}
+        return {
+            "profiles": {
+                statistic_name: profile.model_dump(mode="json")
+                for statistic_name, profile in profiles
+            }
+        }
 
     return Section("profile", "Profile", blocks, missing="No profile has been made.", values=values)
 
 
-def scaled(name: str) -> tuple[float, str]:
+def scaled(statistic_name: str) -> tuple[float, str]:
     """
     Factor and unit in which a statistic of this name reads well.
 
     >>> scaled("map_cpu_s_per_record"), scaled("map_records_selectivity")
     ((1000000.0, 'µs/record'), (1.0, ''))
     """
-    name = name.removesuffix("_compressed")  # the same of jobs that compress
+    statistic_name = statistic_name.removesuffix("_compressed")  # the same of jobs that compress
     for suffix, factor, unit in _UNITS:
-        if name.endswith(suffix):
+        if statistic_name.endswith(suffix):
             return factor, unit
     return 1.0, ""
 
@@ -65,17 +70,21 @@ def scaled(name: str) -> tuple[float, str]:
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table:
     """Statistics or costs; values that stand for a share of a group are marked as assumed."""
     # Groups of costs that could not be distinguished, numbered from 1.
-    groups = {name: tuple(sorted({name, *s.group})) for name, s in statistics.items() if s.group}
+    groups = {
+        statistic_name: tuple(sorted({statistic_name, *each_statistic.group}))
+        for statistic_name, each_statistic in statistics.items()
+        if each_statistic.group
+    }
     numbers = {names: place for place, names in enumerate(dict.fromkeys(groups.values()), start=1)}
     rows = []
-    for name, statistic in statistics.items():
-        factor, unit = scaled(name)
+    for statistic_name, statistic in statistics.items():
+        factor, unit = scaled(statistic_name)
         spread = factor * statistic.spread
         remarks = ["assumed"] if statistic.assumed else []
-        remarks += [f"group {numbers[groups[name]]}"] if name in groups else []
+        remarks += [f"group {numbers[groups[statistic_name]]}"] if statistic_name in groups else []
         rows.append(
             (
-                name,
+                statistic_name,
                 number(factor * statistic.value, spread or None, most=6),
                 number(spread, spread, most=6) if spread else UNKNOWN,
                 *(unit, str(statistic.count), statistic.source),
@@ -90,7 +99,7 @@ def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table
     return table(caption, columns[:shown], "crrlrll"[:shown], kept, note=note)
 
 
-def _fit_tables(profile: Profile) -> list[Table]:
+def fit_tables(profile: Profile) -> list[Table]:
     """Costs that were not distinguished, how well costs explain each phase, and their range."""
     groups = [
         (
@@ -106,8 +115,14 @@ def _fit_tables(profile: Profile) -> list[Table]:
         for fit in profile.fit
     ]
     ranges = [
-        (name, *(format_bytes(v) if name.endswith("_bytes") else f"{v:g}" for v in ends))
-        for name, ends in profile.ranges.items()
+        (
+            statistic_name,
+            *(
+                format_bytes(end_value) if statistic_name.endswith("_bytes") else f"{end_value:g}"
+                for end_value in ends
+            ),
+        )
+        for statistic_name, ends in profile.ranges.items()
     ]
     return [
         table(

@@ -47,10 +47,16 @@ def schedule_figure(
 
     Of several *jobs* it is the one that took the median time.
     """
-    nth, cell = typical_job(jobs), record.trial.cell.id
-    done = (*jobs[nth].succeeded("map"), *jobs[nth].succeeded("reduce"))
-    tasks = {"measured": [Task(each.kind, each.start_s, each.finish_s) for each in done]}
-    predicted = {each.model: each.timeline for each in results.predictions if each.cell == cell}
+    median_job, cell = typical_job(jobs), record.trial.cell.id
+    done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
+    tasks = {
+        "measured": [Task(of_model.kind, of_model.start_s, of_model.finish_s) for of_model in done]
+    }
+    predicted = {
+        of_model.model: of_model.timeline
+        for of_model in results.predictions
+        if of_model.cell == cell
+    }
     for model in results.models():
         if spans := predicted.get(model):
             tasks[model] = [Task(span.kind, span.start_s, span.end_s) for span in spans]
@@ -58,40 +64,41 @@ def schedule_figure(
     if len(sizes) < 2 or not 0 < min(sizes) <= max(sizes) <= _MOST_TASKS:
         return None
     for source, of_source in tasks.items():
-        first_s = min(task.start_s for task in of_source)
-        tasks[source] = [Task(k, start - first_s, end - first_s) for k, start, end in of_source]
+        first_s = min(lane_task.start_s for lane_task in of_source)
+        tasks[source] = [
+            Task(task_kind, start - first_s, end - first_s) for task_kind, start, end in of_source
+        ]
     lanes = {source: in_lanes(of_source) for source, of_source in tasks.items()}
-    ends = {source: max(task.end_s for task in each) for source, each in tasks.items()}
+    ends = {
+        source: max(lane_task.end_s for lane_task in of_model) for source, of_model in tasks.items()
+    }
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
-        names, row = [], 0.0
+        names, lane_row = [], 0.0
         for source, of_source in lanes.items():
-            names.append((row + (len(of_source) - 1) / 2, one_line(source, 26)))
+            names.append((lane_row + (len(of_source) - 1) / 2, one_line(source, 26)))
             for lane in of_source:
-                for task in lane:
-                    tooltip = f"{source}, {task.kind}: {seconds(task.end_s - task.start_s)}"
-                    canvas.bar(axes, row, (task.start_s, task.end_s), task.kind, tooltip=tooltip)
-                row += 1
-            row += _GAP
+                for kind, start_s, end_s in lane:
+                    tooltip = f"{source}, {kind}: {seconds(end_s - start_s)}"
+                    canvas.bar(axes, lane_row, (start_s, end_s), kind, tooltip=tooltip)
+                lane_row += 1
+            lane_row += _GAP
         row_axes(axes, names, max(ends.values()) * 1.02, "seconds from the start of the first task")
-        axes.set_ylim(row - _GAP + 0.1, -0.6)
+        axes.set_ylim(lane_row - _GAP + 0.1, -0.6)
         canvas.texture_legend(PHASE_NAMES)
 
     title = f"{results.label(cell)}: tasks as they ran and as models schedule them"
     rows = [(source, number(end_s)) for source, end_s in ends.items()]
     columns = ("Source", "Last task ends, s")
-    which = f", job {nth + 1} of {len(jobs)}" if len(jobs) > 1 else ""
-    return Figure(
-        name=f"schedule{place}",
-        title=title,
-        width=WIDE,
-        height=1.0 + _LANE * sum(len(each) + _GAP for each in lanes.values()),
-        caption=f"{results.label(cell)}{which}: every task from the start of the first one, a row"
-        " per slot in use; predicted ones with separate pools of slots.",
-        data=table(f"{title}: data of the figure", columns, "lr", rows, folded=True),
-        draw=draw,
+    which = f", job {median_job + 1} of {len(jobs)}" if len(jobs) > 1 else ""
+    height = 1.0 + _LANE * sum(len(of_model) + _GAP for of_model in lanes.values())
+    caption = (
+        f"{results.label(cell)}{which}: every task from the start of the first one, a row"
+        " per slot in use; predicted ones with separate pools of slots."
     )
+    data = table(f"{title}: data of the figure", columns, "lr", rows, folded=True)
+    return Figure(f"schedule{place}", title, WIDE, height, caption, data, draw)
 
 
 def typical_job(jobs: Sequence[JobTrace]) -> int:
@@ -105,12 +112,12 @@ def in_lanes(tasks: Sequence[Task]) -> list[list[Task]]:
     lanes: list[list[Task]] = []
     for kind in ("map", "reduce"):
         of_kind: list[list[Task]] = []
-        for task in sorted(task for task in tasks if task.kind == kind):
-            earliest = task.start_s + _TOLERANCE_S
+        for lane_task in sorted(lane_task for lane_task in tasks if lane_task.kind == kind):
+            earliest = lane_task.start_s + _TOLERANCE_S
             free = (lane for lane in of_kind if lane[-1].end_s <= earliest)
             if (lane := next(free, None)) is not None:
-                lane.append(task)
+                lane.append(lane_task)
             else:
-                of_kind.append([task])
+                of_kind.append([lane_task])
         lanes += of_kind
     return lanes

@@ -30,15 +30,17 @@ _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, n
 
 def section(results: ReportData) -> Section:
     """Metrics of the job time by workload and model; on demand all others, and every score."""
-    book = results.book
+    score_book = results.score_book
 
     def values() -> dict[str, Any]:
         return {
-            "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
-            "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
+            "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
+            "comparisons": [
+                comparison.model_dump(mode="json") for comparison in score_book.comparisons
+            ],
             "scores": [
-                {"label": results.label(score.cell), **score.model_dump(mode="json")}
-                for score in book.scores
+                {"label": results.label(cell_score.cell), **cell_score.model_dump(mode="json")}
+                for cell_score in score_book.scores
             ],
             "measurements": [each.model_dump(mode="json") for each in results.measurements],
             "predictions": [
@@ -48,7 +50,7 @@ def section(results: ReportData) -> Section:
         }
 
     summary_rows: list[tuple[str, ...]] = []
-    for summary in book.summaries:
+    for summary in score_book.summaries:
         workload = "all" if summary.workload == "*" else summary.workload
         texts = (metric_text(results, metric, summary) for metric in results.metrics)
         head = (workload, summary.model, summary.quantity, summary.speed, str(summary.cells))
@@ -65,7 +67,7 @@ def section(results: ReportData) -> Section:
             comparison_table(results),
             comparison_table(results, all_quantities=True),
             table("All summaries", columns, align, summary_rows, folded=True),
-            _all_scores(results),
+            all_scores_table(results),
         ],
         missing="No prediction has been scored.",
         brief=[brief_table(results), *lacking],
@@ -73,29 +75,29 @@ def section(results: ReportData) -> Section:
     )
 
 
-def metric_text(results: ReportData, name: str, summary: Summary | None) -> str:
+def metric_text(results: ReportData, metric_name: str, summary: Summary | None) -> str:
     """Value of a metric as people read it, with its interval where it has one."""
-    if summary is None or name not in summary.metrics:
+    if summary is None or metric_name not in summary.metrics:
         return UNKNOWN
-    metric, value = results.metrics[name], summary.metrics[name]
+    metric, metric_value = results.metrics[metric_name], summary.metrics[metric_name]
     noise = error_noise(summary) if "mape" in summary.metrics else None
     match metric.unit:
-        case "share" if value.low is not None:
-            return share_with_interval(value.value, value.low, value.high)
+        case "share" if metric_value.low is not None:
+            return share_with_interval(metric_value.value, metric_value.low, metric_value.high)
         case "share":
-            return percent(value.value, summary.value("noise_floor"))
+            return percent(metric_value.value, summary.value("noise_floor"))
         case "signed share":
-            return percent(value.value, noise, signed=True)
+            return percent(metric_value.value, noise, signed=True)
         case "spread":
-            return floor_percent(value.value)
+            return floor_percent(metric_value.value)
         case "points":
-            return percent(value.value / 100, noise, signed=True).removesuffix(" %")
+            return percent(metric_value.value / 100, noise, signed=True).removesuffix(" %")
         case "cells":
-            return f"{round(value.value * summary.cells)} of {summary.cells}"
+            return f"{round(metric_value.value * summary.cells)} of {summary.cells}"
         case "seconds":
-            return seconds(value.value, 0.2)
+            return seconds(metric_value.value, 0.2)
         case "number":
-            return number(value.value, 0.02)
+            return number(metric_value.value, 0.02)
 
 
 def _title(metric: Metric) -> str:
@@ -106,31 +108,37 @@ def _job_summaries(results: ReportData) -> Iterable[tuple[str, Summary, Summary 
     """Workload (or all) and both summaries of the job time of every model that has one."""
     for workload in (*results.workloads(), "*"):
         for model in results.models():
-            if (raw := results.summary(model, "raw", workload)) is not None:
-                name = "all" if workload == "*" else workload
-                yield name, raw, results.summary(model, "reference", workload)
+            if (raw_summary := results.summary(model, "raw", workload)) is not None:
+                metric_name = "all" if workload == "*" else workload
+                yield metric_name, raw_summary, results.summary(model, "reference", workload)
 
 
 def score_table(results: ReportData) -> Table:
     """Metrics of the job time by workload and model, at both speeds."""
     shown = {
-        speed: [name for name, metric in results.metrics.items() if speed in metric.columns]
+        speed: [
+            metric_name
+            for metric_name, metric in results.metrics.items()
+            if speed in metric.columns
+        ]
         for speed in SPEEDS
     }
     rows: list[tuple[str | Value, ...]] = [
         (
-            *(workload, raw.model, str(raw.cells)),
-            *(metric_text(results, name, raw) for name in shown["raw"]),
-            *(metric_text(results, name, reference) for name in shown["reference"]),
-            Value(str(raw.not_applicable), "mark" if raw.not_applicable else ""),
+            *(workload, raw_summary.model, str(raw_summary.cells)),
+            *(metric_text(results, metric_name, raw_summary) for metric_name in shown["raw"]),
+            *(metric_text(results, metric_name, reference) for metric_name in shown["reference"]),
+            Value(str(raw_summary.not_applicable), "mark" if raw_summary.not_applicable else ""),
         )
-        for workload, raw, reference in _job_summaries(results)
+        for workload, raw_summary, reference in _job_summaries(results)
     ]
-    titles = [_title(results.metrics[name]) for speed in SPEEDS for name in shown[speed]]
+    titles = [
+        _title(results.metrics[metric_name]) for speed in SPEEDS for metric_name in shown[speed]
+    ]
     notes = [
         f"{_title(metric)}: {metric.description}."
-        for name, metric in results.metrics.items()
-        if name in shown["raw"] or name in shown["reference"]
+        for metric_name, metric in results.metrics.items()
+        if metric_name in shown["raw"] or metric_name in shown["reference"]
     ]
     notes.append("No answer: cells for which the model is not applicable.")
     notes += [SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
@@ -152,20 +160,28 @@ def score_table(results: ReportData) -> Table:
 def brief_table(results: ReportData) -> Table:
     """Metrics that end a run, on a terminal."""
     columns = [
-        (name, speed)
-        for name, metric in results.metrics.items()
+        (metric_name, speed)
+        for metric_name, metric in results.metrics.items()
         for speed in SPEEDS
         if speed in metric.brief
     ]
     rows = []
-    for workload, raw, reference in _job_summaries(results):
-        at: dict[Speed, Summary | None] = {"raw": raw, "reference": reference}
-        texts = [metric_text(results, name, at[speed]) for name, speed in columns]
-        rows.append((workload, raw.model, str(raw.cells), *texts, str(raw.not_applicable)))
+    for workload, raw_summary, reference in _job_summaries(results):
+        at: dict[Speed, Summary | None] = {"raw": raw_summary, "reference": reference}
+        texts = [metric_text(results, metric_name, at[speed]) for metric_name, speed in columns]
+        rows.append(
+            (
+                workload,
+                raw_summary.model,
+                str(raw_summary.cells),
+                *texts,
+                str(raw_summary.not_applicable),
+            )
+        )
     # A metric at reference speed stands beside itself at raw speed.
     titles = [
-        results.metrics[name].title if speed == "raw" else "at ref. speed"
-        for name, speed in columns
+        results.metrics[metric_name].title if speed == "raw" else "at ref. speed"
+        for metric_name, speed in columns
     ]
     heads = ("workload", "model", "cells", *titles, "not applicable")
     return table("", heads, "ll" + "r" * (len(columns) + 2), rows)
@@ -178,7 +194,7 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
     Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
     """
     rows = []
-    for comparison in results.book.comparisons:
+    for comparison in results.score_book.comparisons:
         if not all_quantities and comparison.quantity != "job_s":
             continue
         noise = abs(comparison.high - comparison.low) / 2 or None
@@ -205,36 +221,40 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
     return table(caption, columns, "lllrrrl", rows, folded=all_quantities)
 
 
-def _all_scores(results: ReportData) -> Table:
+def all_scores_table(results: ReportData) -> Table:
     """Every score; where there are too many for a page, the largest errors."""
     chosen = [
-        score
+        cell_score
         for quantity in QUANTITIES
         for speed in SPEEDS
-        for score in results.scores(quantity, speed)
+        for cell_score in results.scores(quantity, speed)
     ]
-    errors = sorted((score.relative_error for score in chosen), reverse=True)
+    errors = sorted((cell_score.relative_error for cell_score in chosen), reverse=True)
     least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
-    kept = [score for score in chosen if score.relative_error >= least][:_MOST_SCORES]
+    kept = [cell_score for cell_score in chosen if cell_score.relative_error >= least][
+        :_MOST_SCORES
+    ]
     rows: list[tuple[str | Value, ...]] = []
-    for score in kept:
-        noise = score.measured_s * score.floor if score.floor else None
-        error = percent(score.signed_error, score.floor, signed=True)
-        gain = score.i_accu_percent
-        points = UNKNOWN if gain is None else percent(gain / 100, score.floor, signed=True)
+    for cell_score in kept:
+        noise = cell_score.measured_s * cell_score.floor if cell_score.floor else None
+        error = percent(cell_score.signed_error, cell_score.floor, signed=True)
+        gain = cell_score.i_accu_percent
+        points = UNKNOWN if gain is None else percent(gain / 100, cell_score.floor, signed=True)
         rows.append(
             (
-                results.label(score.cell),
-                score.model,
-                score.quantity,
-                score.speed,
-                score.range,
-                str(score.trials),
-                number(score.predicted_s, noise),
-                number(score.measured_s, noise),
-                floor_percent(score.floor),
-                Value(error, signed_tone(score.signed_error, score.floor)),
-                number(score.relative_error / score.floor, 0.3) if score.floor else UNKNOWN,
+                results.label(cell_score.cell),
+                cell_score.model,
+                cell_score.quantity,
+                cell_score.speed,
+                cell_score.range,
+                str(cell_score.trials),
+                number(cell_score.predicted_s, noise),
+                number(cell_score.measured_s, noise),
+                floor_percent(cell_score.floor),
+                Value(error, signed_tone(cell_score.signed_error, cell_score.floor)),
+                number(cell_score.relative_error / cell_score.floor, 0.3)
+                if cell_score.floor
+                else UNKNOWN,
                 points.removesuffix(" %"),
             )
         )

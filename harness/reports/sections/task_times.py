@@ -28,23 +28,27 @@ def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
     known = results.timeline_task_times()
     figures = [
-        time_bars(place, name, bars(times.parts))
-        for place, (name, times) in enumerate(known)
-        if times.parts
+        time_bars(place, workload_name, bars(known_times.parts))
+        for place, (workload_name, known_times) in enumerate(known)
+        if known_times.parts
     ]
 
     def values() -> dict[str, Any]:
         jobs = []
-        for (record, _), (name, times) in zip(results.timelines, known, strict=True):
+        for (record, _), (workload_name, known_times) in zip(results.timelines, known, strict=True):
             parts = [
-                {**asdict(bar), "estimated": sorted(bar.estimated), "total_s": bar.total_s}
-                for bar in bars(times.parts)
+                {
+                    **asdict(task_bar),
+                    "estimated": sorted(task_bar.estimated),
+                    "total_s": task_bar.total_s,
+                }
+                for task_bar in bars(known_times.parts)
             ]
-            differences = [asdict(difference) for difference in times.differences]
+            differences = [asdict(difference) for difference in known_times.differences]
             jobs.append(
                 {
                     "trial": record.trial.id,
-                    "workload": name,
+                    "workload": workload_name,
                     "parts": parts,
                     "logs_beside_spans": differences,
                 }
@@ -56,77 +60,90 @@ def section(results: ReportData) -> Section:
         title="Where the time of a job went",
         blocks=[
             Figures(figures, _LEAD),
-            *(differences_table(name, times.differences) for name, times in known),
+            *(
+                differences_table(workload_name, known_times.differences)
+                for workload_name, known_times in known
+            ),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
         values=values,
     )
 
 
-def time_bars(place: int, name: str, every: Sequence[Bar]) -> Figure:
+def time_bars(place: int, workload_name: str, every: Sequence[Bar]) -> Figure:
     """Mean seconds of each part of a task, stacked: all nodes, then each kind's first nodes."""
     drawn: list[Bar] = []
-    for bar in every:
-        hosts = sum(other.kind == bar.kind and bool(other.host) for other in drawn)
-        if not bar.host or hosts < _MOST_HOSTS:
-            drawn.append(bar)
+    for task_bar in every:
+        hosts = sum(other.kind == task_bar.kind and bool(other.host) for other in drawn)
+        if not task_bar.host or hosts < _MOST_HOSTS:
+            drawn.append(task_bar)
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.figure.add_subplot()
-        names, row, before = [], -1.0, drawn[0].kind
-        for bar in drawn:
-            row += 1.5 if bar.kind != before else 1.0
-            before, start_s = bar.kind, 0.0
-            for part, part_s in bar.seconds.items():
-                tooltip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / bar.total_s)}"
-                tooltip += " (estimated)" if part in bar.estimated else ""
-                canvas.bar(axes, row, (start_s, start_s + part_s), part, tooltip=tooltip, edge=0.3)
+        names, bar_row, before = [], -1.0, drawn[0].kind
+        for task_bar in drawn:
+            bar_row += 1.5 if task_bar.kind != before else 1.0
+            before, start_s = task_bar.kind, 0.0
+            for part_name, part_s in task_bar.seconds.items():
+                tooltip = (
+                    f"{PARTS[part_name]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
+                )
+                tooltip += " (estimated)" if part_name in task_bar.estimated else ""
+                canvas.bar(
+                    axes, bar_row, (start_s, start_s + part_s), part_name, tooltip=tooltip, edge=0.3
+                )
                 start_s += part_s
-            axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
+            axes.annotate(number(start_s), (start_s, bar_row), (4, 0), textcoords="offset points",
                           va="center", fontsize=8.5)  # fmt: skip
-            names.append((row, f"{bar.kind} tasks, {one_line(bar.host, 24) or 'all nodes'}"))
-        longest_s = max(bar.total_s for bar in drawn)
+            names.append(
+                (bar_row, f"{task_bar.kind} tasks, {one_line(task_bar.host, 24) or 'all nodes'}")
+            )
+        longest_s = max(task_bar.total_s for task_bar in drawn)
         row_axes(axes, names, longest_s * 1.08, "mean seconds per task")
         canvas.texture_legend(PARTS, columns=4)
 
-    whole = [bar for bar in every if not bar.host]
+    whole = [task_bar for task_bar in every if not task_bar.host]
     sources = {"spans": "recorded", "logs": "from logs"}
-    tasks = [f"{count(bar.tasks, f'{bar.kind} task')} ({sources[bar.source]})" for bar in whole]
+    tasks = [
+        f"{count(task_bar.tasks, f'{task_bar.kind} task')} ({sources[task_bar.source]})"
+        for task_bar in whole
+    ]
     caption = (
-        f"{name}: where the time of a task of one job went, means over {listing(tasks)}. What"
-        " other threads did at the same time is not in the bars."
+        f"{workload_name}: where the time of a task of one job went, means over {listing(tasks)}."
+        " What other threads did at the same time is not in the bars."
     )
-    estimated = [PARTS[part] for part in PARTS if any(part in bar.estimated for bar in whole)]
+    estimated = [
+        PARTS[part_name]
+        for part_name in PARTS
+        if any(part_name in task_bar.estimated for task_bar in whole)
+    ]
     caption += f" Estimated from samples: {listing(estimated)}." if estimated else ""
     if hidden := len(every) - len(drawn):
         caption += f" {count(hidden, 'more bar')} of single nodes in the table."
-    return Figure(
-        name=f"parts{place}",
-        title=f"{name}: mean seconds of the parts of a task",
-        width=WIDE,
-        height=1.35 + 0.32 * len(drawn) + 0.2 * len({bar.kind for bar in drawn}),
-        caption=caption,
-        data=parts_table(name, every),
-        draw=draw,
-    )
+    title = f"{workload_name}: mean seconds of the parts of a task"
+    height = 1.35 + 0.32 * len(drawn) + 0.2 * len({task_bar.kind for task_bar in drawn})
+    data = parts_table(workload_name, every)
+    return Figure(f"parts{place}", title, WIDE, height, caption, data, draw)
 
 
-def parts_table(name: str, every: Sequence[Bar]) -> Table:
+def parts_table(workload_name: str, every: Sequence[Bar]) -> Table:
     """Mean seconds of each part, a row for each kind, node and part."""
     rows = [
         (
-            *(bar.kind, bar.host or "all", PARTS[part]),
-            *(number(mean_s), percent(mean_s / bar.total_s), str(bar.tasks)),
-            _SOURCES[bar.source],
-            Value("estimated", "mark") if part in bar.estimated else "",
+            *(task_bar.kind, task_bar.host or "all", PARTS[part_name]),
+            *(number(mean_s), percent(mean_s / task_bar.total_s), str(task_bar.tasks)),
+            _SOURCES[task_bar.source],
+            Value("estimated", "mark") if part_name in task_bar.estimated else "",
         )
-        for bar in every[:_MOST_BARS]
-        for part, mean_s in bar.seconds.items()
+        for task_bar in every[:_MOST_BARS]
+        for part_name, mean_s in task_bar.seconds.items()
     ]
     hidden = len(every) - _MOST_BARS
     note = f"{hidden} more kinds and nodes not shown." if hidden > 0 else ""
     columns = ("Tasks", "Node", "Part", "Mean, s", "Share", "Count", "Source", "Remark")
-    return table(f"{name}: where the time of a task went", columns, "lllrrrll", rows, note=note)
+    return table(
+        f"{workload_name}: where the time of a task went", columns, "lllrrrll", rows, note=note
+    )
 
 
 def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:

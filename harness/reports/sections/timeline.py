@@ -56,58 +56,64 @@ def section(results: ReportData) -> Section:
     )
 
 
-def timeline(results: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
+def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: JobTrace) -> Figure:
     """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
-    lanes = assign_lanes(job.attempts)
-    names = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
-    hidden = len(names)
+    lanes = assign_lanes(traced_job.attempts)
+    lane_names = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
+    hidden = len(lane_names)
     # Where there are too many lanes every second, every third, ... is drawn.
-    names = names[:: max(1, math.ceil(len(names) / _MOST_LANES))]
-    hidden -= len(names)
-    rows = {lane: row for row, lane in enumerate(names)}
+    lane_names = lane_names[:: max(1, math.ceil(len(lane_names) / _MOST_LANES))]
+    hidden -= len(lane_names)
+    rows = {lane: lane_row for lane_row, lane in enumerate(lane_names)}
     shown = {
         attempt.attempt_id: (attempt, rows[lanes[attempt.attempt_id]])
-        for attempt in job.attempts
+        for attempt in traced_job.attempts
         if lanes[attempt.attempt_id] in rows
     }
-    details = _details(results, record, job)
-    jobs = results.jobs.get(record.trial.id, (job,))
-    pitch = (0.42 if details else 0.27) if len(names) <= 24 else max(0.05, 6.5 / len(names))
-    height = 1.45 + pitch * max(1, len(names))
-    few = len(job.attempts) <= _MOST_DRAWN
+    details = _details(results, record, traced_job)
+    trial_jobs = results.jobs.get(record.trial.id, (traced_job,))
+    pitch = (
+        (0.42 if details else 0.27) if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
+    )
+    height = 1.45 + pitch * max(1, len(lane_names))
+    few = len(traced_job.attempts) <= _MOST_DRAWN
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
+        lane_axes = canvas.figure.add_subplot()
         by_row: dict[int, list[Piece]] = {}
-        for attempt, row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
+        for attempt, lane_row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
             if few and attempt.attempt_id in details:
-                _draw_pieces(canvas, axes, row, (attempt, job), details[attempt.attempt_id])
+                _draw_pieces(
+                    canvas, lane_axes, lane_row, (attempt, traced_job), details[attempt.attempt_id]
+                )
                 continue
-            for phase, start, end in phases(attempt):
+            for phase, start, ended in phases(attempt):
                 if not few:  # so many attempts that neighbours have to share a bar
-                    by_row.setdefault(row, []).append(Piece(start, end, phase))
+                    by_row.setdefault(lane_row, []).append(Piece(start, ended, phase))
                     continue
-                length = seconds(end - start, _RESOLUTION_S)
+                length = seconds(ended - start, _RESOLUTION_S)
                 tooltip = f"{attempt.attempt_id} on {attempt.host}: {PHASE_NAMES[phase]} {length}"
                 tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
-                times = start - job.submit_s, end - job.submit_s
-                canvas.bar(axes, row, times, phase, tooltip=tooltip)
-        for row, pieces in by_row.items():
-            for piece in thinned(pieces, job.job_s * len(rows) / _MOST_DRAWN):
-                times = piece.start - job.submit_s, piece.end - job.submit_s
-                canvas.bar(axes, row, times, piece.part)
-        _draw_axes(canvas, axes, names, job, jobs)
+                times_s = start - traced_job.submit_s, ended - traced_job.submit_s
+                canvas.bar(lane_axes, lane_row, times_s, phase, tooltip=tooltip)
+        for lane_row, pieces in by_row.items():
+            for piece in thinned(pieces, traced_job.job_s * len(rows) / _MOST_DRAWN):
+                times_s = piece.start - traced_job.submit_s, piece.end - traced_job.submit_s
+                canvas.bar(lane_axes, lane_row, times_s, piece.part)
+        _draw_axes(canvas, lane_axes, lane_names, traced_job, trial_jobs)
         canvas.texture_legend(DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
-    caption = _caption(results, record, job, jobs)
+    caption = _caption(results, record, traced_job, trial_jobs)
     caption += f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
     if not few:
         caption += " Neighbouring attempts share a bar where they are too short to be seen."
     if any(beside for _, beside in details.values()):
         caption += " A thinner bar is what other threads of a task did meanwhile."
-    what = f"{len(jobs)} jobs" if len(jobs) > 1 else "one job"
-    title = f"{job.name or job.job_id}: attempts of {what} over time, by node and slot"
-    attempts = _attempts_table(job)
+    what = f"{len(trial_jobs)} jobs" if len(trial_jobs) > 1 else "one job"
+    title = (
+        f"{traced_job.name or traced_job.job_id}: attempts of {what} over time, by node and slot"
+    )
+    attempts = attempts_table(traced_job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
 
 
@@ -115,13 +121,13 @@ def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
     return attempt.start_s, attempt.attempt_id
 
 
-def _details(results: ReportData, record: TrialRecord, job: JobTrace) -> Details:
+def _details(results: ReportData, record: TrialRecord, traced_job: JobTrace) -> Details:
     known = results.task_times.get(record.trial.id, JobTaskTimes())
     details = {}
-    for attempt in job.attempts if is_detailed(job) else ():
+    for attempt in traced_job.attempts if is_detailed(traced_job) else ():
         name = attempt.attempt_id
-        times, recording = known.from_logs.get(name), known.recordings.get(name)
-        if attempt_tracks := tracks(attempt, times, recording):
+        times_s, recording = known.from_logs.get(name), known.recordings.get(name)
+        if attempt_tracks := tracks(attempt, times_s, recording):
             main, *others = attempt_tracks
             # Copying is seen in the main thread's bar, which does nothing else meanwhile.
             beside = [
@@ -136,32 +142,37 @@ def _details(results: ReportData, record: TrialRecord, job: JobTrace) -> Details
 
 def _draw_pieces(
     canvas: Canvas,
-    axes: Axes,
-    row: int,
+    lane_axes: Axes,
+    lane_row: int,
     run: tuple[TaskAttempt, JobTrace],
     pieces: tuple[list[Piece], list[Piece]],
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
-    attempt, job = run
+    attempt, traced_job = run
     name, (main, beside) = f"{attempt.attempt_id} on {attempt.host}", pieces
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
         main, beside = (
-            [Piece(p.start, min(p.end, attempt.finish_s), p.part)
-             for p in thread if p.start < attempt.finish_s]
+            [Piece(drawn_piece.start, min(drawn_piece.end, attempt.finish_s), drawn_piece.part)
+             for drawn_piece in thread if drawn_piece.start < attempt.finish_s]
             for thread in pieces
         )  # fmt: skip
         known_until = main[-1].end if main else attempt.start_s
-        start = min(known_until, attempt.finish_s - job.job_s / _LEAST_END)
-        times = max(start, attempt.start_s) - job.submit_s, attempt.finish_s - job.submit_s
+        start = min(known_until, attempt.finish_s - traced_job.job_s / _LEAST_END)
+        times_s = (
+            max(start, attempt.start_s) - traced_job.submit_s,
+            attempt.finish_s - traced_job.submit_s,
+        )
         length = seconds(attempt.duration_s, _RESOLUTION_S)
         tooltip = f"{name}: {PHASE_NAMES[attempt.state]} after {length}"
-        canvas.bar(axes, row, times, attempt.state, tooltip=tooltip)
-    for thread, middle, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
-        for piece in thinned(thread, job.job_s / _STEPS):
-            times = piece.start - job.submit_s, piece.end - job.submit_s
-            tooltip = f"{name}: {DRAWN[piece.part]} {seconds(times[1] - times[0])}"
-            canvas.bar(axes, middle, times, piece.part, tooltip=tooltip, height=height, edge=0.3)
+        canvas.bar(lane_axes, lane_row, times_s, attempt.state, tooltip=tooltip)
+    for thread, middle, height in ((main, lane_row - 0.13, 0.5), (beside, lane_row + 0.25, 0.22)):
+        for piece in thinned(thread, traced_job.job_s / _STEPS):
+            times_s = piece.start - traced_job.submit_s, piece.end - traced_job.submit_s
+            tooltip = f"{name}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
+            canvas.bar(
+                lane_axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3
+            )
 
 
 def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
@@ -174,7 +185,7 @@ def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
     lanes: dict[str, Lane] = {}
     for attempt in sorted(attempts, key=_by_start):
         ends = busy_until.setdefault((attempt.host, attempt.kind), [])
-        free = (slot for slot, end in enumerate(ends) if end <= attempt.start_s)
+        free = (slot for slot, ended in enumerate(ends) if ended <= attempt.start_s)
         slot = next(free, len(ends))
         ends[slot : slot + 1] = [attempt.finish_s]
         lanes[attempt.attempt_id] = (attempt.host, attempt.kind, slot + 1)
@@ -195,15 +206,19 @@ def phases(attempt: TaskAttempt) -> Iterator[tuple[str, float, float]]:
         ends = [("shuffle", attempt.shuffle_finish_s), ("sort", attempt.sort_finish_s)]
         ends.append(("reduce", attempt.finish_s))
     start = attempt.start_s
-    for name, end in ends:
+    for name, ended in ends:
         # A phase whose end is not in the history runs into the next one.
-        if end is not None and end > start:
-            yield name, start, end
-            start = end
+        if ended is not None and ended > start:
+            yield name, start, ended
+            start = ended
 
 
 def _draw_axes(
-    canvas: Canvas, axes: Axes, names: Sequence[Lane], job: JobTrace, jobs: Sequence[JobTrace]
+    canvas: Canvas,
+    lane_axes: Axes,
+    lane_names: Sequence[Lane],
+    traced_job: JobTrace,
+    trial_jobs: Sequence[JobTrace],
 ) -> None:
     """
     Name the lanes, and mark the events above them.
@@ -212,49 +227,55 @@ def _draw_axes(
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    if len(names) <= 60:
+    if len(lane_names) <= 60:
         texts = [
-            f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}" for host, kind, slot in names
+            f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
+            for host, kind, slot in lane_names
         ]
-        axes.set_yticks(range(len(names)), texts)
+        lane_axes.set_yticks(range(len(lane_names)), texts)
     else:
-        axes.set_yticks([])
-        axes.set_ylabel(count(len(names), "slot"))
-    for row, lane in enumerate(names[1:], start=1):
-        if lane[0] != names[row - 1][0]:
-            axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
-    axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
-    last_s = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
-    axes.set_xlim(0, max(last_s, 0.001) * 1.01)
-    which = "first job" if len(jobs) > 1 else "job"
-    axes.set_xlabel(f"seconds since the {which} was submitted")
-    axes.xaxis.set_major_locator(MaxNLocator(10))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.spines["left"].set_visible(False)
-    grid(axes, "x")
-    height, end_s = canvas.figure.get_figheight(), jobs[-1].finish_s - jobs[0].submit_s
+        lane_axes.set_yticks([])
+        lane_axes.set_ylabel(count(len(lane_names), "slot"))
+    for lane_row, lane in enumerate(lane_names[1:], start=1):
+        if lane[0] != lane_names[lane_row - 1][0]:
+            lane_axes.axhline(lane_row - 0.5, color=MUTED, linewidth=0.5)
+    lane_axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
+    last_s = max(
+        [
+            traced_job.job_s,
+            *(attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts),
+        ]
+    )
+    lane_axes.set_xlim(0, max(last_s, 0.001) * 1.01)
+    which = "first job" if len(trial_jobs) > 1 else "job"
+    lane_axes.set_xlabel(f"seconds since the {which} was submitted")
+    lane_axes.xaxis.set_major_locator(MaxNLocator(10))
+    lane_axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    lane_axes.spines["left"].set_visible(False)
+    grid(lane_axes, "x")
+    height, end_s = canvas.figure.get_figheight(), trial_jobs[-1].finish_s - trial_jobs[0].submit_s
     end_text, raised = f"finished, {end_s:.1f} s", 1.0 + 0.16 / (height - 1.3)
-    if len(jobs) > 1:
-        every, first_s = math.ceil(len(jobs) / _MOST_NUMBERS), jobs[0].submit_s
+    if len(trial_jobs) > 1:
+        every, first_s = math.ceil(len(trial_jobs) / _MOST_NUMBERS), trial_jobs[0].submit_s
         events = [
             (each.submit_s - first_s, "" if place % every else f"job {place + 1}", "left", 1.0)
-            for place, each in enumerate(jobs)
+            for place, each in enumerate(trial_jobs)
         ]
         events.append((end_s, end_text, "right", raised))
     else:
         events = [(0.0, "submitted", "left", 1.0), (end_s, end_text, "right", 1.0)]
-        launch_s = jobs[0].launch_s - jobs[0].submit_s
+        launch_s = trial_jobs[0].launch_s - trial_jobs[0].submit_s
         if 0 < launch_s < end_s:
             side = "right" if launch_s > end_s / 2 else "left"
             events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
     for at_s, text, side, top in events:
-        axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-        axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
-                  transform=axes.get_xaxis_transform())  # fmt: skip
+        lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+        lane_axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
+                  transform=lane_axes.get_xaxis_transform())  # fmt: skip
 
 
 def _caption(
-    results: ReportData, record: TrialRecord, job: JobTrace, jobs: Sequence[JobTrace]
+    results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
     cell = record.trial.cell.id
     answers = [
@@ -262,15 +283,15 @@ def _caption(
         for prediction in results.predictions
         if prediction.cell == cell and prediction.job_s is not None
     ]
-    unfinished = sum(attempt.state != "succeeded" for attempt in job.attempts)
+    unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
     several, sums = "", ""
-    if len(jobs) > 1:
-        several = f"{len(jobs)} jobs, one after the other, "
-        sums = f", {seconds(math.fsum(each.job_s for each in jobs), 0.3)} of them in jobs"
+    if len(trial_jobs) > 1:
+        several = f"{len(trial_jobs)} jobs, one after the other, "
+        sums = f", {seconds(math.fsum(each.job_s for each in trial_jobs), 0.3)} of them in jobs"
+    tasks = f"{count(traced_job.num_maps, 'map')}, {count(traced_job.num_reduces, 'reduce')}"
     caption = (
-        f"{results.label(cell)}, trial {record.trial.id}: {several}{count(job.num_maps, 'map')},"
-        f" {count(job.num_reduces, 'reduce')}, {seconds(job.job_s, 0.3)} from submission to end"
-        f"{sums}."
+        f"{results.label(cell)}, trial {record.trial.id}: {several}{tasks},"
+        f" {seconds(traced_job.job_s, 0.3)} from submission to end{sums}."
     )
     caption += f" Predicted: {', '.join(answers)}." if answers else ""
     return caption + (
@@ -278,12 +299,13 @@ def _caption(
     )
 
 
-def _attempts_table(job: JobTrace) -> Table:
+def attempts_table(traced_job: JobTrace) -> Table:
+    """Every attempt with its times from the submission, and the errors of those that failed."""
     rows = []
-    for attempt in sorted(job.attempts, key=_by_start):
-        times = (
-            f"{PHASE_NAMES[name]} {number(end - start, _RESOLUTION_S)}"
-            for name, start, end in phases(attempt)
+    for attempt in sorted(traced_job.attempts, key=_by_start):
+        times_s = (
+            f"{PHASE_NAMES[name]} {number(ended - start, _RESOLUTION_S)}"
+            for name, start, ended in phases(attempt)
         )
         done = attempt.state == "succeeded"
         rows.append(
@@ -292,9 +314,9 @@ def _attempts_table(job: JobTrace) -> Table:
                 attempt.kind,
                 attempt.host,
                 Value(attempt.state, "" if done else "mark"),
-                number(attempt.start_s - job.submit_s, _RESOLUTION_S),
-                number(attempt.finish_s - job.submit_s, _RESOLUTION_S),
-                "; ".join(times) if done else UNKNOWN,
+                number(attempt.start_s - traced_job.submit_s, _RESOLUTION_S),
+                number(attempt.finish_s - traced_job.submit_s, _RESOLUTION_S),
+                "; ".join(times_s) if done else UNKNOWN,
                 attempt.error or "",
             )
         )

@@ -69,7 +69,7 @@ def every_section(results: ReportData) -> Section:
         return {
             "trials": [
                 {
-                    "order": order,
+                    "order": position,
                     "id": record.trial.id,
                     "cell": record.trial.cell.id,
                     "repetition": record.trial.repetition,
@@ -81,7 +81,7 @@ def every_section(results: ReportData) -> Section:
                     "disturbed": record.disturbed,
                     "machine": dict(results.machine.get(record.trial.id, {})),
                 }
-                for order, record in enumerate(results.ordered_trials(), start=1)
+                for position, record in enumerate(results.ordered_trials(), start=1)
             ]
         }
 
@@ -110,13 +110,13 @@ def trial_table(results: ReportData) -> Table:
         return Value(f"device={record.device}" if record.device else "")
 
     rows = []
-    for order, record in enumerate(ordered, start=1):
+    for position, record in enumerate(ordered, start=1):
         trial, measured = record.trial, times.get(record.trial.id)
         load = results.machine.get(trial.id, {})
         minutes, second = divmod(round(record.started_s - first_s), 60)
         rows.append(
             (
-                *(str(order), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
+                *(str(position), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
                 "profile" if trial.profiling else "score",
                 Value(_STATES[record.state], "" if record.state == "done" else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",

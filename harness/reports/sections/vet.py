@@ -46,11 +46,16 @@ _FLAG_NAMES = dict(
 def section(results: ReportData) -> Section:
     """Texts, a figure per job, and tables of all jobs and of the tests between repeats."""
     tested = {each.cell for each in results.vet.repeats}
-    places = results.cell_places(tested | {job.cell for job in results.vet.jobs})
-    by_repeat = sorted(results.vet.jobs, key=lambda job: (job.repetition, places[job.cell]))
-    drawn = [job for job in by_repeat if job.curves]
+    places = results.cell_places(tested | {job_vet.cell for job_vet in results.vet.jobs})
+    by_repeat = sorted(
+        results.vet.jobs, key=lambda job_vet: (job_vet.repetition, places[job_vet.cell])
+    )
+    drawn = [job_vet for job_vet in by_repeat if job_vet.curves]
     texts = list(_texts(results)) if results.vet.jobs else []
-    figures = [_figure(results, place, job) for place, job in enumerate(drawn[:MOST_FIGURES])]
+    figures = [
+        vet_figure(results, position, job_vet)
+        for position, job_vet in enumerate(drawn[:MOST_FIGURES])
+    ]
     lead = ""
     if len(drawn) > MOST_FIGURES:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
@@ -75,7 +80,7 @@ def section(results: ReportData) -> Section:
     return Section(
         id="vet",
         title="Overhead of finished tasks (vet)",
-        blocks=[*map(Text, texts), Figures(figures, lead), _jobs_table(results), repeats],
+        blocks=[*map(Text, texts), Figures(figures, lead), vet_table(results), repeats],
         missing="No times of records were recorded: that takes 'trace: units' in the experiment.",
         values=lambda: {"vet": _vet_document(results)},
     )
@@ -83,64 +88,81 @@ def section(results: ReportData) -> Section:
 
 def _jobs_by_cell(results: ReportData) -> list[JobVet]:
     """Jobs in the order of their cells, repeats of one behind each other."""
-    places = results.cell_places({job.cell for job in results.vet.jobs})
-    return sorted(results.vet.jobs, key=lambda job: (places[job.cell], job.repetition))
+    places = results.cell_places({job_vet.cell for job_vet in results.vet.jobs})
+    return sorted(results.vet.jobs, key=lambda job_vet: (places[job_vet.cell], job_vet.repetition))
 
 
 def _vet_document(results: ReportData) -> dict[str, Any]:
     """Jobs with every task's vet, the typical task of each kind in full, and the tests."""
     jobs = []
-    for job in _jobs_by_cell(results):
-        typical = {curve.kind: asdict(curve.task) for curve in job.curves}
+    for job_vet in _jobs_by_cell(results):
+        typical = {curve.kind: asdict(curve.task) for curve in job_vet.curves}
         kinds = []
-        for kind in job.report.kinds:
+        for vet_kind in job_vet.report.kinds:
             # JSON has no word for infinite, which the index of equal units is.
-            alpha = kind.alpha if kind.alpha is not None and isfinite(kind.alpha) else None
-            buckets = {str(size): asdict(vet) for size, vet in kind.buckets.items()}
-            task = typical.get(kind.kind)
-            kinds.append({**asdict(kind), "alpha": alpha, "buckets": buckets, "typical_task": task})
+            alpha = (
+                vet_kind.alpha if vet_kind.alpha is not None and isfinite(vet_kind.alpha) else None
+            )
+            buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
+            task = typical.get(vet_kind.kind)
+            kinds.append(
+                {**asdict(vet_kind), "alpha": alpha, "buckets": buckets, "typical_task": task}
+            )
         jobs.append(
             {
-                "label": results.label(job.cell),
-                "trial": job.trial,
-                "cell": job.cell,
-                "repetition": job.repetition,
+                "label": results.label(job_vet.cell),
+                "trial": job_vet.trial,
+                "cell": job_vet.cell,
+                "repetition": job_vet.repetition,
                 "kinds": kinds,
             }
         )
-    repeats = [{**asdict(e), "repetitions": list(e.repetitions)} for e in results.vet.repeats]
+    repeats = [
+        {**asdict(repeats_test), "repetitions": list(repeats_test.repetitions)}
+        for repeats_test in results.vet.repeats
+    ]
     return {"jobs": jobs, "repeats": repeats}
 
 
 def _texts(results: ReportData) -> Iterator[str]:
     """What a reader must know to read tables and figures, and section 5.5 of the paper."""
     yield _MEANING
-    kinds = [kind for job in results.vet.jobs for kind in job.report.kinds]
-    sizes = sorted({kind.unit_records for kind in kinds})
-    yield f"A unit is {listing([str(n) for n in sizes], 'or')} records, read one after the other."
-    trials = {job.trial for job in results.vet.jobs}
+    kinds = [vet_kind for job_vet in results.vet.jobs for vet_kind in job_vet.report.kinds]
+    sizes = sorted({vet_kind.unit_records for vet_kind in kinds})
+    records = listing([str(size) for size in sizes], "or")
+    yield f"A unit is {records} records, read one after the other."
+    trials = {job_vet.trial for job_vet in results.vet.jobs}
     if any(len(record.job_ids) > 1 for record in results.trials if record.trial.id in trials):
         yield "Where a trial has several jobs, its vet is over the tasks of all of them."
-    spilled = sum(kind.flags.get(MULTI_SPILL, 0) for kind in kinds)
+    spilled = sum(vet_kind.flags.get(MULTI_SPILL, 0) for vet_kind in kinds)
     if spilled:
-        maps = sum(len(kind.attempts) for kind in kinds if kind.kind == "map")
+        maps = sum(len(vet_kind.attempts) for vet_kind in kinds if vet_kind.kind == "map")
         yield (
             f"{spilled} of {count(maps, 'map task')} spilled more than once: their units hold the"
             " waiting for room in the sort buffer, and the paper's best case is not given."
         )
-    shares = [k.spill_share for k in kinds if k.kind == "map" and k.spill_share is not None]
+    shares = [
+        task_kind.spill_share
+        for task_kind in kinds
+        if task_kind.kind == "map" and task_kind.spill_share is not None
+    ]
     if shares and max(shares) >= _MUCH_SPILLING:
         yield (
             f"Spills ran for up to {percent(max(shares))} of the time of a map task. They are not"
             " in its units: vet supposes that they are short."
         )
     crowded: dict[str, None] = {}
-    for job in _jobs_by_cell(results):
-        vets = [vet for k in job.report.kinds for vet in k.job.vet_tasks if vet is not None]
-        if vets and job.cell in results.cells:
-            node = results.cells[job.cell][0].cluster.node
+    for job_vet in _jobs_by_cell(results):
+        vets = [
+            vet
+            for task_kind in job_vet.report.kinds
+            for vet in task_kind.job.vet_tasks
+            if vet is not None
+        ]
+        if vets and job_vet.cell in results.cells:
+            node = results.cells[job_vet.cell][0].cluster.node
             if fmean(vets) > node.map_slots + node.reduce_slots:
-                crowded[results.label(job.cell)] = None
+                crowded[results.label(job_vet.cell)] = None
     if crowded:
         named = list(crowded)[:_MOST_NAMED]
         named += [f"{len(crowded) - len(named)} more"] if len(crowded) > len(named) else []
@@ -155,33 +177,40 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
-def _jobs_table(results: ReportData) -> Table:
+def vet_table(results: ReportData) -> Table:
     """A row for each job and kind of task."""
 
     def part_of(part: int, whole: int) -> str:
         return str(whole) if part == whole else f"{part} of {whole}"
 
-    def row(job: JobVet, kind: VetKind) -> tuple[str | Value, ...]:
-        vet, tasks = kind.job, len(kind.attempts)
-        on_buckets = [kind.buckets[n].vet_job if n in kind.buckets else None for n in (1000, 100)]
+    def row(job_vet: JobVet, vet_kind: VetKind) -> tuple[str | Value, ...]:
+        vet, tasks = vet_kind.job, len(vet_kind.attempts)
+        on_buckets = [
+            vet_kind.buckets[point].vet_job if point in vet_kind.buckets else None
+            for point in (1000, 100)
+        ]
         low, high = ratio(vet.vet_quartile_1), ratio(vet.vet_quartile_3)
         remarks = [
             f"{name}: {part_of(flagged, tasks)}"
             for flag, name in _FLAG_NAMES.items()
-            if (flagged := kind.flags.get(flag))
+            if (flagged := vet_kind.flags.get(flag))
         ]
         return (
-            *(results.label(job.cell), str(job.repetition), SUBPHASES[kind.kind]),
+            *(results.label(job_vet.cell), str(job_vet.repetition), SUBPHASES[vet_kind.kind]),
             part_of(vet.tasks_used, vet.tasks_used + vet.tasks_skipped),
             ratio(vet.vet_job),
             UNKNOWN if vet.vet_quartile_1 is None else f"{low} to {high}",
             *map(ratio, on_buckets),
             *map(number, (vet.pr_mean_s, vet.ei_mean_s, vet.oc_mean_s)),
-            *map(ratio, (vet.ratio_of_means, kind.alpha, vet.pearson_vet_vs_task_seconds)),
+            *map(ratio, (vet.ratio_of_means, vet_kind.alpha, vet.pearson_vet_vs_task_seconds)),
             Value("; ".join(remarks), "mark" if remarks else ""),
         )
 
-    rows = [row(job, kind) for job in _jobs_by_cell(results) for kind in job.report.kinds]
+    rows = [
+        row(job_vet, vet_kind)
+        for job_vet in _jobs_by_cell(results)
+        for vet_kind in job_vet.report.kinds
+    ]
     columns = (
         "Cell", "Repeat", "Sub-phase", "Tasks", "On units", "Quartiles", "On 1000", "On 100",
         "PR", "EI", "OC", "PR / EI", "Tail index", "Pearson", "Remark",
@@ -191,12 +220,13 @@ def _jobs_table(results: ReportData) -> Table:
     return table(caption, columns, "lrlrrrrrrrrrrrl", rows, groups=groups, most=_MOST_ROWS)
 
 
-def _figure(results: ReportData, place: int, job: JobVet) -> Figure:
-    name = f"{results.label(job.cell)}, repeat {job.repetition}"
+def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
+    """Ordered unit times of the typical task of each kind of one job."""
+    name = f"{results.label(job_vet.cell)}, repeat {job_vet.repetition}"
 
     def draw(canvas: Canvas) -> None:
-        panels = canvas.figure.subplots(1, len(job.curves), squeeze=False)[0]
-        for axes, curve in zip(panels, job.curves, strict=True):
+        panels = canvas.figure.subplots(1, len(job_vet.curves), squeeze=False)[0]
+        for axes, curve in zip(panels, job_vet.curves, strict=True):
             _draw_curve(canvas, axes, curve)
         handles, labels = panels[0].get_legend_handles_labels()
         canvas.figure.legend(handles, labels, loc="outside upper left", ncols=3)
@@ -204,26 +234,25 @@ def _figure(results: ReportData, place: int, job: JobVet) -> Figure:
     texts = [
         f"{SUBPHASES[curve.kind]} {seconds(curve.task.profiled_real_s)} observed,"
         f" {seconds(curve.task.estimated_ideal_s)} ideal, vet {ratio(curve.task.vet)}"
-        for curve in job.curves
+        for curve in job_vet.curves
     ]
     rows = []
-    for curve in job.curves:
+    for curve in job_vet.curves:
         points = len(curve.place)
         step = -(-points // _MOST_POINTS)
-        for n in range((points - 1) % step, points, step):  # the last one among them
-            observed, ideal = number(1e3 * curve.observed_s[n]), number(1e3 * curve.ideal_s[n])
-            rows.append((one_line(curve.attempt_id), str(curve.place[n]), observed, ideal))
+        for point in range((points - 1) % step, points, step):  # the last one among them
+            observed, ideal = (
+                number(1e3 * curve.observed_s[point]),
+                number(1e3 * curve.ideal_s[point]),
+            )
+            rows.append((one_line(curve.attempt_id), str(curve.place[point]), observed, ideal))
     columns = ("Attempt", "Unit", "Observed, ms", "Ideal, ms")
     title = f"{name}: some of the ordered units"
-    return Figure(
-        name=f"vet{place}",
-        title=f"{name}: ordered unit times of the task with the median vet, and its ideal",
-        width=WIDE,
-        height=3.2,
-        caption=f"{name}: {'; '.join(texts)}. The task with the median vet of each kind.",
-        data=table(title, columns, "crrr", rows, folded=True),
-        draw=draw,
-    )
+    title = f"{name}: ordered unit times of the task with the median vet, and its ideal"
+    height = 3.2
+    caption = f"{name}: {'; '.join(texts)}. The task with the median vet of each kind."
+    data = table(title, columns, "crrr", rows, folded=True)
+    return Figure(f"vet{position}", title, WIDE, height, caption, data, draw)
 
 
 def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
@@ -232,19 +261,19 @@ def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
     task = curve.task
     assert task.change_point is not None
     late = task.n - task.change_point < _LATE * task.n
-    units = [task.n + 1 - place if late else place for place in curve.place]
+    units = [task.n + 1 - position if late else position for position in curve.place]
     change = task.n + 1 - task.change_point if late else task.change_point
-    after = [n for n, place in enumerate(curve.place) if place >= task.change_point]
+    after = [point for point, position in enumerate(curve.place) if position >= task.change_point]
     style: dict[str, Any] = {"linewidth": 1.6}
     (line,) = axes.plot(units, curve.observed_s, color=SERIES[0], label="observed", **style)
     tooltip = f"{curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
     canvas.mark(line, tooltip=tooltip)
-    ideal_s = [curve.ideal_s[n] for n in after]
+    ideal_s = [curve.ideal_s[point] for point in after]
     style["linestyle"] = (0, (4, 2))
-    axes.plot([units[n] for n in after], ideal_s, color=SERIES[1], label="ideal", **style)
+    axes.plot([units[point] for point in after], ideal_s, color=SERIES[1], label="ideal", **style)
     axes.axvline(change, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="change point")
     positive = any(time_s > 0 for time_s in (*curve.observed_s, *curve.ideal_s))
-    middle_s = curve.observed_s[sum(2 * place < task.n for place in curve.place)]
+    middle_s = curve.observed_s[sum(2 * position < task.n for position in curve.place)]
     if positive and middle_s > 0 and max(curve.observed_s) > _FAR * middle_s:
         axes.set_yscale("log", nonpositive="mask")
         axes.yaxis.set_minor_locator(NullLocator())

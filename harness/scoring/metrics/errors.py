@@ -45,10 +45,10 @@ def noise_floor(model: ModelScores) -> MetricValue | None:
 
 def within_noise(model: ModelScores) -> MetricValue | None:
     """Share of the cells with a noise floor whose error lies inside it."""
-    inside = [
+    within = [
         score.relative_error <= score.floor for score in model.scores if score.floor is not None
     ]
-    return MetricValue(value=mean(inside)) if inside else None
+    return MetricValue(value=mean(within)) if within else None
 
 
 def mean_indicator(model: ModelScores) -> MetricValue | None:

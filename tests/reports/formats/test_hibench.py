@@ -59,14 +59,14 @@ def test_only_what_was_done_has_a_line():
     """
     Neither failures nor trials whose client was not timed; the order is that of their ends.
     """
-    found = lines(
+    matched = lines(
         record(ended=ENDED + 60),
         record(state="failed", reason="r"),
         record(),
         record(client_s=None),
     )
 
-    assert [fields[2] for fields in found] == ["22:30:27", "22:31:27"]
+    assert [fields[2] for fields in matched] == ["22:30:27", "22:31:27"]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_names_and_sizes(name, parameters, expected, size):
     """
     HiBench's names; a sleeping job has no input, a test of HDFS what it moves.
     """
-    ((kind, _, _, told, *_),) = lines(record(name, parameters=parameters))
+    ((kind, _, _, printed, *_),) = lines(record(name, parameters=parameters))
 
-    assert (kind, told) == (expected, size)
+    assert (kind, printed) == (expected, size)
     assert kind == hibench_name(record(name, parameters=parameters).trial.cell.workload)
 
 

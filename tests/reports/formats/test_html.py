@@ -80,7 +80,9 @@ class TestWholeRun:
         Each score has a row with its cell, model, quantity and speed.
         """
         shown = {tuple(row[:4]) for row in page.rows}
-        wanted = {(whole.label(s.cell), s.model, s.quantity, s.speed) for s in whole.book.scores}
+        wanted = {
+            (whole.label(s.cell), s.model, s.quantity, s.speed) for s in whole.score_book.scores
+        }
 
         assert wanted <= shown
 
@@ -216,14 +218,14 @@ def hostile(data):
     )
     profile = data.profiles["wordcount"]
     costs = {HOSTILE: profile.costs["map_cpu_s_per_record"].model_copy(update={"source": HOSTILE})}
-    scores = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.book.scores)
-    summaries = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.book.summaries)
+    scores = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.score_book.scores)
+    summaries = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.score_book.summaries)
     return dataclasses.replace(
         data,
         experiment=data.experiment.model_copy(update={"name": HOSTILE, "question": HOSTILE}),
         cells={cell: (spec, HOSTILE) for cell, (spec, _) in data.cells.items()},
         trials=[*trials, *data.trials[2:]],
-        book=data.book.model_copy(update={"scores": scores, "summaries": summaries}),
+        score_book=data.score_book.model_copy(update={"scores": scores, "summaries": summaries}),
         profiles={"wordcount": profile.model_copy(update={"costs": costs, "warnings": (HOSTILE,)})},
         manifest={HOSTILE: {HOSTILE: [HOSTILE]}},
         timelines=[(record, dataclasses.replace(job, name=HOSTILE, attempts=attempts))],
@@ -265,7 +267,7 @@ class TestLittleData:
         """
         A run in which nothing worked shows every reason.
         """
-        data = make(book=ScoreBook(), measurements=(), timelines=(), profiles={})
+        data = make(score_book=ScoreBook(), measurements=(), timelines=(), profiles={})
         trials = [
             r.model_copy(update={"state": "failed", "reason": f"no node {n}"})
             for n, r in enumerate(data.trials)
@@ -282,7 +284,7 @@ class TestLittleData:
         """
         whole = make(repeat=1)
         data = ReportData(
-            whole.experiment, cells=whole.cells, metrics=whole.metrics, book=whole.book
+            whole.experiment, cells=whole.cells, metrics=whole.metrics, score_book=whole.score_book
         )
         rows = [r for r in Page(render(data)).rows if len(r) == 12 and r[3] == "raw"]
 

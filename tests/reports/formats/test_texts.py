@@ -38,7 +38,7 @@ class TestJson:
         A script reads back each score as it was computed.
         """
         assert [{k: v for k, v in s.items() if k != "label"} for s in values["scores"]] == [
-            s.model_dump(mode="json") for s in whole.book.scores
+            s.model_dump(mode="json") for s in whole.score_book.scores
         ]
 
     def test_holds_every_metric_by_its_name(self, whole, values):
@@ -47,8 +47,8 @@ class TestJson:
         """
         first = values["summaries"][0]
 
-        assert first["metrics"].keys() == whole.book.summaries[0].metrics.keys()
-        assert first["metrics"]["mape"]["value"] == whole.book.summaries[0].value("mape")
+        assert first["metrics"].keys() == whole.score_book.summaries[0].metrics.keys()
+        assert first["metrics"]["mape"]["value"] == whole.score_book.summaries[0].value("mape")
 
     def test_answers_the_question(self, whole, values):
         """
@@ -119,7 +119,7 @@ class TestMarkdown:
         """
         Scored cells and failed trials all occur.
         """
-        names = {whole.cells[s.cell][1] for s in whole.book.scores}
+        names = {whole.cells[s.cell][1] for s in whole.score_book.scores}
         names |= {r.trial.id for r in whole.trials if r.state != "done"}
 
         assert [n for n in names if n not in markdown] == []

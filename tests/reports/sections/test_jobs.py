@@ -53,13 +53,13 @@ def iterative(whole):
         else m
         for m in whole.measurements
     ]
-    asked = {"jobs": 3.0, "each_job_s": 11.0}
+    changes = {"jobs": 3.0, "each_job_s": 11.0}
     return dataclasses.replace(
         whole,
         timelines=[(first[0], joined(jobs)), *whole.timelines[1:]],
         jobs={first[0].trial.id: jobs},
         measurements=measurements,
-        predictions=[p.model_copy(update=asked) for p in whole.predictions],
+        predictions=[p.model_copy(update=changes) for p in whole.predictions],
     )
 
 

@@ -139,8 +139,8 @@ class TestTexts:
         assert "4 of 4 map tasks spilled more than once" in text
         assert "Spills ran for up to 26 % of the time of a map task" in text
 
-    @pytest.mark.parametrize(("ran", "said"), [(("j1",), 0), (("j1", "j2"), 1)])
-    def test_say_that_the_tasks_of_several_jobs_are_put_together(self, measured, ran, said):
+    @pytest.mark.parametrize(("ran", "sentences"), [(("j1",), 0), (("j1", "j2"), 1)])
+    def test_say_that_the_tasks_of_several_jobs_are_put_together(self, measured, ran, sentences):
         """
         A trial of one job needs no such word.
         """
@@ -148,7 +148,7 @@ class TestTexts:
         record = measured.trials[0].model_copy(update={"trial": trial, "job_ids": ran})
         texts = texts_of(dataclasses.replace(measured, trials=[record]))
 
-        assert sum("several jobs" in text for text in texts) == said
+        assert sum("several jobs" in text for text in texts) == sentences
 
     def test_hint_where_overhead_speaks_for_fewer_tasks(self, whole):
         """
@@ -177,18 +177,18 @@ class TestFigures:
         jobs = tuple(job(cell, n) for n in range(2) for cell in reversed(cells))
 
         data = dataclasses.replace(whole, vet=VetBook(jobs))
-        found = figures_of(data)
+        figures = figures_of(data)
         with drawing():
-            svg = render_figure(found[0])
+            svg = render_figure(figures[0])
 
         (block,) = blocks(data, Figures)
         assert block.lead == "16 of 18 jobs are drawn, the first repeats first."
-        assert len(found) == MOST_FIGURES < len(jobs)
-        assert "repeat 0" in found[8].caption
-        assert "repeat 1" in found[9].caption
+        assert len(figures) == MOST_FIGURES < len(jobs)
+        assert "repeat 0" in figures[8].caption
+        assert "repeat 1" in figures[9].caption
         assert svg.count("change point") == 1
         assert ["read-map: vet" in svg, "reduce-write: vet" in svg] == [True] * 2
-        assert {row[0].text for row in found[0].data.rows} == {
+        assert {row[0].text for row in figures[0].data.rows} == {
             "attempt_1_m_000000_0", "attempt_1_r_000000_0",
         }  # fmt: skip
 
