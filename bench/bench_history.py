@@ -1,9 +1,12 @@
 """
 A job history of 20 000 tasks: read by the harness and by Rumen, in turn, in both forms.
 
-The history is made of events that Hadoop recorded, with other ids, times and values, and written
-by Hadoop's own writer.  Both are timed with their start: a process begins, reads a file that is in
-memory, and ends.
+    python bench/bench_history.py            needs Maven and a JDK
+    python bench/bench_history.py --no-java  the harness alone
+
+The history is made of events that Hadoop recorded, with other ids, times and values, and a second
+one has a hundred kinds of user counters besides.  Both readers are timed with their start: a
+process starts, reads a file that is in memory, and ends.
 """
 
 import random
@@ -19,6 +22,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.parsing.histories import binary  # noqa: E402 - found from the root of the repository
+
 JARS = ROOT / ".cache/bench-history/lib"
 RECORDED = ROOT / "tests/parsing/data/terasort.jhist"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies"
@@ -29,45 +36,59 @@ MAPS, REDUCES, HOSTS = 19_000, 1_000, 200
 REPEATS = 5
 COUNTERS = re.compile(rb'"counters":\{.*?\]\}\]\}')
 
-# The process says its own peak.
-OURS = """
-import resource, sys
+KINDS = (0, 100)  # of user counters: none, and so many
+
+# The process reports its own peak.
+READER = """
+import sys
 from harness.parsing.history import read_history
-with open(sys.argv[1], "rb", buffering=1 << 18) as lines:
-    job = read_history(lines, sys.argv[1])
-for attempt in job.attempts if sys.argv[2] == "counters" else ():
-    dict(attempt.counters.items())
-print(len(job.attempts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+with open(sys.argv[1], "rb") as file:
+    job = read_history(file, sys.argv[1])
+status = open("/proc/self/status").read()
+print(len(job.attempts), int(status.split("VmHWM:")[1].split()[0]) // 1024)
 """
 
 
 def main() -> None:
+    with_java = "--no-java" not in sys.argv[1:]
     done = JARS / ".done"
-    if not done.exists():
+    if with_java and not done.exists():
         run("mvn", "-q", "-B", "-ntp", "-f", ROOT / "bench/history/pom.xml", PLUGIN,
             "-DincludeScope=runtime", f"-DoutputDirectory={JARS}")  # fmt: skip
         done.touch()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for form, path in histories(folder).items():
-            compare(form, path, folder)
+        if with_java:
+            run("javac", "-cp", f"{JARS}/*", "-d", folder, ROOT / "bench/history/Copy.java")
+        for kinds in KINDS:
+            for form, path in histories(folder, kinds, with_java=with_java).items():
+                what = f"{form}, {kinds} kinds of user counters"
+                compare(what, path, folder, with_java=with_java)
 
 
-def histories(folder: Path) -> dict[str, Path]:
-    """One history in both forms, each in a folder of its own: Rumen takes the job from the name."""
+def histories(folder: Path, kinds: int, *, with_java: bool) -> dict[str, Path]:
+    """
+    One history in both forms, each in a folder of its own: Rumen takes the job from the name.
+
+    Hadoop's own writer makes both; without Java fastavro writes the binary one, in a minute.
+    """
     made = folder / "made.jhist"
     with made.open("wb") as file:
-        file.writelines(lines(random.Random(7)))
-    run("javac", "-cp", f"{JARS}/*", "-d", folder, ROOT / "bench/history/Copy.java")
-    found = {}
+        file.writelines(lines(random.Random(7), kinds))
+    paths = {}
     for form in ("json", "binary"):
-        found[form] = folder / form / "job_1795224441974_0001.jhist"
-        found[form].parent.mkdir()
-        java(folder, WRITER, made, found[form], form)
-    return found
+        paths[form] = folder / f"{form}-{kinds}" / "job_1795224441974_0001.jhist"
+        paths[form].parent.mkdir()
+        if with_java:
+            java(folder, WRITER, made, paths[form], form)
+        elif form == "json":
+            shutil.copyfile(made, paths[form])
+        else:
+            paths[form].write_bytes(binary(made.read_bytes()))
+    return paths
 
 
-def lines(rng: random.Random) -> Iterator[bytes]:
+def lines(rng: random.Random, kinds: int) -> Iterator[bytes]:
     """
     Lines of the recorded job, its tasks replaced by many.
 
@@ -87,15 +108,26 @@ def lines(rng: random.Random) -> Iterator[bytes]:
         yield counted(line) + b"\n"
     for kind, number in ((b"m", MAPS), (b"r", REDUCES)):
         for at in range(number):
-            told = b""
+            counters = b""
             for recorded_line in tasks[kind]:
                 line = varied(recorded_line, kind, at, rng)
                 if line.startswith(b'{"type":"TASK_FINISHED"'):
-                    line = COUNTERS.sub(lambda _, told=told: told, line)
-                elif found := COUNTERS.search(line):
-                    told = found[0]
+                    line = COUNTERS.sub(lambda _, counters=counters: counters, line)
+                elif COUNTERS.search(line):
+                    if kinds:
+                        group = b'"groups":[' + user_group(at % kinds)
+                        line = line.replace(b'"groups":[', group, 1)
+                    counters = COUNTERS.search(line)[0]
                 yield line + b"\n"
     yield counted(end) + b"\n"
+
+
+def user_group(kind: int) -> bytes:
+    """Three counters whose names only tasks of one *kind* have."""
+    counts = b",".join(
+        b'{"name":"USER_%d_%d","displayName":"user","value":%d}' % (kind, n, n) for n in range(3)
+    )
+    return b'{"name":"org.example.User","displayName":"User","counts":[%s]},' % counts
 
 
 def counted(line: bytes) -> bytes:
@@ -118,44 +150,43 @@ def varied(line: bytes, kind: bytes, at: int, rng: random.Random) -> bytes:
     )
 
 
-def compare(form: str, path: Path, folder: Path) -> None:
-    theirs, ours, deep = [], [], []
+def compare(what: str, path: Path, folder: Path, *, with_java: bool) -> None:
+    print(f"{what}: {path.stat().st_size / 1e6:.0f} MB, {MAPS + REDUCES} tasks, {REPEATS} times")
+    medians = {}
+    runs: dict[str, list[tuple[float, int]]] = {"Rumen": [], "harness": []}
     for _ in range(REPEATS):
-        theirs.append(rumen(path, folder))
-        ours.append(harness(path))
-        deep.append(harness(path, "counters"))
-    ratio = statistics.median(t for t, _ in theirs) / statistics.median(t for t, _ in ours)
-    print(f"{form}: {path.stat().st_size / 1e6:.0f} MB, {MAPS + REDUCES} tasks, {REPEATS} times")
-    for name, runs in (
-        ("Rumen", theirs),
-        ("harness", ours),
-        ("and the numbers of all counters", deep),
-    ):
-        times, peak = sorted(t for t, _ in runs), max(mb for _, mb in runs)
-        shown = f"{times[0]:.2f} to {times[-1]:.2f}"
-        print(f"  {name:8} median {statistics.median(times):.2f} s ({shown}), peak {peak} MiB")
-    print(f"  Rumen takes {ratio:.1f} times as long")
+        if with_java:
+            runs["Rumen"].append(rumen(path, folder))
+        runs["harness"].append(harness(path))
+    for name, measured in runs.items():
+        if measured:
+            times, peak = sorted(seconds for seconds, _ in measured), max(mb for _, mb in measured)
+            medians[name] = statistics.median(times)
+            spread = f"{times[0]:.2f} to {times[-1]:.2f}"
+            print(f"  {name:8} median {medians[name]:.2f} s ({spread}), peak {peak} MiB")
+    if with_java:
+        print(f"  Rumen takes {medians['Rumen'] / medians['harness']:.1f} times as long")
 
 
-def harness(path: Path, what: str = "job") -> tuple[float, int]:
-    began = time.monotonic()
-    attempts, peak = run(sys.executable, "-c", OURS, path, what).split()
+def harness(path: Path) -> tuple[float, int]:
+    start = time.monotonic()
+    attempts, peak = run(sys.executable, "-c", READER, path).split()
     assert int(attempts) == MAPS + REDUCES
-    return time.monotonic() - began, int(peak)
+    return time.monotonic() - start, int(peak)
 
 
 def rumen(path: Path, folder: Path) -> tuple[float, int]:
     trace = folder / "trace.json"
     trace.unlink(missing_ok=True)
-    began = time.monotonic()
-    told = java(folder, RUMEN, *(f.as_uri() for f in (trace, folder / "topology.json", path)))
-    took = time.monotonic() - began
+    start = time.monotonic()
+    output = java(folder, RUMEN, *(f.as_uri() for f in (trace, folder / "topology.json", path)))
+    seconds = time.monotonic() - start
     assert trace.read_bytes().count(b'"attemptID"') == MAPS + REDUCES
-    return took, int(told.splitlines()[-1])
+    return seconds, int(output.splitlines()[-1])
 
 
 def java(folder: Path, main_class: str, *arguments: str | Path) -> str:
-    """Run a Java program; the last line tells its peak in MiB."""
+    """Run a Java program; the last line is its peak in MiB."""
     code = (
         "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:]).returncode;"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024); sys.exit(status)"

@@ -42,15 +42,15 @@ def history(job) -> JobTrace:
 
 
 @cache
-def told(job) -> tuple[Told, ...]:
+def reported(job) -> tuple[Told, ...]:
     """The attempts of a recorded job whose logs are here."""
     logs = {p.name.removesuffix(".gz") for p in (CONTAINERS / job).iterdir()}
-    found = []
+    result = []
     for attempt in history(job).attempts:
         short = re.search(r"[mr]_\d+_\d+$", attempt.attempt_id)[0]
         if f"{short}.syslog" in logs:
-            found.append(Told(attempt, *_logs(job, short, logs)))
-    return tuple(found)
+            result.append(Told(attempt, *_logs(job, short, logs)))
+    return tuple(result)
 
 
 def _logs(job, short, logs):
@@ -63,7 +63,7 @@ def _logs(job, short, logs):
 
 def every(kind, *jobs):
     """All recorded attempts of *kind*, for parametrized tests."""
-    return [t for job in jobs or JOBS for t in told(job) if t.attempt.kind == kind]
+    return [t for job in jobs or JOBS for t in reported(job) if t.attempt.kind == kind]
 
 
 def named(task):

@@ -30,11 +30,11 @@ def test_real_job():
     """
     The settings that a job was submitted with stand in its configuration.
     """
-    found = read_properties(REAL, "job.xml")
+    result = read_properties(REAL, "job.xml")
 
-    assert len(found) == REAL.count(b"<property>")
-    assert found["mapreduce.job.reduces"] == "2"
-    assert found["mapreduce.map.java.opts"].endswith("-Xlog:gc:file=<LOG_DIR>/gc.log")
+    assert len(result) == REAL.count(b"<property>")
+    assert result["mapreduce.job.reduces"] == "2"
+    assert result["mapreduce.map.java.opts"].endswith("-Xlog:gc:file=<LOG_DIR>/gc.log")
 
 
 @given(st.dictionaries(TEXT.filter(bool), TEXT, max_size=5))
@@ -42,9 +42,9 @@ def test_round_trip(properties):
     """
     Names and values read back as they were written, in their order.
     """
-    found = read_properties(site(*properties.items()), "x")
+    result = read_properties(site(*properties.items()), "x")
 
-    assert list(found.items()) == list(properties.items())
+    assert list(result.items()) == list(properties.items())
 
 
 def test_last_of_equal_names():

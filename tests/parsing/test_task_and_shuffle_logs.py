@@ -11,7 +11,7 @@ from harness.errors import ParseError
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log
 from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
-from tests.parsing.recorded import JOBS, every, named, text, told
+from tests.parsing.recorded import JOBS, every, named, reported, text
 
 AT = 1768471200.0  # 2026-01-15 10:00:00 UTC
 REDUCE = "org.apache.hadoop.mapreduce.task.reduce"
@@ -52,7 +52,7 @@ SPILL = (
 RING = 4800  # bytes
 
 
-def marks(equator, spills):
+def boundaries(equator, spills):
     """Lines of *spills* (records, bytes, records collected meanwhile), as MapTask computes them."""
     yield 0, f"kvstart = {RING // 4 - 4}; length = {RING // 16}"
     for number, (records, size, collected) in enumerate(spills):
@@ -155,9 +155,9 @@ class TestMaps:
         """
         Wherever in the ring a spill lies, its marks give back what it took and what came after.
         """
-        found = read_task_log(task(*marks(16 * begin, spills)), "x").spills
+        result = read_task_log(task(*boundaries(16 * begin, spills)), "x").spills
 
-        assert [(s.records, s.buffer_bytes, s.collected) for s in found] == spills
+        assert [(s.records, s.buffer_bytes, s.collected) for s in result] == spills
 
     def test_large_records(self):
         """
@@ -179,11 +179,11 @@ class TestMaps:
         """
         A real map that got SIGKILL: its spills are there, and nothing of an end.
         """
-        found = read_task_log(text("killed", "m_000000_0.syslog"), "x")
+        result = read_task_log(text("killed", "m_000000_0.syslog"), "x")
 
-        assert found.spills
-        assert all(s.collected and not s.last for s in found.spills)
-        assert (found.flush_s, found.done_s, found.merged_bytes) == (None, None, 0)
+        assert result.spills
+        assert all(s.collected and not s.last for s in result.spills)
+        assert (result.flush_s, result.done_s, result.merged_bytes) == (None, None, 0)
 
     @pytest.mark.parametrize("job", JOBS)
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.62, 0.7, 0.9])
@@ -193,13 +193,13 @@ class TestMaps:
         """
         data = b"".join(text(job, "m_000000_0.syslog"))
         cut = data[: int(len(data) * share)].splitlines(keepends=True)
-        whole = next(t.log for t in told(job) if t.attempt.kind == "map")
+        whole = next(t.log for t in reported(job) if t.attempt.kind == "map")
 
-        found = read_task_log(cut, "x")
+        result = read_task_log(cut, "x")
 
-        alike = [(s.start_s, s.finish_s, s.records) for s in found.spills]
+        alike = [(s.start_s, s.finish_s, s.records) for s in result.spills]
         assert alike == [(s.start_s, s.finish_s, s.records) for s in whole.spills][: len(alike)]
-        assert found.ended_s in {None, whole.ended_s}
+        assert result.ended_s in {None, whole.ended_s}
 
     @pytest.mark.parametrize(
         ("lines", "message"),
@@ -270,7 +270,7 @@ class TestReduces:
         Real reduces merged in memory, on disk, and at the end.
         """
         kinds = {
-            job: [m.kind for m in next(t for t in told(job) if t.shuffle).shuffle.merges]
+            job: [m.kind for m in next(t for t in reported(job) if t.shuffle).shuffle.merges]
             for job in JOBS
         }
 
@@ -300,9 +300,9 @@ class TestReduces:
         read = "fetcher#1", f"{REDUCE}.OnDiskMapOutput", f"Read 40 bytes from map-output for {MAP}"
         freed = "fetcher#1", f"{REDUCE}.ShuffleSchedulerImpl", "w:1 freed by fetcher#1 in 8ms"
 
-        found = read_shuffle_log(log((5, *begin), (7, *begin), (8, *read), (12, *freed)), "x")
+        result = read_shuffle_log(log((5, *begin), (7, *begin), (8, *read), (12, *freed)), "x")
 
-        assert found == ShuffleLog(
+        assert result == ShuffleLog(
             copies=(CopyLog(MAP, 40, 90, "disk", AT + 0.007, AT + 0.008, visit=0),),
             visits=(VisitLog("w:1", pytest.approx(AT + 0.004), AT + 0.012),),
         )
@@ -317,11 +317,11 @@ class TestReduces:
         )
         logger = f"{REDUCE}.MergeManagerImpl"
 
-        found = read_shuffle_log(
+        result = read_shuffle_log(
             log((1, "m", logger, begin), (4, "m", logger, end), (6, "m", logger, begin)), "x"
         )
 
-        assert found.merges == (MergeLog("memory", AT + 0.001, AT + 0.004, 3, 77),)
+        assert result.merges == (MergeLog("memory", AT + 0.001, AT + 0.004, 3, 77),)
 
     @pytest.mark.parametrize(
         ("logger", "message"),

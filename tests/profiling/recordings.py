@@ -18,7 +18,7 @@ def recorded(
 ):  # fmt: skip
     """A job of `observation` with recordings of its *kinds* of tasks, equal but for rounding."""
     made = observation(records, maps, combine=combine, costs=costs, noise=noise, **job)
-    asked = (
+    wanted = (
         flow(combine=combine),
         made.config.model_dump() | {"num_maps": maps, "split_bytes": made.job_input.split_bytes},
         {"num_nodes": 2, "map_slots_per_node": 1, "reduce_slots_per_node": 1},
@@ -26,21 +26,21 @@ def recorded(
     true = COSTS if costs is None else costs
     seconds = {
         part: sum(c * true.get(name, 0.0) for name, c in terms.items())
-        for part, terms in part_terms(*asked).items()
+        for part, terms in part_terms(*wanted).items()
     }
-    amounts = evaluate(asked[0], {}, *asked[1:])
-    attempts, inside = [], []
+    amounts = evaluate(wanted[0], {}, *wanted[1:])
+    attempts, task_times = [], []
     for attempt in made.trace.attempts:
         if attempt.kind in kinds:
             make = a_map if attempt.kind == "map" else a_reduce
-            mine = {part: noise(part, s) for part, s in seconds.items()}
-            told, lasting = make(attempt, mine, amounts, made, true)
-            inside.append(told)
+            own = {part: noise(part, s) for part, s in seconds.items()}
+            reported, lasting = make(attempt, own, amounts, made, true)
+            task_times.append(reported)
             attempts.append(lasting)
         else:
             attempts.append(attempt)
     trace = replace(made.trace, attempts=tuple(attempts))
-    return replace(made, trace=trace, task_times=tuple(inside))
+    return replace(made, trace=trace, task_times=tuple(task_times))
 
 
 def a_map(attempt, seconds, amounts, job, _):
@@ -59,7 +59,7 @@ def a_map(attempt, seconds, amounts, job, _):
     )
     merge = part.get("map_merge_s", 0.0)
     loop = part["map_read_s"] + part["map_function_s"] + out
-    told = MapTimes(
+    reported = MapTimes(
         attempt.attempt_id, "spans", "w1", attempt.counters[f"{TASK_COUNTER}.MAP_INPUT_RECORDS"],
         spills, start_up_s=part["map_setup_s"], alone_s=0.75 * loop, spilling_s=0.25 * loop,
         read_s=part["map_read_s"], collect_s=out, blocked_s=BLOCKED,
@@ -67,7 +67,7 @@ def a_map(attempt, seconds, amounts, job, _):
     )  # fmt: skip
     flushed = sum(s.duration_s for s in spills if s.last)
     lasts = part["map_setup_s"] + loop + BLOCKED + flushed + merge + part["map_cleanup_s"]
-    return told, replace(attempt, start_s=attempt.finish_s - lasts)
+    return reported, replace(attempt, start_s=attempt.finish_s - lasts)
 
 
 def a_spill(sort_s, write_s, *, last):
@@ -98,14 +98,16 @@ def a_reduce(attempt, seconds, amounts, job, costs):
         if seconds[part] and not (kind == "memory" and straight)
     )
     function, write = seconds["reduce_function_s"], seconds["reduce_write_s"]
-    told = ReduceTimes(
+    reported = ReduceTimes(
         attempt.attempt_id, "spans", "w1", attempt.counters[f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS"],
         tuple(segments), merges, start_up_s=seconds["reduce_setup_s"] - 0.1, shuffle_s=at + 5.0,
         waited_s=WAITED, stalled_s=0.0, read_s=0.3 * function, function_s=0.7 * function,
         write_s=write,
     )  # fmt: skip
-    lasts = told.start_up_s + told.shuffle_s + function + write + seconds["reduce_cleanup_s"]
-    return told, replace(attempt, finish_s=attempt.start_s + lasts)
+    lasts = (
+        reported.start_up_s + reported.shuffle_s + function + write + seconds["reduce_cleanup_s"]
+    )
+    return reported, replace(attempt, finish_s=attempt.start_s + lasts)
 
 
 def recorded_grid(**options):

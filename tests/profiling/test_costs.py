@@ -76,9 +76,9 @@ class TestKnownCosts:
         profiles = [fit_profile("w", grid(noise=noisy(seed, 0.03, 0))) for seed in range(12)]
         network = [p.costs["network_s_per_byte"] for p in profiles]
 
-        told = np.mean([cost.spread for cost in network])
+        reported = np.mean([cost.spread for cost in network])
 
-        assert told == pytest.approx(np.std([cost.value for cost in network]), rel=0.6)
+        assert reported == pytest.approx(np.std([cost.value for cost in network]), rel=0.6)
 
 
 class TestGroups:
@@ -177,8 +177,8 @@ def test_prediction_survives_groups():
     profile = fit_profile("w", trials)
 
     assert len(profile.groups[0].names) > 5
-    found = {name: cost.value for name, cost in profile.costs.items()}
+    result = {name: cost.value for name, cost in profile.costs.items()}
     for maps, reduces in ((4, 1), (4, 4), (8, 2)):
         job = observation(335_544, maps, reduces=reduces)
-        told = observation(335_544, maps, reduces=reduces, costs=found)
-        assert told.trace.job_s == pytest.approx(job.trace.job_s, rel=0.04)
+        reported = observation(335_544, maps, reduces=reduces, costs=result)
+        assert reported.trace.job_s == pytest.approx(job.trace.job_s, rel=0.04)

@@ -45,10 +45,10 @@ def phases(*jobs):
 
 def changed(job, kind, **fields):
     """The job with other *fields* in the recordings of a kind of task."""
-    inside = tuple(
+    task_times = tuple(
         replace(t, **fields) if f"_{kind}_" in t.attempt_id else t for t in job.task_times
     )
-    return replace(job, task_times=inside)
+    return replace(job, task_times=task_times)
 
 
 class TestKnownCosts:
@@ -75,8 +75,8 @@ class TestKnownCosts:
 
         assert [set(group.names) for group in profile.groups] == [TOGETHER]
         assert not any(profile.costs[name].assumed for name in APART)
-        found = [profile.costs[name].value for name in sorted(TOGETHER)]
-        assert sum(found) == pytest.approx(sum(COSTS[n] for n in TOGETHER))
+        result = [profile.costs[name].value for name in sorted(TOGETHER)]
+        assert sum(result) == pytest.approx(sum(COSTS[n] for n in TOGETHER))
         assert all(profile.costs[name].assumed for name in TOGETHER)
 
     def test_one_recorded_cell(self):
@@ -106,9 +106,9 @@ class TestKnownCosts:
                 )
                 for maps in (1, 2) for k in range(2)
             ]  # fmt: skip
-            found = values(fit_profile("w", trials), COSTS)
-            told = observation(1_342_176, 2, costs=found).trace.job_s
-            errors.append(abs(told / observation(1_342_176, 2).trace.job_s - 1))
+            result = values(fit_profile("w", trials), COSTS)
+            reported = observation(1_342_176, 2, costs=result).trace.job_s
+            errors.append(abs(reported / observation(1_342_176, 2).trace.job_s - 1))
 
         assert np.mean(errors) < 0.05
 
@@ -158,13 +158,13 @@ class TestMixture:
         """
         The seconds of a group in a mean task do not depend on who told of the tasks.
         """
-        told, recordings = observation(), recorded()
+        reported, recordings = observation(), recorded()
 
         sums = [
             next(g.sum_s for g in fit_profile("w", jobs).groups if set(g.names) >= TOGETHER)
             for jobs in ([recordings], [recordings, recorded(repetition=1)])
         ]
-        mixed = fit_profile("w", [told, recordings])
+        mixed = fit_profile("w", [reported, recordings])
         collected = next(g for g in mixed.groups if set(g.names) >= TOGETHER)
 
         pairs = 600_000 * sum(COSTS[n] for n in TOGETHER)
@@ -195,10 +195,10 @@ class TestAbsentParts:
         A map that lacks a part, whose records are not those of its counters, or whose times do not
         fit into it, has two phases.
         """
-        found = phases(changed(recorded(), "m", **lacks))
+        result = phases(changed(recorded(), "m", **lacks))
 
-        assert found & {*HISTORY, *MAP_PARTS} == {"map_main_s", "map_tail_s"}
-        assert "copy_s" in found
+        assert result & {*HISTORY, *MAP_PARTS} == {"map_main_s", "map_tail_s"}
+        assert "copy_s" in result
 
     @pytest.mark.parametrize(
         "lacks",
@@ -208,10 +208,10 @@ class TestAbsentParts:
         """
         So does a reduce with its three.
         """
-        found = phases(changed(recorded(), "r", **lacks))
+        result = phases(changed(recorded(), "r", **lacks))
 
-        assert found & {*HISTORY, *REDUCE_PARTS} == {"shuffle_s", "sort_s", "reduce_rest_s"}
-        assert "map_read_s" in found
+        assert result & {*HISTORY, *REDUCE_PARTS} == {"shuffle_s", "sort_s", "reduce_rest_s"}
+        assert "map_read_s" in result
 
     def test_merges_that_the_recording_does_not_have(self):
         """
@@ -219,12 +219,12 @@ class TestAbsentParts:
         """
         jobs = [changed(job, "r", merges=()) for job in recorded_grid()]
 
-        found = fit_profile("w", jobs)
+        result = fit_profile("w", jobs)
 
         assert not {"inmem_merge_s", "ondisk_merge_s", "reduce_merge_s"} & {
-            f.phase for f in found.fit
+            f.phase for f in result.fit
         }
-        assert values(found, ["local_write_s_per_byte"]) == near(COSTS, ["local_write_s_per_byte"])
+        assert values(result, ["local_write_s_per_byte"]) == near(COSTS, ["local_write_s_per_byte"])
 
     def test_merge_that_the_model_does_not_have(self):
         """
@@ -271,10 +271,10 @@ class TestReal:
         attempt = TaskAttempt(
             task.attempt_id, "task_1", kind, "succeeded", begin, finish, "w1", counters=counters
         )
-        told = (recorded_map_times if kind == "map" else recorded_reduce_times)(task, attempt)
+        reported = (recorded_map_times if kind == "map" else recorded_reduce_times)(task, attempt)
         job = observation(maps=counters.get(f"{TASK_COUNTER}.SHUFFLED_MAPS", 1))
-        job = replace(job, trace=replace(job.trace, attempts=(attempt,)), task_times=(told,))
-        return told, attempt, part_times(job)[task.attempt_id]
+        job = replace(job, trace=replace(job.trace, attempts=(attempt,)), task_times=(reported,))
+        return reported, attempt, part_times(job)[task.attempt_id]
 
     def test_map(self):
         """
@@ -288,12 +288,12 @@ class TestReal:
             f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": task.loop.outputs,
         }
 
-        told, attempt, found = self.timed("map.ltrace.spans.gz", "map", counters)
+        reported, attempt, result = self.timed("map.ltrace.spans.gz", "map", counters)
 
-        behind = sum(s.duration_s for s in told.spills if not s.last)
-        assert set(found.seconds) == {*MAP_PARTS} - {"map_write_s"}
-        assert all(seconds > 0 for seconds in found.seconds.values())
-        assert sum(found.seconds.values()) - behind + told.blocked_s == pytest.approx(
+        behind = sum(s.duration_s for s in reported.spills if not s.last)
+        assert set(result.seconds) == {*MAP_PARTS} - {"map_write_s"}
+        assert all(seconds > 0 for seconds in result.seconds.values())
+        assert sum(result.seconds.values()) - behind + reported.blocked_s == pytest.approx(
             attempt.duration_s
         )
 
@@ -309,9 +309,9 @@ class TestReal:
             f"{TASK_COUNTER}.SHUFFLED_MAPS": 6,
         }
 
-        told, _, found = self.timed("reduce.ltrace.spans.gz", "reduce", counters)
+        reported, _, result = self.timed("reduce.ltrace.spans.gz", "reduce", counters)
 
-        assert set(found.seconds) == {*REDUCE_PARTS} - {"ondisk_merge_s"}
-        assert all(seconds > 0 for seconds in found.seconds.values())
-        assert found.seconds["copy_s"] < told.shuffle_s - told.waited_s
-        assert found.sent_bytes == sum(s.sent_bytes for s in told.segments)
+        assert set(result.seconds) == {*REDUCE_PARTS} - {"ondisk_merge_s"}
+        assert all(seconds > 0 for seconds in result.seconds.values())
+        assert result.seconds["copy_s"] < reported.shuffle_s - reported.waited_s
+        assert result.sent_bytes == sum(s.sent_bytes for s in reported.segments)

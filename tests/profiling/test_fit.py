@@ -48,9 +48,9 @@ class TestJobsPerTrial:
         jobs.append(replace(observation(repetition=1), planned_jobs=None))
         profile = fit_profile("w", jobs)
 
-        found = profile.statistics["jobs_per_trial"]
-        assert (found.value, found.count) == (2.0, 2)
-        assert found.spread == pytest.approx(2**0.5)
+        result = profile.statistics["jobs_per_trial"]
+        assert (result.value, result.count) == (2.0, 2)
+        assert result.spread == pytest.approx(2**0.5)
         assert [(j.trial[-1], j.number) for j in profile.jobs] == [
             ("0", 0), ("0", 1), ("0", 2), ("1", 0),
         ]  # fmt: skip
@@ -106,11 +106,11 @@ class TestStatistics:
         """
         again = combined_twice()
 
-        found = fit_profile("w", [observation(combine=True), again]).statistics
+        result = fit_profile("w", [observation(combine=True), again]).statistics
 
-        assert found["combine_records_selectivity"].value == KEPT
-        assert found["combine_bytes_selectivity"].value == KEPT
-        assert found["combine_bytes_selectivity"].count == 4
+        assert result["combine_records_selectivity"].value == KEPT
+        assert result["combine_bytes_selectivity"].value == KEPT
+        assert result["combine_bytes_selectivity"].count == 4
 
     def test_combiner_that_always_ran_twice(self):
         """

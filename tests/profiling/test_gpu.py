@@ -31,25 +31,27 @@ def device(kind="CPU", **changes):
     """
     Counters of a map that gave 8 MB to a device in 2 ms, computed 100 ms, took 1 MB back in 1 ms.
     """
-    told = {
+    reported = {
         f"DEVICE_{kind}": 1, "BYTES_IN": 8_000_000, "H2D_NS": 2_000_000, "KERNEL_NS": 100_000_000,
         "BYTES_OUT": 1_000_000, "D2H_NS": 1_000_000, "OPEN_NS": 3_000_000, "ALLOC_NS": 1_000_000,
         "BLOCKS": 8, "MEM_READ_BPS": 5_000_000_000,
     }  # fmt: skip
-    return {f"{DEVICE_COUNTER}.{name}": value for name, value in {**told, **changes}.items()}
+    return {f"{DEVICE_COUNTER}.{name}": value for name, value in {**reported, **changes}.items()}
 
 
-def job(records=1000, *, counters=None, inside=True, loop_s=1.0, more=None, block=BLOCK, **options):
+def job(
+    records=1000, *, counters=None, task_times=True, loop_s=1.0, more=None, block=BLOCK, **options
+):
     """
     A job of which each map has *counters* of a device and, where recorded, a mapper of 1 s.
     """
     plain = observation(records, **options)
-    mine = device() if counters is None else counters
+    own = device() if counters is None else counters
     attempts = tuple(
-        replace(a, counters={**a.counters, **(mine if a.kind == "map" else {}), **(more or {})})
+        replace(a, counters={**a.counters, **(own if a.kind == "map" else {}), **(more or {})})
         for a in plain.trace.attempts
     )
-    recorded = tuple(recording(a, loop_s) for a in attempts) if inside else ()
+    recorded = tuple(recording(a, loop_s) for a in attempts) if task_times else ()
     return replace(
         plain,
         trace=replace(plain.trace, attempts=attempts),
@@ -75,9 +77,9 @@ def statistics(*jobs, speed=PLAIN):
     What is found of *jobs*, nothing being amiss.
     """
     warnings = []
-    found = gpu_statistics(jobs, speed, warnings)
+    result = gpu_statistics(jobs, speed, warnings)
     assert warnings == []
-    return found
+    return result
 
 
 def values(*jobs, **options):
@@ -92,21 +94,21 @@ class TestRates:
         """
         Over all maps of all jobs, by host too, with the tasks' spread.
         """
-        found = statistics(job(maps=2), job(maps=2, counters=device(H2D_NS=6_000_000)))
+        result = statistics(job(maps=2), job(maps=2, counters=device(H2D_NS=6_000_000)))
 
-        assert found["gpu_h2d_bps"].value == pytest.approx(8e6 * 4 / 16e-3)
-        assert found["gpu_h2d_bps"].count == 4
-        assert found["gpu_h2d_bps"].spread > 0
-        assert found["gpu_h2d_bps"].nodes.keys() == {"w1"}
+        assert result["gpu_h2d_bps"].value == pytest.approx(8e6 * 4 / 16e-3)
+        assert result["gpu_h2d_bps"].count == 4
+        assert result["gpu_h2d_bps"].spread > 0
+        assert result["gpu_h2d_bps"].nodes.keys() == {"w1"}
 
     def test_of_one_map(self):
         """
         Each by its own counters; opening the device and its memory are one time.
         """
-        found = values(job(maps=1))
+        result = values(job(maps=1))
 
         assert {
-            n: found[n] for n in found if n.startswith("gpu_") and n.endswith(("bps", "n_s"))
+            n: result[n] for n in result if n.startswith("gpu_") and n.endswith(("bps", "n_s"))
         } == {
             "gpu_h2d_bps": pytest.approx(4e9),
             "gpu_d2h_bps": pytest.approx(1e9),
@@ -135,15 +137,15 @@ class TestTestJob:
         Sums of its jobs, each a mean over the repeats; larger cells count for nothing.
         """
         small = [job(1000, maps=2, repetition=n) for n in range(2)]
-        found = statistics(job(9000, maps=3), *small)
+        result = statistics(job(9000, maps=3), *small)
 
-        assert (found["test_num_maps"].value, found["test_num_maps"].count) == (2.0, 2)
-        assert found["test_input_bytes"].value == 2 * 1000 * 100
-        assert found["test_map_bytes"].value == 2 * 1000 * 3 * 104
-        assert found["test_map_output_bytes"].value == pytest.approx(2 * 1000 * 3 * 104)
-        assert found["map_gpu_s"].value == pytest.approx(0.2)
-        assert found["load_s"].value == pytest.approx(2.0)
-        assert found["gpu_block_bytes"].value == BLOCK
+        assert (result["test_num_maps"].value, result["test_num_maps"].count) == (2.0, 2)
+        assert result["test_input_bytes"].value == 2 * 1000 * 100
+        assert result["test_map_bytes"].value == 2 * 1000 * 3 * 104
+        assert result["test_map_output_bytes"].value == pytest.approx(2 * 1000 * 3 * 104)
+        assert result["map_gpu_s"].value == pytest.approx(0.2)
+        assert result["load_s"].value == pytest.approx(2.0)
+        assert result["gpu_block_bytes"].value == BLOCK
 
     def test_map_function_is_what_no_other_phase_has(self):
         """
@@ -155,13 +157,13 @@ class TestTestJob:
         """
         The history does not tell it from the start of the JVM.
         """
-        assert "map_s" not in values(job(inside=False))
+        assert "map_s" not in values(job(task_times=False))
 
     def test_reduce_function_is_the_sum_over_the_reduces(self):
         """
         Of spans; without them, of the history's last phase, which its source says.
         """
-        spans, history = statistics(job(reduces=2)), statistics(job(reduces=2, inside=False))
+        spans, history = statistics(job(reduces=2)), statistics(job(reduces=2, task_times=False))
 
         assert spans["reduce_s"].value == pytest.approx(0.8)
         assert "job history" in history["reduce_s"].source
@@ -172,9 +174,9 @@ class TestTestJob:
         """
         With several spills Hadoop counts merged records again; a map put out 3000.
         """
-        found = values(job(1000, maps=2, more={f"{TASK_COUNTER}.SPILLED_RECORDS": spilled}))
+        result = values(job(1000, maps=2, more={f"{TASK_COUNTER}.SPILLED_RECORDS": spilled}))
 
-        assert found["test_map_spilled_records"] == 2 * counted
+        assert result["test_map_spilled_records"] == 2 * counted
 
     def test_map_only_job(self):
         """
@@ -182,10 +184,10 @@ class TestTestJob:
         """
         plain = job(maps=2, more={f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN": 500})
         maps = tuple(a for a in plain.trace.attempts if a.kind == "map")
-        found = values(replace(plain, trace=replace(plain.trace, attempts=maps, num_reduces=0)))
+        result = values(replace(plain, trace=replace(plain.trace, attempts=maps, num_reduces=0)))
 
-        assert found["test_map_bytes"] == 1000
-        assert not {"reduce_s", "test_map_output_bytes", "test_reduce_bytes"} & found.keys()
+        assert result["test_map_bytes"] == 1000
+        assert not {"reduce_s", "test_map_output_bytes", "test_reduce_bytes"} & result.keys()
 
 
 class TestDevice:
@@ -193,11 +195,11 @@ class TestDevice:
         """
         Whatever was measured on it says so.
         """
-        found = statistics(job())
+        result = statistics(job())
 
-        assert found["gpu_stand_in"].value == 1
+        assert result["gpu_stand_in"].value == 1
         for name in ("gpu_h2d_bps", "gpu_d2h_bps", "gpu_mem_read_bps", "map_gpu_s", "gpu_stand_in"):
-            assert "device=cpu" in found[name].source
+            assert "device=cpu" in result[name].source
 
     def test_gpu_has_a_clock_of_its_own(self):
         """
@@ -222,9 +224,9 @@ class TestDevice:
         That is told, and nothing is given.
         """
         warnings = []
-        found = gpu_statistics([job(), job(counters=device("CUDA"))], PLAIN, warnings)
+        result = gpu_statistics([job(), job(counters=device("CUDA"))], PLAIN, warnings)
 
-        assert found == {}
+        assert result == {}
         assert warnings == ["maps used GPUs and processors: profile with one kind of device"]
 
     @given(st.dictionaries(st.sampled_from(sorted(device())), st.integers(0, 2**53)))
@@ -232,10 +234,10 @@ class TestDevice:
         """
         Whatever a job counts, rates are positive and seconds no less than zero.
         """
-        found = gpu_statistics([job(counters=counters)], PLAIN, [])
+        result = gpu_statistics([job(counters=counters)], PLAIN, [])
 
-        assert all(s.value > 0 for n, s in found.items() if n.endswith("bps"))
-        assert all(s.value >= 0 for s in found.values())
+        assert all(s.value > 0 for n, s in result.items() if n.endswith("bps"))
+        assert all(s.value >= 0 for s in result.values())
 
 
 class TestModel:
@@ -245,25 +247,25 @@ class TestModel:
         With rates of the machine, the profile of such a job has all that SPN-GC asks for.
         """
         jobs = [job(n, maps=2) for n in (1000, 2000)]
-        asked = job(4000, maps=4)
+        wanted = job(4000, maps=4)
 
-        found = MODELS[model].predict(
-            fit_profile("w", jobs, machine=MACHINE), asked.config, asked.cluster, asked.job_input
+        result = MODELS[model].predict(
+            fit_profile("w", jobs, machine=MACHINE), wanted.config, wanted.cluster, wanted.job_input
         )
 
-        assert found.job_s > 0
-        assert any("device=cpu" in w for w in found.warnings)
+        assert result.job_s > 0
+        assert any("device=cpu" in w for w in result.warnings)
 
     def test_does_not_apply_to_others(self):
         """
         A job without a device lacks its times by name.
         """
         jobs = [observation(n) for n in (1000, 2000)]
-        asked = jobs[0]
+        wanted = jobs[0]
 
         with pytest.raises(MissingStatistic) as refused:
             MODELS["spn-gc"].predict(
                 fit_profile("w", jobs, machine=MACHINE),
-                asked.config, asked.cluster, asked.job_input,
+                wanted.config, wanted.cluster, wanted.job_input,
             )  # fmt: skip
         assert {"map_gpu_s", "gpu_h2d_bps"} <= set(refused.value.names)

@@ -18,7 +18,7 @@ from harness.records.task_times import (
     SpillTimes,
 )
 from harness.records.trace import TASK_COUNTER
-from tests.parsing.recorded import JOBS, told
+from tests.parsing.recorded import JOBS, reported
 from tests.profiling.jobs import grid, observation
 
 STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)
@@ -54,9 +54,9 @@ def a_reduce(number=0, *, source="spans", **fields):
     )
 
 
-def job(*inside, rate=None, **options):
+def job(*task_times, rate=None, **options):
     """A job of which *inside* is known."""
-    return replace(observation(rate=rate, **options), task_times=inside)
+    return replace(observation(rate=rate, **options), task_times=task_times)
 
 
 def values(*jobs, speed=STEADY):
@@ -88,9 +88,9 @@ class TestStatistics:
         """
         Copying counts each fetcher for costs, and the time in which one was busy for the rate.
         """
-        found = values(job(a_reduce(loop_s=5.0, commit_s=0.1)))
+        result = values(job(a_reduce(loop_s=5.0, commit_s=0.1)))
 
-        assert found == pytest.approx({
+        assert result == pytest.approx({
             "copy_s_per_byte": 3.0 / 4000,
             "shuffle_bytes_per_s": 4000 / 2.0,
             "disk_merge_s_per_byte": 2 / 4000,
@@ -102,10 +102,10 @@ class TestStatistics:
         """
         Where reading, reducing and writing are told apart, their sum is the loop.
         """
-        found = values(job(a_reduce(read_s=1.0, function_s=2.0, write_s=3.0)))
+        result = values(job(a_reduce(read_s=1.0, function_s=2.0, write_s=3.0)))
 
-        assert found["reduce_loop_s_per_record"] == pytest.approx(6 / 500)
-        assert found["reduce_s_per_record"] == pytest.approx(2 / 500)
+        assert result["reduce_loop_s_per_record"] == pytest.approx(6 / 500)
+        assert result["reduce_s_per_record"] == pytest.approx(2 / 500)
 
     def test_bytes_taken_as_counted(self):
         """
@@ -124,11 +124,11 @@ class TestStatistics:
         """
         slow = a_map(1, host="w2", alone_s=32.0, alone_records=1600)
 
-        found = task_statistics([job(a_map(), slow)], STEADY)["map_s_per_record"]
+        result = task_statistics([job(a_map(), slow)], STEADY)["map_s_per_record"]
 
-        assert found.nodes == {"w1": 0.01, "w2": 0.02}
-        assert (found.value, found.count) == (40 / 2400, 2)
-        assert found.spread == pytest.approx(0.00707, rel=1e-2)
+        assert result.nodes == {"w1": 0.01, "w2": 0.02}
+        assert (result.value, result.count) == (40 / 2400, 2)
+        assert result.spread == pytest.approx(0.00707, rel=1e-2)
 
     def test_at_reference_speed(self):
         """
@@ -149,21 +149,21 @@ class TestStatistics:
         logs = a_map(1, source="logs", alone_s=80.0)
         spans = replace(a_map(), merge_s=None)
 
-        found = task_statistics([job(spans, logs)], STEADY)
+        result = task_statistics([job(spans, logs)], STEADY)
 
-        assert found["map_s_per_record"].value == 0.01
-        assert found["map_s_per_record"].source.startswith("spans: ")
-        assert found["map_s_per_record"].source.endswith("over 1 map tasks")
-        assert found["map_merge_s_per_byte"].source.startswith("logs: ")
+        assert result["map_s_per_record"].value == 0.01
+        assert result["map_s_per_record"].source.startswith("spans: ")
+        assert result["map_s_per_record"].source.endswith("over 1 map tasks")
+        assert result["map_merge_s_per_byte"].source.startswith("logs: ")
 
     def test_estimates_are_marked(self):
         """
         A statistic that rests on an estimate of some task says so.
         """
-        found = task_statistics([job(a_map(sampled=("spilling_s",)))], STEADY)
+        result = task_statistics([job(a_map(sampled=("spilling_s",)))], STEADY)
 
-        assert found["map_while_spilling_s_per_record"].source.endswith("; estimated for some")
-        assert not found["map_s_per_record"].source.endswith("; estimated for some")
+        assert result["map_while_spilling_s_per_record"].source.endswith("; estimated for some")
+        assert not result["map_s_per_record"].source.endswith("; estimated for some")
 
     def test_compressed_runs_apart(self):
         """
@@ -171,10 +171,10 @@ class TestStatistics:
         """
         packed = job(a_map(alone_s=16.0), map_output_compressed=True)
 
-        found = values(job(a_map()), packed)
+        result = values(job(a_map()), packed)
 
-        assert found["map_s_per_record"] == pytest.approx(12 / 800)
-        both = {n for n in found if f"{n}_compressed" in found}
+        assert result["map_s_per_record"] == pytest.approx(12 / 800)
+        both = {n for n in result if f"{n}_compressed" in result}
         assert both == {
             "map_while_spilling_s_per_record", "combine_s_per_record", "spill_write_s_per_byte",
             "spill_s_per_record", "spill_bytes_selectivity", "map_merge_s_per_byte",
@@ -210,41 +210,43 @@ class TestProfile:
         assert set(after.statistics) - set(before.statistics) >= set(values(*more))
         o = plain[0]
         for name in ("whatif", "whatif-mr2"):  # others are there for what the inside tells
-            question = (o.config, o.cluster, o.job_input)
+            model_inputs = (o.config, o.cluster, o.job_input)
             model = MODELS[name]
-            assert model.predict(after, *question) == model.predict(before, *question)
+            assert model.predict(after, *model_inputs) == model.predict(before, *model_inputs)
 
     def test_real_logs(self):
         """
         A job's stock logs give what Prophet wants of the spills, and no part that they hide.
         """
-        found = task_statistics([_real("uneven")], STEADY)
+        result = task_statistics([_real("uneven")], STEADY)
 
-        assert found["spill_bytes_selectivity"].value == pytest.approx(104 / 102, rel=1e-4)
-        assert {"map_s_per_record", "map_while_spilling_s_per_record"} <= found.keys()
-        assert not {"sort_s_per_record", "spill_write_s_per_byte", "read_s_per_record"} & set(found)
-        assert all(s.source.startswith("logs: ") and s.value > 0 for s in found.values())
+        assert result["spill_bytes_selectivity"].value == pytest.approx(104 / 102, rel=1e-4)
+        assert {"map_s_per_record", "map_while_spilling_s_per_record"} <= result.keys()
+        assert not {"sort_s_per_record", "spill_write_s_per_byte", "read_s_per_record"} & set(
+            result
+        )
+        assert all(s.source.startswith("logs: ") and s.value > 0 for s in result.values())
 
     def test_real_compressed_logs(self):
         """
         TeraSort's spills shrink to about a quarter; nothing is said of runs without a codec.
         """
-        found = task_statistics([_real("disk", map_output_compressed=True)], STEADY)
+        result = task_statistics([_real("disk", map_output_compressed=True)], STEADY)
 
-        assert found["spill_bytes_selectivity_compressed"].value == pytest.approx(0.28, abs=0.01)
-        assert "spill_bytes_selectivity" not in found
+        assert result["spill_bytes_selectivity_compressed"].value == pytest.approx(0.28, abs=0.01)
+        assert "spill_bytes_selectivity" not in result
 
 
 def _real(name, **options):
-    inside = []
-    for t in told(name):
+    task_times = []
+    for t in reported(name):
         if t.attempt.kind == "map":
-            inside.append(logged_map_times(t.log, t.attempt))
+            task_times.append(logged_map_times(t.log, t.attempt))
         else:
-            inside.append(logged_reduce_times(t.log, t.shuffle, t.attempt))
+            task_times.append(logged_reduce_times(t.log, t.shuffle, t.attempt))
     made = observation(**options)
-    trace = replace(made.trace, attempts=tuple(t.attempt for t in told(name)))
-    return replace(made, trace=trace, task_times=tuple(inside))
+    trace = replace(made.trace, attempts=tuple(t.attempt for t in reported(name)))
+    return replace(made, trace=trace, task_times=tuple(task_times))
 
 
 class TestComparison:
@@ -257,15 +259,15 @@ class TestComparison:
         spans = [a_map(0), a_map(1)]
         logs = [a_map(0, source="logs", alone_s=8.8), a_map(1, source="logs", alone_s=10.4)]
 
-        found = {one.name: one for one in compare_sources(spans, logs, {})}
+        result = {one.name: one for one in compare_sources(spans, logs, {})}
 
-        assert found["map_s_per_record"] == SourceComparison(
+        assert result["map_s_per_record"] == SourceComparison(
             name="map_s_per_record", text=MAP["map_s_per_record"].text,
             spans=pytest.approx(0.01), logs=pytest.approx(0.012), ratio=pytest.approx(1.2),
             spread=pytest.approx(0.2 / 2**0.5), count=2,
         )  # fmt: skip
-        assert "sort_s_per_record" not in found
-        assert found["map_blocked_s"].ratio == 1.0
+        assert "sort_s_per_record" not in result
+        assert result["map_blocked_s"].ratio == 1.0
 
     def test_only_tasks_of_both(self):
         """
@@ -278,12 +280,12 @@ class TestComparison:
         Real logs compared with themselves do not differ.
         """
         for name in JOBS:
-            inside = _real(name).task_times
-            counters = {t.attempt.attempt_id: t.attempt.counters for t in told(name)}
+            task_times = _real(name).task_times
+            counters = {t.attempt.attempt_id: t.attempt.counters for t in reported(name)}
 
-            found = compare_sources(inside, inside, counters)
+            result = compare_sources(task_times, task_times, counters)
 
-            assert {(c.ratio, c.spread) for c in found} == {(1.0, 0.0)}
+            assert {(c.ratio, c.spread) for c in result} == {(1.0, 0.0)}
 
     def test_names(self):
         """

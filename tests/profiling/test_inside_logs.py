@@ -131,8 +131,8 @@ class TestMaps:
         assert [s.file_bytes for s in one.spills] == [99]
         assert [s.file_bytes for s in logged_map_times(*more).spills] == [3000, 2000]
         assert [s.file_bytes for s in logged_map_times(*passes).spills] == [3000, 2000]
-        told = logged_map_times(*passes, is_compressed=True)
-        assert [s.file_bytes for s in told.spills] == [None, None]
+        reported = logged_map_times(*passes, is_compressed=True)
+        assert [s.file_bytes for s in reported.spills] == [None, None]
 
     def test_killed(self):
         """

@@ -42,10 +42,10 @@ def copies(number, *segments, host="w1", source="spans"):
     return ReduceTimes(f"attempt_1_0001_r_{number:06}_0", source, host, 1, made, ())
 
 
-def rate(*inside, speed=STEADY, **options):
+def rate(*task_times, speed=STEADY, **options):
     """Statistic of the network from one job."""
     made = observation(**options)
-    return network_statistics([replace(made, task_times=inside)], speed).get("network_bps")
+    return network_statistics([replace(made, task_times=task_times)], speed).get("network_bps")
 
 
 class TestJobs:
@@ -116,20 +116,20 @@ class TestSlowdown:
         """
         Maps of 10 s, then of 13 s once a reduce runs.
         """
-        found = trace([(0, 10), (0, 10), (11, 24), (11, 24)], [(10.5, 60)])
+        result = trace([(0, 10), (0, 10), (11, 24), (11, 24)], [(10.5, 60)])
 
-        assert map_slowdown(found, 2) == pytest.approx(3)
+        assert map_slowdown(result, 2) == pytest.approx(3)
 
     def test_maps_that_ran_into_the_reduce_are_not_undisturbed(self):
         """
         Of the first wave, only what was done before a reduce started is compared with.
         """
-        found = trace([(0, 10), (0, 16), (11, 24), (16, 29)], [(10.5, 60)])
+        result = trace([(0, 10), (0, 16), (11, 24), (16, 29)], [(10.5, 60)])
 
-        assert map_slowdown(found, 2) == pytest.approx(3)
+        assert map_slowdown(result, 2) == pytest.approx(3)
 
     @pytest.mark.parametrize(
-        "found",
+        "result",
         [
             trace([(0, 10), (11, 21)]),
             trace([(0, 10), (11, 21)], [(21, 30)]),
@@ -137,20 +137,20 @@ class TestSlowdown:
         ],
         ids=["no reduces", "reduces behind all maps", "one wave"],
     )
-    def test_is_not_known(self, found):
+    def test_is_not_known(self, result):
         """
         Without a later map beside a reduce nothing tells.
         """
-        assert map_slowdown(found, 1) is None
+        assert map_slowdown(result, 1) is None
 
     @given(st.floats(-5, 5))
     def test_may_be_negative(self, longer):
         """
         The first wave may be the slower one; what that means is not said here.
         """
-        found = trace([(0, 10), (11, 21 + longer)], [(10, 60)])
+        result = trace([(0, 10), (11, 21 + longer)], [(10, 60)])
 
-        assert map_slowdown(found, 1) == pytest.approx(longer, abs=1e-9)
+        assert map_slowdown(result, 1) == pytest.approx(longer, abs=1e-9)
 
 
 class TestNetwork:
@@ -158,27 +158,27 @@ class TestNetwork:
         """
         Two reduces of a node copy 300 bytes in 3 s, of which one is shared and one is idle.
         """
-        found = rate(copies(0, (1, 3, 100), (4, 4.5, 50)), copies(1, (2, 3.5, 150)))
+        result = rate(copies(0, (1, 3, 100), (4, 4.5, 50)), copies(1, (2, 3.5, 150)))
 
-        assert found.value == pytest.approx(300 / 3.0)
-        assert (found.count, found.nodes) == (1, {"w1": pytest.approx(100.0)})
+        assert result.value == pytest.approx(300 / 3.0)
+        assert (result.count, result.nodes) == (1, {"w1": pytest.approx(100.0)})
 
     def test_nodes_are_apart(self):
         """
         What another node takes in at the same time is its own.
         """
-        found = rate(copies(0, (1, 2, 100)), copies(1, (1, 2, 300), host="w2"))
+        result = rate(copies(0, (1, 2, 100)), copies(1, (1, 2, 300), host="w2"))
 
-        assert found.nodes == {"w1": 100.0, "w2": 300.0}
-        assert found.value == pytest.approx(200.0)
+        assert result.nodes == {"w1": 100.0, "w2": 300.0}
+        assert result.value == pytest.approx(200.0)
 
     def test_spans_before_logs(self):
         """
         One source for all.
         """
-        found = rate(copies(0, (1, 2, 100)), copies(0, (1, 5, 100), source="logs"))
+        result = rate(copies(0, (1, 2, 100)), copies(0, (1, 5, 100), source="logs"))
 
-        assert (found.value, found.source[:6]) == (100.0, "spans:")
+        assert (result.value, result.source[:6]) == (100.0, "spans:")
 
     def test_at_reference_speed(self):
         """

@@ -50,27 +50,27 @@ def test_what_did_not_happen_is_absent():
     """
     No statistic, no cost and no time of reduces or of their input; none of them is 0.
     """
-    found = profile()
+    result = profile()
 
-    assert set(found.statistics) == {
+    assert set(result.statistics) == {
         "input_record_bytes", "map_bytes_selectivity", "map_records_selectivity",
         "input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio",
     }  # fmt: skip
-    assert set(found.costs) == {
+    assert set(result.costs) == {
         "hdfs_read_s_per_byte", "hdfs_write_s_per_byte", "map_cpu_s_per_record",
         "setup_cpu_s", "cleanup_cpu_s",
     }  # fmt: skip
-    assert {(j.reduce_task_s, j.map_slowdown_s) for j in found.jobs} == {(None, None)}
+    assert {(j.reduce_task_s, j.map_slowdown_s) for j in result.jobs} == {(None, None)}
 
 
 def test_maps_that_read_no_file_have_no_size_of_a_record():
     """
     Records without bytes tell nothing, and it is said what that costs.
     """
-    found = profile(read=0)
+    result = profile(read=0)
 
-    assert "input_record_bytes" not in found.statistics
-    assert any("input_record_bytes is missing" in warning for warning in found.warnings)
+    assert "input_record_bytes" not in result.statistics
+    assert any("input_record_bytes is missing" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -78,12 +78,12 @@ def test_models_answer_or_say_what_they_lack(name):
     """
     A time of maps alone, or the names of the statistics that are missing.
     """
-    asked = profile(), CONFIG, CLUSTER, size(5_000_000, 4)
+    wanted = profile(), CONFIG, CLUSTER, size(5_000_000, 4)
     if name.startswith("spn-gc"):  # a model of maps that compute on a device
         with pytest.raises(MissingStatistic, match="gpu"):
-            MODELS[name].predict(*asked)
+            MODELS[name].predict(*wanted)
         return
-    answer = MODELS[name].predict(*asked)
+    answer = MODELS[name].predict(*wanted)
 
     assert answer.job_s > 0
     assert answer.reduce_task_s is None

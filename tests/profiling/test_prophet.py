@@ -12,7 +12,7 @@ from harness.profiling import fit_profile
 from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.records.prediction import JobInput
 from harness.records.trace import FILE_INPUT_COUNTER
-from tests.parsing.recorded import history, told
+from tests.parsing.recorded import history, reported
 from tests.profiling.jobs import observation
 
 
@@ -20,14 +20,14 @@ def observed(job, **config):
     """
     A recorded job with its own history, as far as its logs are here, and its configuration.
     """
-    inside = [
+    task_times = [
         logged_map_times(t.log, t.attempt)
         if t.attempt.kind == "map"
         else logged_reduce_times(t.log, t.shuffle, t.attempt)
-        for t in told(job)
+        for t in reported(job)
     ]
     made = observation(**config)
-    return replace(made, trace=history(job), task_times=tuple(inside))
+    return replace(made, trace=history(job), task_times=tuple(task_times))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_real_spills_are_counted(stalled):
     """
     (u5) is the number of spills that Hadoop logged.
     """
-    spills = [len(t.log.spills) for t in told("stalled") if t.attempt.kind == "map"]
+    spills = [len(t.log.spills) for t in reported("stalled") if t.attempt.kind == "map"]
 
     assert [predict(stalled).dataflow["num_spills"]] == spills
 
@@ -72,7 +72,7 @@ def test_real_map_lasts_as_long_as_it_did(stalled):
     """
     What is left to Prophet when its own statistics are given back to it.
     """
-    (real,) = [t.attempt for t in told("stalled") if t.attempt.kind == "map"]
+    (real,) = [t.attempt for t in reported("stalled") if t.attempt.kind == "map"]
 
     p = predict(stalled)
 

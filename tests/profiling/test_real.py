@@ -38,11 +38,11 @@ def test_terasort():
     """
     Rows of 100 bytes go through maps and reduces one for one, each a group of its own.
     """
-    found = {
+    result = {
         n: s.value for n, s in profile("terasort", 6_000_000, combine=False).statistics.items()
     }
 
-    assert found == {
+    assert result == {
         "input_record_bytes": 100.0,
         "map_bytes_selectivity": 1.02,
         "map_records_selectivity": 1.0,
@@ -59,14 +59,14 @@ def test_wordcount():
     """
     The combiner ran in spills and merges; costs explain each phase of the few tasks there are.
     """
-    found = profile("wordcount", 6_000_000, combine=True)
+    result = profile("wordcount", 6_000_000, combine=True)
 
-    values = {n: s.value for n, s in found.statistics.items()}
+    values = {n: s.value for n, s in result.statistics.items()}
     assert values["map_records_selectivity"] == pytest.approx(12, rel=1e-3)  # words of a line
     assert 0.2 < values["combine_records_selectivity"] < 0.3
     assert 0.2 < values["combine_bytes_selectivity"] < 0.3
-    assert {f.phase: f.count for f in found.fit} == {
+    assert {f.phase: f.count for f in result.fit} == {
         "map_main_s": 3, "map_tail_s": 3, "shuffle_s": 2, "sort_s": 2, "reduce_rest_s": 2,
     }  # fmt: skip
-    assert found.costs["setup_cpu_s"].value > 0
-    assert found.overheads["job_overhead_s"].value == pytest.approx(10.637, abs=1e-3)
+    assert result.costs["setup_cpu_s"].value > 0
+    assert result.overheads["job_overhead_s"].value == pytest.approx(10.637, abs=1e-3)

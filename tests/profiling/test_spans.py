@@ -39,7 +39,7 @@ class TestMap:
         """
         Launch to record loop, loop, flush, merge, end: together the attempt's whole time.
         """
-        inside = recorded_map_times(
+        task_times = recorded_map_times(
             task(
                 span("main", 100, 9.5),
                 span("map_loop", 101, 5, 0),
@@ -49,26 +49,34 @@ class TestMap:
             attempt("map", 110.0),
         )
 
-        assert (inside.start_up_s, inside.flush_s, inside.merge_s, inside.end_s) == (3, 1.5, 1, 1.5)
-        assert inside.start_up_s + 5 + inside.flush_s + inside.merge_s + inside.end_s == 12
+        assert (
+            task_times.start_up_s,
+            task_times.flush_s,
+            task_times.merge_s,
+            task_times.end_s,
+        ) == (3, 1.5, 1, 1.5)
+        assert (
+            task_times.start_up_s + 5 + task_times.flush_s + task_times.merge_s + task_times.end_s
+            == 12
+        )
 
     def test_reading_counts_to_mapping_alone_and_while_a_spill_runs(self):
         """
         MR. Prophet's cost of a call holds reading and collecting.
         """
-        inside = recorded_map_times(
+        task_times = recorded_map_times(
             task(records=10, read_s=3, function_s=4, spilling_s=2, spilling_read_s=1, overlapped=4),
             attempt("map", 110.0),
         )
 
-        assert (inside.alone_s, inside.alone_records) == (6, 6)
-        assert (inside.spilling_s, inside.spilling_records) == (3, 4)
+        assert (task_times.alone_s, task_times.alone_records) == (6, 6)
+        assert (task_times.spilling_s, task_times.spilling_records) == (3, 4)
 
     def test_a_spill_is_sorting_combining_and_the_rest(self):
         """
         The parts are those within it; the one on the main thread overlaps with nothing.
         """
-        inside = recorded_map_times(
+        task_times = recorded_map_times(
             task(
                 span("main", 100, 20),
                 span("spill", 101, 3, thread="SpillThread", details=(50, 900, 0, 7, 0)),
@@ -82,11 +90,11 @@ class TestMap:
             attempt("map", 125.0),
         )
 
-        told = [
+        reported = [
             (s.last, s.records, s.file_bytes, s.overlapped, s.sort_s, s.combine_s, s.write_s)
-            for s in inside.spills
+            for s in task_times.spills
         ]
-        assert told == [(False, 50, 900, 7, 1, 1, 1), (True, 20, 300, 0, 0.5, 0, 1.5)]
+        assert reported == [(False, 50, 900, 7, 1, 1, 1), (True, 20, 300, 0, 0.5, 0, 1.5)]
 
 
 class TestReduce:
@@ -94,7 +102,7 @@ class TestReduce:
         """
         A visit to a host connects once and brings several outputs.
         """
-        inside = recorded_reduce_times(
+        task_times = recorded_reduce_times(
             task(
                 span("shuffle", 100, 5),
                 span("visit", 101, 3, thread="fetcher#1", text="worker2:13562"),
@@ -109,15 +117,20 @@ class TestReduce:
             attempt("reduce", 120.0),
         )
 
-        told = [(s.map_attempt, s.host, s.sent_bytes, s.to, s.connect_s) for s in inside.segments]
-        assert told == [("m0", "worker2", 10, "memory", 0.5), ("m1", "worker2", 11, "disk", 0.0)]
+        reported = [
+            (s.map_attempt, s.host, s.sent_bytes, s.to, s.connect_s) for s in task_times.segments
+        ]
+        assert reported == [
+            ("m0", "worker2", 10, "memory", 0.5),
+            ("m1", "worker2", 11, "disk", 0.0),
+        ]
 
     def test_waiting_is_what_no_copy_and_no_stall_covers(self):
         """
         Copies of several threads overlap; a thread without memory waits, and does not idle; what
         comes after the last copy is merging.
         """
-        inside = recorded_reduce_times(
+        task_times = recorded_reduce_times(
             task(
                 span("shuffle", 100, 10),
                 span("visit", 101, 3, thread="fetcher#1"),
@@ -128,18 +141,18 @@ class TestReduce:
             attempt("reduce", 120.0),
         )
 
-        assert (inside.waited_s, inside.stalled_s) == (1, 1)
+        assert (task_times.waited_s, task_times.stalled_s) == (1, 1)
 
     def test_function_and_write_divide_the_loop(self):
         """
         Writing is taken out of the function's time; closing the writer is writing.
         """
-        inside = recorded_reduce_times(
+        task_times = recorded_reduce_times(
             task(span("writer_close", 110, 2), read_s=3, function_s=4, output_s=1, outputs=7),
             attempt("reduce", 120.0),
         )
 
-        assert (inside.read_s, inside.function_s, inside.write_s) == (3, 3, 3)
+        assert (task_times.read_s, task_times.function_s, task_times.write_s) == (3, 3, 3)
 
 
 interval = st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda p: (p[0], p[0] + p[1]))

@@ -86,12 +86,12 @@ def test_ties_divide_a_group(design, ratio, seed):
     group = groups(wide)[0]
 
     rows = soft_constraints(wide, group, np.array([1.0, ratio]))
-    found = nnls_robust(wide, wide @ true, constraints=rows).coefficients
+    result = nnls_robust(wide, wide @ true, constraints=rows).coefficients
 
     assert len(rows) == 1
-    assert found[group[1]] / found[group[0]] == pytest.approx(ratio, rel=1e-6)
-    assert found[list(group)].sum() == pytest.approx(true[list(group)].sum(), rel=1e-6)
-    assert found[1:-1] == pytest.approx(true[1:-1], rel=1e-6)
+    assert result[group[1]] / result[group[0]] == pytest.approx(ratio, rel=1e-6)
+    assert result[list(group)].sum() == pytest.approx(true[list(group)].sum(), rel=1e-6)
+    assert result[1:-1] == pytest.approx(true[1:-1], rel=1e-6)
 
 
 def test_ties_leave_alone_what_the_data_tell():

@@ -12,9 +12,9 @@ from tests.strategies import SEEDS, designs
 
 def costs(design, rng):
     """Coefficients whose columns all matter, one of them 0."""
-    found = rng.uniform(0.5, 2, design.shape[1]) / np.linalg.norm(design, axis=0)
-    found[0] = 0.0
-    return found
+    result = rng.uniform(0.5, 2, design.shape[1]) / np.linalg.norm(design, axis=0)
+    result[0] = 0.0
+    return result
 
 
 class TestCoefficients:
@@ -137,8 +137,8 @@ class TestErrors:
 
         for k in range(2):
             spread = np.std([f.coefficients[k] for f in fits])
-            told = np.mean([f.error(np.eye(2)[k]) for f in fits])
-            assert told == pytest.approx(spread, rel=0.2)
+            reported = np.mean([f.error(np.eye(2)[k]) for f in fits])
+            assert reported == pytest.approx(spread, rel=0.2)
 
     def test_without_a_row_to_spare(self):
         """
