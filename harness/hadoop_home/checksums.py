@@ -28,41 +28,43 @@ def read_sums(file: Path) -> dict[str, str]:
     return {match[2]: match[1] for match in matches if match}
 
 
-def verify(home: Path, sums: dict[str, str]) -> None:
+def verify(home_folder: Path, checksums: dict[str, str]) -> None:
     """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
-    if not (home / "path.jar").is_file():
-        where = str(home)
+    if not (home_folder / "path.jar").is_file():
+        where = str(home_folder)
         if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped
             where += " (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
         raise MachineError("no Hadoop home", where=where, fix=SETUP)
     jars = {}
-    if (home / "lib").is_dir():
-        with os.scandir(home / "lib") as entries:
+    if (home_folder / "lib").is_dir():
+        with os.scandir(home_folder / "lib") as entries:
             jars = {each.name: each.stat() for each in entries if each.name.endswith(".jar")}
     stamp = {
-        "sums": sums_digest(sums),
+        "sums": sums_digest(checksums),
         "jars": {
-            name: [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
-            for name, facts in sorted(jars.items())
+            jar_name: [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+            for jar_name, facts in sorted(jars.items())
         },
     }
-    if read_json(home / "verified.json") == stamp:
+    if read_json(home_folder / "verified.json") == stamp:
         return
-    if problems := wrong_jars(home, sums):
-        raise MachineError("; ".join(problems[:5]), where=f"{home}/lib", fix=SETUP)
+    if problems := wrong_jars(home_folder, checksums):
+        raise MachineError("; ".join(problems[:5]), where=f"{home_folder}/lib", fix=SETUP)
     with suppress(OSError):  # another user's home is verified again next time
-        write_whole(home / "verified.json", json.dumps(stamp).encode())
+        write_whole(home_folder / "verified.json", json.dumps(stamp).encode())
 
 
-def wrong_jars(home: Path, sums: dict[str, str]) -> list[str]:
+def wrong_jars(home_folder: Path, checksums: dict[str, str]) -> list[str]:
     """What is missing, changed or foreign in ``lib``."""
-    present = {f"lib/{jar.name}" for jar in (home / "lib").glob("*.jar")}
-    missing = [f"{name} is missing" for name in sorted(sums.keys() - present)]
-    foreign = [f"{name} does not belong here" for name in sorted(present - sums.keys())]
+    present = {f"lib/{jar.name}" for jar in (home_folder / "lib").glob("*.jar")}
+    missing = [f"{jar_name} is missing" for jar_name in sorted(checksums.keys() - present)]
+    foreign = [
+        f"{jar_name} does not belong here" for jar_name in sorted(present - checksums.keys())
+    ]
     changed = [
-        f"{name} has another checksum"
-        for name in sorted(sums.keys() & present)
-        if file_digest(home / name) != sums[name]
+        f"{jar_name} has another checksum"
+        for jar_name in sorted(checksums.keys() & present)
+        if file_digest(home_folder / jar_name) != checksums[jar_name]
     ]
     return missing + changed + foreign
 
@@ -73,9 +75,9 @@ def file_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sums_digest(sums: dict[str, str]) -> str:
+def sums_digest(checksums: dict[str, str]) -> str:
     """One hash for all the jars of Hadoop."""
-    return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(sorted(checksums.items())).encode()).hexdigest()
 
 
 def read_json(file: Path) -> Any:
@@ -88,6 +90,6 @@ def read_json(file: Path) -> Any:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write *file* in one step: readers see all of it, or what was there before."""
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    part.write_bytes(content)
-    part.replace(file)
+    partial_file = file.with_name(f"{file.name}.{os.getpid()}")
+    partial_file.write_bytes(content)
+    partial_file.replace(file)

@@ -50,13 +50,13 @@ class HadoopHome:
     sums: dict[str, str]
 
     @classmethod
-    def find(cls, path: Path | None = None) -> HadoopHome:
+    def find(cls, home_folder: Path | None = None) -> HadoopHome:
         """Locate and verify the home; `MachineError` naming the jar that is wrong or missing."""
         java = find_java()
-        path = path or home_path()
-        sums = read_sums(sums_file(path))
-        verify(path, sums)
-        return cls(path, java, sums)
+        home_folder = home_folder or home_path()
+        sums = read_sums(sums_file(home_folder))
+        verify(home_folder, sums)
+        return cls(home_folder, java, sums)
 
     @property
     def path_jar(self) -> Path:
@@ -66,16 +66,16 @@ class HadoopHome:
     @property
     def archive(self) -> Path | None:
         """The class-data archive that fits this JDK and these jars, or `None`."""
-        file = self.archive_file("classes")
-        return file if file.is_file() else None
+        candidate = self.archive_file("classes")
+        return candidate if candidate.is_file() else None
 
     @property
     def tasks_archive(self) -> Path | None:
         """The class-data archive of traced tasks, or `None`."""
-        file = self.archive_file("tasks")
-        return file if self.trace_path_jar and file.is_file() else None
+        candidate = self.archive_file("tasks")
+        return candidate if self.trace_path_jar and candidate.is_file() else None
 
-    def archive_file(self, name: str) -> Path:
+    def archive_file(self, jar_name: str) -> Path:
         """
         Where the archive of that name (``classes``, ``tasks``) lies.
 
@@ -83,9 +83,9 @@ class HadoopHome:
         they lie; for tasks the instrumented classes as well.
         """
         facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
-        facts += [instrumented_digest(self)] if name == "tasks" else []
+        facts += [instrumented_digest(self)] if jar_name == "tasks" else []
         key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-        return self.path / f"{name}-{key}.jsa"
+        return self.path / f"{jar_name}-{key}.jsa"
 
     @property
     def trace_path_jar(self) -> Path | None:
@@ -94,8 +94,8 @@ class HadoopHome:
 
         `None` where these were not made of these jars by this tracer.
         """
-        file = self.path / "path-trace.jar"
-        return file if instrumented_digest(self) and file.is_file() else None
+        candidate = self.path / "path-trace.jar"
+        return candidate if instrumented_digest(self) and candidate.is_file() else None
 
     @property
     def formatted(self) -> Path | None:
@@ -105,10 +105,12 @@ class HadoopHome:
 
     def versions(self) -> Versions:
         """What an outcome depends on: Hadoop, Java, and the jars that are neither."""
-        common = next(name for name in self.sums if re.match(r"lib/hadoop-common-\d", name))
+        common = next(
+            jar_name for jar_name in self.sums if re.match(r"lib/hadoop-common-\d", jar_name)
+        )
         examples = self.examples_jar().name
         jars = {"hadoop-home": sums_digest(self.sums), examples: self.sums[f"lib/{examples}"]}
-        jars |= {name: file_digest(jar) for name, jar in built_jars().items()}
+        jars |= {jar_name: file_digest(jar) for jar_name, jar in built_jars().items()}
         if digest := instrumented_digest(self):
             jars[Path(INSTRUMENTED).name] = digest
         return Versions(
@@ -119,41 +121,43 @@ class HadoopHome:
 
     def examples_jar(self) -> Path:
         """Hadoop's own example programs."""
-        return self.path / next(name for name in self.sums if name.startswith(_EXAMPLES))
+        return self.path / next(
+            jar_name for jar_name in self.sums if jar_name.startswith(_EXAMPLES)
+        )
 
 
 def home_path() -> Path:
     """Folder of the home: ``HARNESS_HADOOP_HOME``, or the one beside its pom."""
-    path = Path(os.environ.get("HARNESS_HADOOP_HOME") or SOURCE / "home").absolute()
-    if not _PLAIN.fullmatch(str(path)):
+    home_folder = Path(os.environ.get("HARNESS_HADOOP_HOME") or SOURCE / "home").absolute()
+    if not _PLAIN.fullmatch(str(home_folder)):
         raise MachineError(
-            f"the path {str(path)!r} holds characters that Hadoop's start scripts cannot carry",
+            f"the path '{home_folder}' holds characters that Hadoop's start scripts cannot carry",
             where="HARNESS_HADOOP_HOME" if "HARNESS_HADOOP_HOME" in os.environ else "hadoop home",
             fix="HARNESS_HADOOP_HOME=/a/path/of/letters/and/digits make setup",
         )
-    return path
+    return home_folder
 
 
-def sums_file(home: Path) -> Path:
+def sums_file(home_folder: Path) -> Path:
     """The committed checksum file, or the copy in a home that left its checkout."""
     committed = SOURCE / "SHA256SUMS"
-    return committed if committed.is_file() else home / "SHA256SUMS"
+    return committed if committed.is_file() else home_folder / "SHA256SUMS"
 
 
-def instrumented_digest(home: HadoopHome) -> str:
+def instrumented_digest(hadoop_home: HadoopHome) -> str:
     """
     SHA-256 of the jar of instrumented classes; empty where it is missing or outdated.
 
     It is compared with what made it: Hadoop's jars, and our tracer, where that lies beside the
     home.
     """
-    made = read_json(home.path / "lib-trace" / "woven.json") or {}
-    jar = home.path / INSTRUMENTED
-    if not jar.is_file():
+    made = read_json(hadoop_home.path / "lib-trace" / "woven.json") or {}
+    instrumented_jar = hadoop_home.path / INSTRUMENTED
+    if not instrumented_jar.is_file():
         return ""
-    digest = file_digest(jar)
+    digest = file_digest(instrumented_jar)
     tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
-    fits = made == {"hadoop": sums_digest(home.sums), "tracer": tracer, "woven": digest}
+    fits = made == {"hadoop": sums_digest(hadoop_home.sums), "tracer": tracer, "woven": digest}
     return digest if fits else ""
 
 
@@ -181,4 +185,4 @@ def job_jar(name: str) -> Path:
 
 def built_jars() -> dict[str, Path]:
     """Our job jars that are built, by name."""
-    return {name: path for name, path in JARS.items() if path.is_file()}
+    return {jar_name: path for jar_name, path in JARS.items() if path.is_file()}

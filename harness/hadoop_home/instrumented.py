@@ -22,52 +22,57 @@ from harness.hadoop_home.checksums import file_digest, sums_digest
 from harness.hadoop_home.home import INSTRUMENTED, HadoopHome, path_jar_bytes
 
 
-def instrument(home: HadoopHome) -> None:
+def instrument(hadoop_home: HadoopHome) -> None:
     """Make the jar and what names it; an outdated one stays until the new one is there."""
-    jar = home.path / INSTRUMENTED
-    jar.parent.mkdir(exist_ok=True)
-    part = jar.with_suffix(".part")
-    process = _run_tracer(home, home.path / "lib", part)
+    instrumented_jar = hadoop_home.path / INSTRUMENTED
+    instrumented_jar.parent.mkdir(exist_ok=True)
+    partial_jar = instrumented_jar.with_suffix(".part")
+    process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
     if process.returncode != 0:
-        raise _hooks_error(home, process.stderr)
-    made = {
-        "hadoop": sums_digest(home.sums),
+        raise _hooks_error(hadoop_home, process.stderr)
+    origin_digests = {
+        "hadoop": sums_digest(hadoop_home.sums),
         "tracer": file_digest(homes.TRACER),
-        "woven": file_digest(part),
+        "woven": file_digest(partial_jar),
     }
-    path_part = part.with_name("path.part")
-    path_part.write_bytes(path_jar_bytes(list(home.sums), first=[INSTRUMENTED]))
-    for source, target in ((part, jar), (path_part, home.path / "path-trace.jar")):
+    path_part = partial_jar.with_name("path.part")
+    path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
+    for source, target in (
+        (partial_jar, instrumented_jar),
+        (path_part, hadoop_home.path / "path-trace.jar"),
+    ):
         os.utime(source, (homes.JAR_TIME, homes.JAR_TIME))
         source.replace(target)
-    (jar.parent / "woven.json").write_text(json.dumps(made))
+    (instrumented_jar.parent / "woven.json").write_text(json.dumps(origin_digests))
 
 
-def missing_hooks(home: HadoopHome) -> list[str]:
-    """Hooks that the jars of *home* have no place for, by name; `MachineError` without a tracer."""
+def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
+    """Names of hooks that the jars have no place for; `MachineError` without a tracer."""
     if not homes.TRACER.is_file():
         raise MachineError("the tracer is not built", where=str(homes.TRACER), fix="make setup")
-    process = _run_tracer(home, "--check", home.path / "lib")
+    process = _run_tracer(hadoop_home, "--check", hadoop_home.path / "lib")
     lines = process.stdout.splitlines()
     if process.returncode not in (0, 1) or bool(process.returncode) != bool(lines):
-        raise _hooks_error(home, process.stderr)
+        raise _hooks_error(hadoop_home, process.stderr)
     return [line.removeprefix("missing: ") for line in lines]
 
 
-def _run_tracer(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def _run_tracer(
+    hadoop_home: HadoopHome, *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+            hadoop_home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
             "-jar", str(homes.TRACER), *map(str, arguments),
         ],
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
 
 
-def _hooks_error(home: HadoopHome, stderr: str) -> MachineError:
+def _hooks_error(hadoop_home: HadoopHome, stderr: str) -> MachineError:
     last_lines = "\n".join(stderr.splitlines()[-20:])
     return MachineError(
         f"the tracer's hooks do not fit these jars:\n{last_lines}",
-        where=f"{home.path}/lib",
+        where=f"{hadoop_home.path}/lib",
         fix="the tracer knows Hadoop 3.5; with other jars, run experiments with trace: off",
     )

@@ -38,22 +38,26 @@ class Java:
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Locate the JDK of ``JAVA_HOME`` or of ``PATH``; `MachineError` unless it is 17 or newer."""
     if chosen := environment.get("JAVA_HOME"):
-        home, source, fix = Path(chosen), f"JAVA_HOME={chosen}", _FIX_CHOICE
+        java_home, source, fix_command = Path(chosen), f"JAVA_HOME={chosen}", _FIX_CHOICE
     else:
-        launcher, fix = shutil.which("java", path=environment.get("PATH")), _FIX
+        launcher, fix_command = shutil.which("java", path=environment.get("PATH")), _FIX
         if launcher is None:
-            raise MachineError("no java on this machine", where="JAVA_HOME and PATH", fix=fix)
-        home, source = Path(launcher).resolve().parent.parent, f"{launcher} on PATH"
-    if not (home / "bin" / "java").is_file():
-        raise MachineError(f"no java in {home}/bin", where=source, fix=fix)
-    if not (home / "bin" / "javac").is_file():
-        raise MachineError(f"{home} is a Java runtime without javac", where=source, fix=fix)
-    version = java_version(str(home))
+            raise MachineError(
+                "no java on this machine", where="JAVA_HOME and PATH", fix=fix_command
+            )
+        java_home, source = Path(launcher).resolve().parent.parent, f"{launcher} on PATH"
+    if not (java_home / "bin" / "java").is_file():
+        raise MachineError(f"no java in {java_home}/bin", where=source, fix=fix_command)
+    if not (java_home / "bin" / "javac").is_file():
+        raise MachineError(
+            f"{java_home} is a Java runtime without javac", where=source, fix=fix_command
+        )
+    version = java_version(str(java_home))
     major = re.match(r"(\d+)", version.removeprefix("1."))
     if major is None or int(major[1]) < OLDEST:
         raise MachineError(
             f"Java {version or '(no version)'} is too old: Hadoop 3.5 needs {OLDEST} or newer",
             where=source,
-            fix=fix,
+            fix=fix_command,
         )
-    return Java(home, version)
+    return Java(java_home, version)

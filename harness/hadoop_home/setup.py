@@ -32,19 +32,19 @@ from harness.node.archive import make_archive
 
 def ensure() -> HadoopHome:
     """Make whatever the home lacks, with a line on stderr for each part of it."""
-    java, path = find_java(), home_path()
-    sums = read_sums(sums_file(path))
-    path.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(path):
+    java, home_folder = find_java(), home_path()
+    checksums = read_sums(sums_file(home_folder))
+    home_folder.mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(home_folder):
         try:
-            verify(path, sums)
+            verify(home_folder, checksums)
         except MachineError:
-            _resolve_jars(path, sums)
-        home = HadoopHome(path, java, sums)
-        ensure_formatted(home)
-        ensure_archive(home, "classes", home.path_jar)
-        ensure_instrumented(home)
-    return home
+            _resolve_jars(home_folder, checksums)
+        hadoop_home = HadoopHome(home_folder, java, checksums)
+        ensure_formatted(hadoop_home)
+        ensure_archive(hadoop_home, "classes", hadoop_home.path_jar)
+        ensure_instrumented(hadoop_home)
+    return hadoop_home
 
 
 def report(text: str) -> None:
@@ -54,50 +54,50 @@ def report(text: str) -> None:
 
 
 @contextmanager
-def _one_at_a_time(home: Path) -> Iterator[None]:
+def _one_at_a_time(hadoop_home: Path) -> Iterator[None]:
     """Let a second invocation wait for the first; everything is made then."""
-    with (home / "lock").open("w") as lock:
+    with (hadoop_home / "lock").open("w") as lock_file:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             report("another setup is at work, waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
         yield
 
 
-def _resolve_jars(home: Path, sums: dict[str, str]) -> None:
+def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
     """Fetch the jars beside the old ones, compare, and put them in place by a rename."""
-    fresh = home / "fresh"
-    shutil.rmtree(fresh, ignore_errors=True)
-    report(f"{len(sums)} jars from Maven (100 MB the first time)")
-    _copy_dependencies(fresh / "lib")
-    if problems := wrong_jars(fresh, sums):
+    fresh_folder = hadoop_home / "fresh"
+    shutil.rmtree(fresh_folder, ignore_errors=True)
+    report(f"{len(checksums)} jars from Maven (100 MB the first time)")
+    _copy_dependencies(fresh_folder / "lib")
+    if problems := wrong_jars(fresh_folder, checksums):
         raise MachineError(
             "; ".join(problems[:5]),
             where=f"jars that Maven resolved for {homes.SOURCE / 'pom.xml'}",
             fix="delete these artifacts from the local Maven repository, and repeat: make setup",
         )
-    for jar in (fresh / "lib").iterdir():
+    for jar in (fresh_folder / "lib").iterdir():
         os.utime(jar, (JAR_TIME, JAR_TIME))
-    shutil.rmtree(home / "lib", ignore_errors=True)
-    (fresh / "lib").rename(home / "lib")
-    fresh.rmdir()
+    shutil.rmtree(hadoop_home / "lib", ignore_errors=True)
+    (fresh_folder / "lib").rename(hadoop_home / "lib")
+    fresh_folder.rmdir()
     for folder in ("hdfs", "datanode", "secondary", "static"):
-        (home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
-    if sums_file(home).parent != home:
-        write_whole(home / "SHA256SUMS", sums_file(home).read_bytes())
-    write_whole(home / "path.jar", path_jar_bytes(list(sums)))
-    os.utime(home / "path.jar", (JAR_TIME, JAR_TIME))
-    verify(home, sums)
+        (hadoop_home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
+    if sums_file(hadoop_home).parent != hadoop_home:
+        write_whole(hadoop_home / "SHA256SUMS", sums_file(hadoop_home).read_bytes())
+    write_whole(hadoop_home / "path.jar", path_jar_bytes(list(checksums)))
+    os.utime(hadoop_home / "path.jar", (JAR_TIME, JAR_TIME))
+    verify(hadoop_home, checksums)
 
 
 def _copy_dependencies(target: Path) -> None:
     """Let Maven copy the jars: from its local repository alone when that is enough."""
     if shutil.which("mvn") is None:
         raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
-    pom = str(homes.SOURCE / "pom.xml")
+    pom_file = str(homes.SOURCE / "pom.xml")
     command = [
-        "mvn", "-B", "-ntp", "-q", "-f", pom,
+        "mvn", "-B", "-ntp", "-q", "-f", pom_file,
         "dependency:copy-dependencies", f"-DoutputDirectory={target}",
     ]  # fmt: skip
     output = ""
@@ -113,69 +113,77 @@ def _copy_dependencies(target: Path) -> None:
     errors = [line for line in output.splitlines() if "ERROR" in line][:3]
     raise MachineError(
         "Maven cannot resolve Hadoop's jars: " + " ".join(errors or ["no message"]),
-        where=pom,
+        where=pom_file,
         fix=" ".join(command),
     )
 
 
-def ensure_formatted(home: HadoopHome) -> None:
+def ensure_formatted(hadoop_home: HadoopHome) -> None:
     """Format an empty name space, which every new cluster copies."""
-    if home.formatted is not None:
+    if hadoop_home.formatted is not None:
         return
     report("empty name space")
-    work = home.path / f"format-{os.getpid()}"
+    work_folder = hadoop_home.path / f"format-{os.getpid()}"
     try:
-        layout = Layout(make_members(1), str(work), str(home.path))
-        conf, data = Path(layout.conf(layout.master)), Path(layout.data(layout.master))
-        conf.mkdir(parents=True)
-        (data / "jtmp").mkdir(parents=True)
-        core = {"fs.defaultFS": "hdfs://localhost:8020", "hadoop.tmp.dir": f"{data}/scratch"}
-        (conf / "core-site.xml").write_text(site.render_xml(core))
-        hdfs = {"dfs.namenode.name.dir": f"file://{data}/name"}
-        (conf / "hdfs-site.xml").write_text(site.render_xml(hdfs))
-        (conf / "log4j.properties").write_text(site.LOG4J)
+        layout = Layout(make_members(1), str(work_folder), str(hadoop_home.path))
+        conf_folder, data_folder = (
+            Path(layout.conf(layout.master)),
+            Path(layout.data(layout.master)),
+        )
+        conf_folder.mkdir(parents=True)
+        (data_folder / "jtmp").mkdir(parents=True)
+        core_site = {
+            "fs.defaultFS": "hdfs://localhost:8020",
+            "hadoop.tmp.dir": f"{data_folder}/scratch",
+        }
+        (conf_folder / "core-site.xml").write_text(site.render_xml(core_site))
+        hdfs_site = {"dfs.namenode.name.dir": f"file://{data_folder}/name"}
+        (conf_folder / "hdfs-site.xml").write_text(site.render_xml(hdfs_site))
+        (conf_folder / "log4j.properties").write_text(site.LOG4J)
         process = subprocess.run(
-            daemons.format_argv(home.java.launcher, layout),
+            daemons.format_argv(hadoop_home.java.launcher, layout),
             check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", cwd=work,
-            env=daemons.environment(os.environ, str(home.java.home), layout, layout.master),
+            errors="replace", cwd=work_folder,
+            env=daemons.environment(os.environ, str(hadoop_home.java.home), layout, layout.master),
         )  # fmt: skip
         if process.returncode != 0:
             lines = "\n".join(process.stderr.splitlines()[-10:])
             what = f"the name space cannot be formatted:\n{lines}"
-            raise MachineError(what, where=str(home.path))
+            raise MachineError(what, where=str(hadoop_home.path))
         # Hadoop keeps its folders to their owner; a home may serve several users
-        for path in (data / "name", *(data / "name").rglob("*")):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        shutil.rmtree(home.path / "name", ignore_errors=True)
-        (data / "name").rename(home.path / "name")
+        for name_space_path in (data_folder / "name", *(data_folder / "name").rglob("*")):
+            name_space_path.chmod(0o755 if name_space_path.is_dir() else 0o644)
+        shutil.rmtree(hadoop_home.path / "name", ignore_errors=True)
+        (data_folder / "name").rename(hadoop_home.path / "name")
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work_folder, ignore_errors=True)
 
 
-def ensure_instrumented(home: HadoopHome) -> None:
+def ensure_instrumented(hadoop_home: HadoopHome) -> None:
     """Instrument the classes of tasks unless it was done, of these jars by this tracer."""
-    if home.trace_path_jar is None:
+    if hadoop_home.trace_path_jar is None:
         if not homes.TRACER.is_file():
             report(f"no tracer ({homes.TRACER} is not built): tasks cannot be traced")
             return
         report("the tracer's hooks in the classes of tasks")
-        instrument(home)
-    if home.trace_path_jar is not None:
-        ensure_archive(home, "tasks", home.trace_path_jar)
+        instrument(hadoop_home)
+    if hadoop_home.trace_path_jar is not None:
+        ensure_archive(hadoop_home, "tasks", hadoop_home.trace_path_jar)
 
 
-def ensure_archive(home: HadoopHome, name: str, jar: Path) -> None:
+def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> None:
     """Make the class-data archive of that name unless it is there; those of other JDKs go."""
-    archive = home.archive_file(name)
-    if archive.is_file() or not (homes.SOURCE / f"{name}.lst").is_file():
+    archive = hadoop_home.archive_file(archive_name)
+    if archive.is_file() or not (homes.SOURCE / f"{archive_name}.lst").is_file():
         return
-    report(f"class-data archive of {name} (about half a minute, once per JDK)")
-    java, lists = home.java, homes.SOURCE
-    if not make_archive(java.home, java.version, archive, lists=lists, name=name, jar=jar):
-        report(f"this JDK makes no archive of {name}; they start without it, slower")
+    report(f"class-data archive of {archive_name} (about half a minute, once per JDK)")
+    java, lists = hadoop_home.java, homes.SOURCE
+    if not make_archive(
+        java.home, java.version, archive, lists=lists, archive_name=archive_name, class_path=jar
+    ):
+        report(f"this JDK makes no archive of {archive_name}; they start without it, slower")
         return
-    for other in home.path.glob(f"{name}-*.jsa"):
+    for other in hadoop_home.path.glob(f"{archive_name}-*.jsa"):
         if other != archive:
             other.unlink()
 
@@ -183,11 +191,11 @@ def ensure_archive(home: HadoopHome, name: str, jar: Path) -> None:
 def main() -> None:
     """Entry of ``python -m harness.hadoop_home.setup``."""
     try:
-        home = ensure()
+        hadoop_home = ensure()
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(error.exit_status) from None
-    report(f"ready: Hadoop {home.versions().hadoop} in {home.path}")
+    report(f"ready: Hadoop {hadoop_home.versions().hadoop} in {hadoop_home.path}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ def run(verb: str, arguments: List[str]) -> None:
     act: Callable[[List[str]], None]
     if verb == "supervise":
         from .supervise import main as act
+    elif verb == "supervise-cluster":
+        from .local import main as act
     elif verb == "start":
         from .daemons import start as act
     elif verb == "stop":

@@ -22,50 +22,64 @@ from .facts import java_version
 
 def main(arguments: List[str]) -> None:
     """Make one archive on this host."""
-    folder, java, name, jar, key = arguments
-    home, archive = Path(folder), Path(folder, f"{name}.jsa")
-    lists, version = home / "lists", java_version(java)
-    made = make_archive(Path(java), version, archive, lists=lists, name=name, jar=home / jar)
+    folder, java_home, archive_name, class_path, key = arguments
+    home, archive = Path(folder), Path(folder, f"{archive_name}.jsa")
+    lists, version = home / "lists", java_version(java_home)
+    made = make_archive(
+        Path(java_home),
+        version,
+        archive,
+        lists=lists,
+        archive_name=archive_name,
+        class_path=home / class_path,
+    )
     if not made:
         with suppress(FileNotFoundError):
             archive.unlink()  # one that another Java made
-    for tried in home.glob(f"{name}-*"):
+    for tried in home.glob(f"{archive_name}-*"):
         tried.unlink()
-    (home / f"{name}-{key}").touch()
+    (home / f"{archive_name}-{key}").touch()
     sys.stdout.write("made\n" if made else "none\n")
 
 
 def make_archive(
-    java: Path, version: str, archive: Path, *, lists: Path, name: str, jar: Path
+    java_home: Path,
+    version: str,
+    archive: Path,
+    *,
+    lists: Path,
+    archive_name: str,
+    class_path: Path,
 ) -> bool:
     """
     Write *archive* in one step, of the classes in ``lists/<name>.lst``; `False` if Java makes none.
 
     Lambdas are listed in the form of one version of the JVM: without them if they are refused.
     """
-    part = archive.with_name(f"part-{os.getpid()}.jsa")
-    classes = list_lines(lists / f"{name}.lst")
+    partial_archive = archive.with_name(f"part-{os.getpid()}.jsa")
+    classes = list_lines(lists / f"{archive_name}.lst")
     lambdas = lambdas_of(lambdas_file(lists, version), classes)
     try:
         for lines in (classes + lambdas, classes):
-            listed = part.with_suffix(".lst")
-            listed.write_text("".join(f"{line}\n" for line in lines))
-            dump = subprocess.run(
+            listed = partial_archive.with_suffix(".lst")
+            listed.write_text("".join(f"{list_line}\n" for list_line in lines))
+            process = subprocess.run(
                 [
-                    f"{java}/bin/java", "-Xshare:dump", f"-XX:SharedClassListFile={listed}",
-                    f"-XX:SharedArchiveFile={part}", "-XX:+UseSerialGC", "-cp", str(jar),
+                    f"{java_home}/bin/java", "-Xshare:dump", f"-XX:SharedClassListFile={listed}",
+                    f"-XX:SharedArchiveFile={partial_archive}", "-XX:+UseSerialGC",
+                    "-cp", str(class_path),
                 ],
                 check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )  # fmt: skip
-            if dump.returncode == 0 and part.is_file():
-                part.replace(archive)
+            if process.returncode == 0 and partial_archive.is_file():
+                partial_archive.replace(archive)
                 return True
         return False
     finally:
-        for file in (part, part.with_suffix(".lst")):
+        for list_file in (partial_archive, partial_archive.with_suffix(".lst")):
             with suppress(FileNotFoundError):
-                file.unlink()
+                list_file.unlink()
 
 
 def lambdas_file(lists: Path, version: str) -> Path:
@@ -78,12 +92,12 @@ def lambdas_of(lambdas: Path, classes: Iterable[str]) -> List[str]:
     """Lines of the file with the lambdas of *classes*: those of others would load their classes."""
     wanted = set(classes)
     return [
-        line
-        for line in list_lines(lambdas)
-        if not line.startswith("@lambda-proxy ") or line.split(" ")[1] in wanted
+        list_line
+        for list_line in list_lines(lambdas)
+        if not list_line.startswith("@lambda-proxy ") or list_line.split(" ")[1] in wanted
     ]
 
 
-def list_lines(file: Path) -> List[str]:
+def list_lines(list_file: Path) -> List[str]:
     """Lines of a file, none where there is no file."""
-    return file.read_text().splitlines() if file.is_file() else []
+    return list_file.read_text().splitlines() if list_file.is_file() else []

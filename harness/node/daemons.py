@@ -50,15 +50,17 @@ def start(arguments: List[str]) -> None:
             deadline = time.monotonic() + _LIMIT_S
             while control is None:
                 if time.monotonic() > deadline:
-                    log = Path(plan["folder"]) / "logs" / "supervisor.log"
-                    raise SystemExit(f"the supervisor does not start: {log.read_text()[-500:]}")
+                    log_file = Path(plan["folder"]) / "logs" / "supervisor.log"
+                    raise SystemExit(
+                        f"the supervisor does not start: {log_file.read_text()[-500:]}"
+                    )
                 time.sleep(_PAUSE_S)
                 control = _open_control(plan)
-        for kind in kinds:
-            key = f"{kind}-{plan['member']}"
-            if not (Path(plan["daemons_folder"]) / key).exists():
-                _start_daemon(plan, control, key)
-                sys.stdout.write(f"started {key}\n")
+        for daemon_kind in kinds:
+            daemon_key = f"{daemon_kind}-{plan['member']}"
+            if not (Path(plan["daemons_folder"]) / daemon_key).exists():
+                _start_daemon(plan, control, daemon_key)
+                sys.stdout.write(f"started {daemon_key}\n")
         os.close(control)
 
 
@@ -80,31 +82,31 @@ def _start_supervisor(plan_path: str, plan: Dict[str, Any]) -> None:
     if plan["unit"]:
         subprocess.run(["systemctl", "start", plan["unit"]], check=True)
         return
-    with (Path(plan["folder"]) / "logs" / "supervisor.log").open("ab") as log:
+    with (Path(plan["folder"]) / "logs" / "supervisor.log").open("ab") as log_file:
         subprocess.Popen(
             [sys.executable, "-I", "-S", sys.argv[0], "supervise", plan_path],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
-            close_fds=True,
+            stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True,
+            cwd="/", close_fds=True,
         )  # fmt: skip
 
 
-def _start_daemon(plan: Dict[str, Any], control: int, key: str) -> None:
+def _start_daemon(plan: Dict[str, Any], control: int, daemon_key: str) -> None:
     """Return when the daemon runs, or has died, which the health check will report."""
-    deaths_before = _count_deaths(plan, key)
-    os.write(control, f"start {key}\n".encode())
+    deaths_before = _count_deaths(plan, daemon_key)
+    os.write(control, f"start {daemon_key}\n".encode())
     deadline = time.monotonic() + _LIMIT_S
-    pid_file = Path(plan["daemons_folder"]) / key
-    while not pid_file.exists() and _count_deaths(plan, key) == deaths_before:
+    pid_file = Path(plan["daemons_folder"]) / daemon_key
+    while not pid_file.exists() and _count_deaths(plan, daemon_key) == deaths_before:
         if time.monotonic() > deadline:
-            raise SystemExit(f"the supervisor has not started {key}")
+            raise SystemExit(f"the supervisor has not started {daemon_key}")
         time.sleep(_PAUSE_S)
 
 
-def _count_deaths(plan: Dict[str, Any], key: str) -> int:
+def _count_deaths(plan: Dict[str, Any], daemon_key: str) -> int:
     """How often the daemon has died."""
     with suppress(FileNotFoundError):
         lines = Path(plan["deaths"]).read_text().splitlines()
-        return sum(json.loads(line)["key"] == key for line in lines)
+        return sum(json.loads(death_line)["key"] == daemon_key for death_line in lines)
     return 0
 
 
@@ -136,9 +138,9 @@ def stop(arguments: List[str]) -> None:
                 break
             if time.monotonic() > deadline:
                 raise SystemExit(f"processes {sorted(processes)} do not end")
-            for pid in processes:
+            for process_id in processes:
                 with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(process_id, signal.SIGKILL)
             ended |= processes
             time.sleep(_PAUSE_S)
         if ended:
@@ -147,16 +149,16 @@ def stop(arguments: List[str]) -> None:
 
 def _processes(folder: str) -> Set[int]:
     """Processes of this user whose command lines name the cluster's folder; not our own line."""
-    parent_of, own_line, pid = parents(), set(), os.getpid()
-    while pid:
-        own_line.add(pid)
-        pid = parent_of.get(pid, 0)
+    parent_of, own_line, process_id = parents(), set(), os.getpid()
+    while process_id:
+        own_line.add(process_id)
+        process_id = parent_of.get(process_id, 0)
     processes = set()
-    for pid in parent_of:
-        if pid not in own_line:
+    for process_id in parent_of:
+        if process_id not in own_line:
             with suppress(OSError):
-                entry = Path("/proc", str(pid))
+                entry = Path("/proc", str(process_id))
                 may_end = os.geteuid() in (0, entry.stat().st_uid)
                 if may_end and f"{folder}/".encode() in (entry / "cmdline").read_bytes():
-                    processes.add(pid)
+                    processes.add(process_id)
     return processes

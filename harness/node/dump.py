@@ -26,13 +26,18 @@ _CONTAINER = re.compile(r"/(container_[0-9e_]+)/")
 
 def main(arguments: List[str]) -> None:
     """Dump the threads of every JVM of this node, each into a file of its own."""
-    daemons, into = map(Path, arguments)
+    daemons, target_folder = map(Path, arguments)
     names = {}
     for pid_file in daemons.iterdir():
         with suppress(OSError, ValueError):  # it has ended meanwhile
             names[int(pid_file.read_text())] = pid_file.name
-    into.mkdir(parents=True, exist_ok=True)
-    dump_threads(find_jvms([int(pid) for pid in os.listdir("/proc") if pid.isdigit()], names), into)
+    target_folder.mkdir(parents=True, exist_ok=True)
+    dump_threads(
+        find_jvms(
+            [int(process_id) for process_id in os.listdir("/proc") if process_id.isdigit()], names
+        ),
+        target_folder,
+    )
 
 
 def find_jvms(pids: Iterable[int], daemons: Mapping[int, str]) -> Dict[str, int]:
@@ -42,35 +47,39 @@ def find_jvms(pids: Iterable[int], daemons: Mapping[int, str]) -> Dict[str, int]
     A name is that of *daemons*, or the container's id, or ``client``; a number distinguishes those
     that would have the same one.
     """
-    jvms: Dict[str, int] = {}
-    for pid in sorted(pids):
-        if _link_target(pid, "exe").rpartition("/")[2] != "java":
+    jvm_processes: Dict[str, int] = {}
+    for process_id in sorted(pids):
+        if _link_target(process_id, "exe").rpartition("/")[2] != "java":
             continue
-        container = _CONTAINER.search(_link_target(pid, "fd/1"))
-        name = daemons.get(pid) or (container.group(1) if container else "client")
-        same = sum(other == name or other.startswith(f"{name}-") for other in jvms)
-        jvms[f"{name}-{same + 1}" if same else name] = pid
-    return jvms
+        container = _CONTAINER.search(_link_target(process_id, "fd/1"))
+        file_name = daemons.get(process_id) or (container.group(1) if container else "client")
+        same = sum(
+            other == file_name or other.startswith(f"{file_name}-") for other in jvm_processes
+        )
+        jvm_processes[f"{file_name}-{same + 1}" if same else file_name] = process_id
+    return jvm_processes
 
 
-def dump_threads(jvms: Mapping[str, int], into: Path, limit_s: float = LIMIT_S) -> List[Path]:
+def dump_threads(
+    jvm_processes: Mapping[str, int], target_folder: Path, limit_s: float = LIMIT_S
+) -> List[Path]:
     """
-    Have *jvms* (name -> process id) dump their threads, each to ``into/<name>.txt``.
+    Have *jvm_processes* (name -> process id) dump their threads, each to ``into/<name>.txt``.
 
     Returns the files after *limit_s* seconds at the latest; a JVM without an answer has none.
     """
     with ExitStack() as stack:
         outputs: Dict[str, Any] = {}
-        for name, pid in jvms.items():
+        for file_name, process_id in jvm_processes.items():
             with suppress(OSError):  # it has ended meanwhile
-                path = Path(f"/proc/{pid}/fd/1")
+                path = Path(f"/proc/{process_id}/fd/1")
                 if stat.S_ISREG(path.stat().st_mode):
                     output = stack.enter_context(path.open("rb"))
-                    outputs[name] = (output, output.seek(0, os.SEEK_END))
-                    os.kill(pid, signal.SIGQUIT)
+                    outputs[file_name] = (output, output.seek(0, os.SEEK_END))
+                    os.kill(process_id, signal.SIGQUIT)
 
-        def dump_of(name: str) -> bytes:
-            output, start = outputs[name]
+        def dump_of(file_name: str) -> bytes:
+            output, start = outputs[file_name]
             output.seek(start)
             text: bytes = output.read(_MOST_BYTES)
             return text
@@ -80,17 +89,17 @@ def dump_threads(jvms: Mapping[str, int], into: Path, limit_s: float = LIMIT_S) 
             time.sleep(0.05)
         time.sleep(0.1)  # deadlocks and the heap come after the last thread
         files = []
-        for name in outputs:
-            dump = dump_of(name)
+        for file_name in outputs:
+            dump = dump_of(file_name)
             if dump:
-                into.mkdir(parents=True, exist_ok=True)
-                files.append(into / f"{name}.txt")
+                target_folder.mkdir(parents=True, exist_ok=True)
+                files.append(target_folder / f"{file_name}.txt")
                 files[-1].write_bytes(dump)
     return files
 
 
-def _link_target(pid: int, name: str) -> str:
+def _link_target(process_id: int, file_name: str) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/{name}")
+        return os.readlink(f"/proc/{process_id}/{file_name}")
     except OSError:
         return ""

@@ -72,19 +72,21 @@ def _write_line(text: str) -> None:
 
 def survey(folder: str, java: str) -> None:
     """Answer lines of standard input until there are no more."""
-    for line in sys.stdin:
-        if line.strip() == "facts":
-            disk, command = shutil.disk_usage(folder), shutil.which(java)
-            home = str(Path(command).resolve().parent.parent) if command else ""
+    for request_line in sys.stdin:
+        if request_line.strip() == "facts":
+            disk_usage, command = shutil.disk_usage(folder), shutil.which(java)
+            java_home = str(Path(command).resolve().parent.parent) if command else ""
             facts = {
                 "cores": len(os.sched_getaffinity(0)),
                 "memory_bytes": memory_bytes(),
-                "disk_bytes": disk.total,
-                "disk_free_bytes": disk.free,
+                "disk_bytes": disk_usage.total,
+                "disk_free_bytes": disk_usage.free,
                 "load": os.getloadavg()[0],
                 "kernel": platform.release(),
                 "python": platform.python_version(),
-                "java": (java_version(home) or "unknown") if home else f"{java} is not there",
+                "java": (java_version(java_home) or "unknown")
+                if java_home
+                else f"{java} is not there",
             }
             _write_line(json.dumps(facts))
             return
@@ -95,9 +97,9 @@ def memory_bytes() -> int:
     """Bytes of memory that the host, or its control group, has."""
     total = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     sizes = [int(total.group(1)) * 1024] if total else []
-    for file in _MEMORY_LIMITS:
+    for limit_file in _MEMORY_LIMITS:
         try:
-            limit = Path(file).read_text().strip()
+            limit = Path(limit_file).read_text().strip()
         except OSError:
             continue
         if limit.isdigit():
@@ -105,14 +107,14 @@ def memory_bytes() -> int:
     return min(sizes) if sizes else 0
 
 
-def java_version(home: str) -> str:
+def java_version(java_home: str) -> str:
     """
     Full version of the Java in the folder *home*; empty where there is none.
 
     Its own file ``release`` states it; only where it does not a JVM is started.
     """
     try:
-        release = Path(home, "release").read_text(errors="replace")
+        release = Path(java_home, "release").read_text(errors="replace")
     except OSError:
         release = ""
     facts: Dict[str, str] = dict(re.findall(r'^(\w+)="(.*)"$', release, re.MULTILINE))
@@ -122,7 +124,7 @@ def java_version(home: str) -> str:
     try:
         process = subprocess.run(
             # without the first flag it would leave a folder among the host's temporary files
-            [f"{home}/bin/java", "-XX:-UsePerfData", "-XshowSettings:properties", "-version"],
+            [f"{java_home}/bin/java", "-XX:-UsePerfData", "-XshowSettings:properties", "-version"],
             check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, timeout=_TOOL_LIMIT_S,
         )  # fmt: skip
@@ -134,42 +136,50 @@ def java_version(home: str) -> str:
 
 def block_device(number: int, blocks: Path = Path("/sys/dev/block")) -> str:
     """Path of the whole disk on which the device *number* lies; empty where there is none."""
-    disk = (blocks / f"{os.major(number)}:{os.minor(number)}").resolve()
-    if not disk.is_dir():
+    disk_folder = (blocks / f"{os.major(number)}:{os.minor(number)}").resolve()
+    if not disk_folder.is_dir():
         return ""
-    if (disk / "partition").exists():
-        disk = disk.parent
-    return f"/dev/{disk.name.replace('!', '/')}"
+    if (disk_folder / "partition").exists():
+        disk_folder = disk_folder.parent
+    return f"/dev/{disk_folder.name.replace('!', '/')}"
 
 
 def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     """The facts of a host that is to become a node."""
-    home = str(Path.home())
-    base = request["base"] or f"{home}/.mapreduce-harness"
-    nearest = next(path for path in (Path(base), *Path(base).parents) if path.is_dir())
+    user_home = str(Path.home())
+    base_folder = request["base"] or f"{user_home}/.mapreduce-harness"
+    nearest = next(
+        base_path
+        for base_path in (Path(base_folder), *Path(base_folder).parents)
+        if base_path.is_dir()
+    )
     try:
-        owner_file = Path(base, "clusters", request["cluster"], "owner")
+        owner_file = Path(base_folder, "clusters", request["cluster"], "owner")
         with owner_file.open(encoding="utf-8", errors="replace") as lines:
             owner = lines.readline(400).strip()
     except OSError:
         owner = ""
     patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
-    copied = [path for pattern in patterns for path in Path(base).glob(pattern)]
+    copied = [base_path for pattern in patterns for base_path in Path(base_folder).glob(pattern)]
     hostname = socket.gethostname()
     return {
         "python": sys.executable,
         "user": pwd.getpwuid(os.geteuid()).pw_name,
         "root": os.geteuid() == 0,
-        "home": home,
-        "base": base,
+        "home": user_home,
+        "base": base_folder,
         "machine": os.uname().machine,
         "java": find_javas(),
-        "copied": sorted(str(path.relative_to(base)) for path in copied)[:_MOST_FILES],
+        "copied": sorted(str(base_path.relative_to(base_folder)) for base_path in copied)[
+            :_MOST_FILES
+        ],
         "free_bytes": shutil.disk_usage(str(nearest)).free,
         "writable": os.access(str(nearest), os.W_OK),
         "taken": [port for port in request["ports"] if is_port_taken(port)],
         "unnamed": [
-            name for name, address in request["names"].items() if addresses_of(name) != {address}
+            node_name
+            for node_name, address in request["names"].items()
+            if addresses_of(node_name) != {address}
         ],
         "hostname": "" if addresses_of(hostname) else hostname,
         "sudo": sudo_obstacle(),
@@ -191,22 +201,22 @@ def find_javas() -> List[Dict[str, str]]:
     homes += [str(Path(launcher).resolve().parent.parent)] if launcher else []
     homes += sorted(str(folder.resolve()) for folder in Path("/usr/lib/jvm").glob("*"))
     javas: Dict[str, Dict[str, str]] = {}
-    for home in homes:
-        if not home or home in javas or not os.access(f"{home}/bin/java", os.X_OK):
+    for java_home in homes:
+        if not java_home or java_home in javas or not os.access(f"{java_home}/bin/java", os.X_OK):
             continue
         try:
-            with Path(home, "release").open(encoding="utf-8", errors="replace") as release:
+            with Path(java_home, "release").open(encoding="utf-8", errors="replace") as release:
                 stated = re.search(r'^JAVA_VERSION="([0-9._]+)"', release.read(4096), re.MULTILINE)
         except OSError:
             continue
         if stated:
             files = []
             for name in ("release", "lib/modules", "lib/server/libjvm.so"):
-                file = Path(home, name)
-                if file.exists():
-                    files.append([name, file.stat().st_size, file.stat().st_mtime_ns])
-            build = hashlib.sha256(json.dumps([home, files]).encode()).hexdigest()[:12]
-            javas[home] = {"home": home, "version": stated.group(1), "build": build}
+                java_file = Path(java_home, name)
+                if java_file.exists():
+                    files.append([name, java_file.stat().st_size, java_file.stat().st_mtime_ns])
+            build = hashlib.sha256(json.dumps([java_home, files]).encode()).hexdigest()[:12]
+            javas[java_home] = {"home": java_home, "version": stated.group(1), "build": build}
     return list(javas.values())
 
 
@@ -221,10 +231,10 @@ def is_port_taken(port: int) -> bool:
     return False
 
 
-def addresses_of(name: str) -> Set[Any]:
+def addresses_of(host_name: str) -> Set[Any]:
     """Addresses that the name stands for here."""
     try:
-        return {info[4][0] for info in socket.getaddrinfo(name, None)}
+        return {info[4][0] for info in socket.getaddrinfo(host_name, None)}
     except OSError:
         return set()
 
@@ -257,11 +267,14 @@ def gpu_obstacle(wanted: int) -> str:
         return "there is no nvidia-smi"
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"nvidia-smi does not answer: {error}"[:200]
-    lines = (process.stdout + process.stderr).decode(errors="replace").strip().splitlines()
+    output_lines = (process.stdout + process.stderr).decode(errors="replace").strip().splitlines()
     if process.returncode != 0:
-        return f"nvidia-smi fails: {lines[0] if lines else f'status {process.returncode}'}"[:200]
-    devices = [line for line in lines if re.match(r"[0-9]+,", line)]
-    others = [f": {line}" for line in lines if line not in devices][:1]  # of a device that is lost
+        reason = output_lines[0] if output_lines else f"status {process.returncode}"
+        return f"nvidia-smi fails: {reason}"[:200]
+    devices = [device_line for device_line in output_lines if re.match(r"[0-9]+,", device_line)]
+    others = [f": {device_line}" for device_line in output_lines if device_line not in devices][
+        :1
+    ]  # of a device that is lost
     lack = f"{wanted} to be offered, {len(devices) or 'none'} found{''.join(others)}"
     return lack[:200] if len(devices) < wanted else ""
 

@@ -61,89 +61,93 @@ class Client:
     def __init__(self, services: Dict[str, str]) -> None:
         self.services = services
 
-    def list(self, path: str) -> None:
+    def list(self, hdfs_path: str) -> None:
         """Print the entries of a folder."""
-        listed = read_json(self.request("GET", path, "LISTSTATUS"))
+        listed = read_json(self.request("GET", hdfs_path, "LISTSTATUS"))
         for entry in listed["FileStatuses"]["FileStatus"]:
-            line = {
-                "name": entry["pathSuffix"] or path.rpartition("/")[2],
+            json_line = {
+                "name": entry["pathSuffix"] or hdfs_path.rpartition("/")[2],
                 "bytes": entry["length"],
                 "folder": entry["type"] == "DIRECTORY",
             }
-            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.write(json.dumps(json_line) + "\n")
 
     def read(self, *paths: str) -> None:
         """Copy files to standard output, each behind a line that says its length."""
         output, chunk = sys.stdout.buffer, memoryview(bytearray(_CHUNK))
-        for path in paths:
-            status = read_json(self.request("GET", path, "GETFILESTATUS"))["FileStatus"]
+        for hdfs_path in paths:
+            status = read_json(self.request("GET", hdfs_path, "GETFILESTATUS"))["FileStatus"]
             if status["type"] != "FILE":
-                raise WebError(f"{path} is a folder", 400)
+                raise WebError(f"{hdfs_path} is a folder", 400)
             missing = status["length"]
-            output.write(json.dumps({"path": path, "bytes": missing}).encode() + b"\n")
+            output.write(json.dumps({"path": hdfs_path, "bytes": missing}).encode() + b"\n")
             output.flush()
             if missing:
-                reply = self.transfer(self.request("GET", path, "OPEN"), "GET")
-                size = reply.readinto(chunk)
+                response = self.transfer(self.request("GET", hdfs_path, "OPEN"), "GET")
+                size = response.readinto(chunk)
                 while size:
                     output.write(chunk[:size])
                     missing -= size
-                    size = reply.readinto(chunk)
+                    size = response.readinto(chunk)
                 output.flush()
             if missing:
-                raise WebError(f"{path} ends {missing} bytes early")
+                raise WebError(f"{hdfs_path} ends {missing} bytes early")
 
-    def write(self, path: str) -> None:
+    def write(self, hdfs_path: str) -> None:
         """Make a file of standard input."""
-        reply = self.request("PUT", path, "CREATE", overwrite="true")
+        response = self.request("PUT", hdfs_path, "CREATE", overwrite="true")
         chunks = iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
-        self.transfer(reply, "PUT", chunks).read()
+        self.transfer(response, "PUT", chunks).read()
 
-    def delete(self, path: str) -> None:
+    def delete(self, hdfs_path: str) -> None:
         """Remove a file or a folder; one that is not there is no error."""
-        read_json(self.request("DELETE", path, "DELETE", recursive="true"))
+        read_json(self.request("DELETE", hdfs_path, "DELETE", recursive="true"))
 
-    def make(self, path: str) -> None:
+    def make(self, hdfs_path: str) -> None:
         """Make a folder."""
-        read_json(self.request("PUT", path, "MKDIRS"))
+        read_json(self.request("PUT", hdfs_path, "MKDIRS"))
 
     def rename(self, source: str, target: str) -> None:
         """Move a file or folder."""
         if not read_json(self.request("PUT", source, "RENAME", destination=target))["boolean"]:
             raise WebError(f"{source} cannot become {target}", 409)
 
-    def get(self, service: str, path: str) -> None:
+    def get(self, service: str, hdfs_path: str) -> None:
         """Print what a daemon answers."""
-        self.call_service(service, "GET", path, None)
+        self.call_service(service, "GET", hdfs_path, None)
 
-    def put(self, service: str, path: str) -> None:
+    def put(self, service: str, hdfs_path: str) -> None:
         """Send JSON to a daemon and print its answer."""
-        self.call_service(service, "PUT", path, sys.stdin.buffer.read())
+        self.call_service(service, "PUT", hdfs_path, sys.stdin.buffer.read())
 
-    def call_service(self, service: str, method: str, path: str, body: Optional[bytes]) -> None:
+    def call_service(
+        self, service: str, method: str, hdfs_path: str, body: Optional[bytes]
+    ) -> None:
         """One request to a web service."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        reply = send(self.services[service], method, path, body, headers=headers)
-        content = reply.read()
-        if reply.status not in (200, 202):
-            raise WebError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
+        response = send(self.services[service], method, hdfs_path, body, headers=headers)
+        content = response.read()
+        if response.status not in (200, 202):
+            raise WebError(
+                content.decode(errors="replace")[:500] or response.reason, response.status
+            )
         sys.stdout.buffer.write(content)
 
     def request(
-        self, method: str, path: str, operation: str, **parameters: str
+        self, method: str, hdfs_path: str, operation: str, **parameters: str
     ) -> http.client.HTTPResponse:
         """Send a request to the NameNode; a refusal becomes `WebError`."""
-        if not path.startswith("/"):
-            raise WebError(f"{path} is not an absolute path", 400)
+        if not hdfs_path.startswith("/"):
+            raise WebError(f"{hdfs_path} is not an absolute path", 400)
         query = urlencode(dict(parameters, **{"op": operation, "user.name": self.services["user"]}))
-        return checked(send(self.services["nn"], method, f"/webhdfs/v1{quote(path)}?{query}"))
+        return checked(send(self.services["nn"], method, f"/webhdfs/v1{quote(hdfs_path)}?{query}"))
 
     def transfer(
-        self, reply: http.client.HTTPResponse, method: str, body: Any = None
+        self, response: http.client.HTTPResponse, method: str, body: Any = None
     ) -> http.client.HTTPResponse:
-        """Send or get content: the NameNode's *reply* names the DataNode."""
-        target = urlsplit(reply.headers["Location"])
-        reply.read()
+        """Send or get content: the NameNode's *response* names the DataNode."""
+        target = urlsplit(response.headers["Location"])
+        response.read()
         headers = {"Content-Type": "application/octet-stream"} if body is not None else {}
-        path = f"{target.path}?{target.query}"
-        return checked(send(target.netloc, method, path, body, headers=headers))
+        hdfs_path = f"{target.path}?{target.query}"
+        return checked(send(target.netloc, method, hdfs_path, body, headers=headers))

@@ -82,50 +82,52 @@ class HealthCheck:
     def look(self) -> List[str]:
         """Names of the daemons that have not answered yet."""
         missing: List[str] = []
-        for kind in list(self.left):
-            nodes = self.missing_nodes(kind)
+        for daemon_kind in list(self.left):
+            nodes = self.missing_nodes(daemon_kind)
             if not nodes:
-                self.left.remove(kind)
-                if kind == "namenode" and self.request.get("control"):
+                self.left.remove(daemon_kind)
+                if daemon_kind == "namenode" and self.request.get("control"):
                     with Path(self.request["control"]).open("w") as control:
                         control.write(f"start {self.request['start']}\n")
-            missing += [f"{kind} on {node}" for node in nodes]
+            missing += [f"{daemon_kind} on {node_name}" for node_name in nodes]
         return missing
 
-    def missing_nodes(self, kind: str) -> List[str]:
-        """Nodes whose daemon of that *kind* does not answer, or is not known to its master."""
+    def missing_nodes(self, daemon_kind: str) -> List[str]:
+        """Nodes whose *daemon_kind* does not answer, or is not known to its master."""
         namenode, manager = self.services["nn"], self.services["rm"]
-        if kind == "namenode":  # out of safe mode
+        if daemon_kind == "namenode":  # out of safe mode
             state = jmx_bean(namenode, "NameNode", "FSNamesystemState").get("FSState")
             role = jmx_bean(namenode, "NameNode", "NameNodeStatus").get("State")
             return [] if (state, role) == ("Operational", "active") else [self.master]
-        if kind == "resourcemanager":
+        if daemon_kind == "resourcemanager":
             counts = jmx_bean(manager, "ResourceManager", "ClusterMetrics")
             return [] if "NumActiveNMs" in counts else [self.master]
-        if kind == "historyserver":
+        if daemon_kind == "historyserver":
             if "namenode" in self.left:
                 return [self.master]
             bean = jmx_bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
             return [] if bean else [self.master]
-        if kind == "datanode":
+        if daemon_kind == "datanode":
             if "namenode" in self.left:
                 return sorted(self.workers)
             info = jmx_bean(namenode, "NameNode", "NameNodeInfo")
-            return self.absent_workers(kind, json.loads(info.get("LiveNodes") or "{}"))
+            return self.absent_workers(daemon_kind, json.loads(info.get("LiveNodes") or "{}"))
         if "resourcemanager" in self.left:
             return sorted(self.workers)
         info = jmx_bean(manager, "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
-        running = [node for node in listed if node.get("State") == "RUNNING"]
-        return self.absent_workers(kind, [str(node.get("NodeId")) for node in running])
+        running = [node_name for node_name in listed if node_name.get("State") == "RUNNING"]
+        return self.absent_workers(
+            daemon_kind, [str(node_name.get("NodeId")) for node_name in running]
+        )
 
-    def absent_workers(self, kind: str, live: Iterable[str]) -> List[str]:
-        """Workers whose *kind* is not among those *live*, ``host:port`` each."""
-        known = {form for name in live for form in (name, name.rpartition(":")[0])}
+    def absent_workers(self, daemon_kind: str, live: Iterable[str]) -> List[str]:
+        """Workers whose *daemon_kind* is not among those *live*, ``host:port`` each."""
+        known = {form for bean_name in live for form in (bean_name, bean_name.rpartition(":")[0])}
         return sorted(
             worker
             for worker, names in self.workers.items()
-            if kind in names and names[kind] not in known
+            if daemon_kind in names and names[daemon_kind] not in known
         )
 
 
@@ -142,14 +144,16 @@ class IdleCheck:
             "appsRunning", "appsPending",
             "containersAllocated", "containersPending", "containersReserved",
         )  # fmt: skip
-        if any(name not in counts for name in names):
+        if any(bean_name not in counts for bean_name in names):
             return [f"resourcemanager on {self.master}"]
-        return [f"{counts[name]} {name}" for name in names if counts[name]]
+        return [f"{counts[bean_name]} {bean_name}" for bean_name in names if counts[bean_name]]
 
 
-def jmx_bean(address: str, service: str, name: str) -> Dict[str, Any]:
+def jmx_bean(address: str, service: str, bean_name: str) -> Dict[str, Any]:
     """A JMX bean of a daemon, empty while there is none."""
-    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={name}").get("beans")
+    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={bean_name}").get(
+        "beans"
+    )
     return next(iter(beans or []), {})
 
 

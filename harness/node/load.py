@@ -78,9 +78,12 @@ def measure_cores(processes: int, seconds: float) -> float:
 
 def measure_disk(folder: str, rate: float) -> Dict[str, float]:
     """Rates of a file in *folder*: each piece written to the disk, and read past the page cache."""
-    piece = piece_bytes(rate)
+    piece_size = piece_bytes(rate)
     with _temporary_file(folder) as handle:
-        return {"disk_write": _write_rate(handle, piece), "disk_read": _read_rate(handle, piece)}
+        return {
+            "disk_write": _write_rate(handle, piece_size),
+            "disk_read": _read_rate(handle, piece_size),
+        }
 
 
 def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
@@ -90,14 +93,14 @@ def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
     Memory takes up the first of it: the rate is that of the last of several windows, once it is
     near the one expected; or when much was written and it never was.
     """
-    piece, total, window_rate = piece_bytes(rate), 0, 0.0
-    content = os.urandom(piece)
+    piece_size, total, window_rate = piece_bytes(rate), 0, 0.0
+    content = os.urandom(piece_size)
     with _temporary_file(folder) as handle:
         for _ in range(_WINDOWS):
             started, written = time.monotonic(), 0
             while time.monotonic() < started + _WINDOW_S and total + written < _MOST_BUFFERED:
                 os.write(handle, content)
-                written += piece
+                written += piece_size
             total += written
             window_rate = written / (time.monotonic() - started)
             if window_rate < 1.2 * rate or total >= _MOST_BUFFERED:
@@ -144,18 +147,18 @@ class Meter:
         return self.total / max(self.last - self.first, 1e-9)
 
 
-def _write_rate(handle: int, piece: int) -> float:
-    content, meter = os.urandom(piece), Meter()
+def _write_rate(handle: int, piece_size: int) -> float:
+    content, meter = os.urandom(piece_size), Meter()
     while meter.total < _MOST_FILE:
         os.write(handle, content)
         os.fdatasync(handle)
-        meter.count(piece)
+        meter.count(piece_size)
         if meter.warm and meter.last - meter.warm >= SECONDS:
             break
     return meter.rate()
 
 
-def _read_rate(handle: int, piece: int) -> float:
+def _read_rate(handle: int, piece_size: int) -> float:
     """Read the file from the disk: its pages leave the cache first, none is read ahead."""
     os.fsync(handle)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -163,7 +166,7 @@ def _read_rate(handle: int, piece: int) -> float:
     os.lseek(handle, 0, os.SEEK_SET)
     meter, content = Meter(), b"-"
     while content:
-        content = os.read(handle, piece)
+        content = os.read(handle, piece_size)
         if content:
             meter.count(len(content))
     return meter.rate()
@@ -180,57 +183,57 @@ def serve(address: str) -> None:
             ready, _, _ = select.select([server, sys.stdin], [], [])
             if sys.stdin in ready:
                 return
-            peer, _ = server.accept()
-            threading.Thread(target=_serve_peer, args=(peer,), daemon=True).start()
+            connection, _ = server.accept()
+            threading.Thread(target=_serve_peer, args=(connection,), daemon=True).start()
 
 
-def _serve_peer(peer: socket.socket) -> None:
+def _serve_peer(connection: socket.socket) -> None:
     """One connection: a line says whether we take or send."""
-    with peer:
-        peer.settimeout(_LIMIT_S)
-        verb, _, rate = _read_line(peer).partition(" ")
+    with connection:
+        connection.settimeout(_LIMIT_S)
+        verb, _, rate = _read_line(connection).partition(" ")
         if verb == "take":
-            peer.sendall(f"{_take(peer)}\n".encode())
+            connection.sendall(f"{_take(connection)}\n".encode())
         else:
-            _send(peer, float(rate))
+            _send(connection, float(rate))
 
 
 def measure_network(address: str, port: int, rate: float) -> Dict[str, float]:
     """Rates of what is sent to the server and taken from it, one after the other."""
-    with socket.create_connection((address, port), timeout=_LIMIT_S) as peer:
-        peer.sendall(b"take 0\n")
-        _send(peer, rate)
-        sent_rate = float(_read_line(peer))
-    with socket.create_connection((address, port), timeout=_LIMIT_S) as peer:
-        peer.sendall(f"send {rate}\n".encode())
-        return {"network_out": sent_rate, "network_in": _take(peer)}
+    with socket.create_connection((address, port), timeout=_LIMIT_S) as connection:
+        connection.sendall(b"take 0\n")
+        _send(connection, rate)
+        sent_rate = float(_read_line(connection))
+    with socket.create_connection((address, port), timeout=_LIMIT_S) as connection:
+        connection.sendall(f"send {rate}\n".encode())
+        return {"network_out": sent_rate, "network_in": _take(connection)}
 
 
-def _send(peer: socket.socket, rate: float) -> None:
+def _send(connection: socket.socket, rate: float) -> None:
     """Send for a while; little may wait in the kernel, or it would take long to pass."""
     buffered = min(2**22, max(2**15, round(rate / 8)))
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffered)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffered)
     content, end = bytes(2**16), time.monotonic() + _WARM_UP_S + SECONDS
     while time.monotonic() < end:
-        peer.sendall(content[: max(4096, buffered // 4)])
-    peer.shutdown(socket.SHUT_WR)
+        connection.sendall(content[: max(4096, buffered // 4)])
+    connection.shutdown(socket.SHUT_WR)
 
 
-def _take(peer: socket.socket) -> float:
+def _take(connection: socket.socket) -> float:
     """Bytes per second that arrive, from a moment after the first; 0 where too few do."""
-    content = peer.recv(2**20)
+    content = connection.recv(2**20)
     meter = Meter()
     while content:
         meter.count(len(content))
-        content = peer.recv(2**20)
+        content = connection.recv(2**20)
     return meter.rate() if meter.measured else 0.0
 
 
-def _read_line(peer: socket.socket) -> str:
+def _read_line(connection: socket.socket) -> str:
     """One short line, byte by byte: what follows it is read by others."""
     line = b""
     while not line.endswith(b"\n") and len(line) < 64:
-        byte = peer.recv(1)
+        byte = connection.recv(1)
         if not byte:
             break
         line += byte

@@ -1,6 +1,8 @@
 """
 The supervisor of a local cluster: makes its network, then supervises the daemons of all nodes.
 
+    node.pyz supervise-cluster PLAN      (the plan of `supervise`, and of the nodes' network)
+
 It is PID 1 of a new mount, network and process namespace.  Everything of the cluster is its
 descendant; the kernel ends them all with it.
 
@@ -34,27 +36,28 @@ _BRIDGE = "cluster"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def supervise_cluster(plan: Dict[str, Any]) -> None:
-    """Supervise the cluster of *plan* until killed."""
+def main(arguments: List[str]) -> None:
+    """Supervise the cluster of the plan file until killed."""
+    plan = json.loads(Path(arguments[0]).read_text())
     if sys.stdin.readline() != "go\n":
         return
     if plan["flat"]:
         _guard(plan)
         return
-    wake = catch_signals(signal.SIGCHLD)
+    wake_pipe = catch_signals(signal.SIGCHLD)
     _run("ip", "link", "set", "lo", "up")
     _run("ip", "link", "add", _BRIDGE, "type", "bridge")
     _run("ip", "link", "set", _BRIDGE, "up")
-    home = _open_namespaces()
-    namespaces = [_make_node(node, home) for node in plan["nodes"]]
-    for node in plan["nodes"]:
-        if node.get("disk"):
-            _mount_disk(node["disk"])
+    home_namespaces = _open_namespaces()
+    namespaces = [_make_node(node_plan, home_namespaces) for node_plan in plan["nodes"]]
+    for node_plan in plan["nodes"]:
+        if node_plan.get("disk"):
+            _mount_disk(node_plan["disk"])
     name_nodes(plan["etc"])
-    control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+    control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
     sys.stdout.write(json.dumps(namespaces) + "\n")
     sys.stdout.flush()
-    ClusterSupervisor(plan, namespaces).serve(wake, control)
+    ClusterSupervisor(plan, namespaces).serve(wake_pipe, control_pipe)
 
 
 def _guard(plan: Dict[str, Any]) -> None:
@@ -66,11 +69,11 @@ def _guard(plan: Dict[str, Any]) -> None:
         if supervisor == 0:
             _adopt_orphans_until_sigterm()
             _die_with_parent(guard, signal.SIGTERM)
-            wake = catch_signals(signal.SIGCHLD)
-            control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+            wake_pipe = catch_signals(signal.SIGCHLD)
+            control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
             sys.stdout.write("[]\n")
             sys.stdout.flush()
-            ClusterSupervisor(plan, []).serve(wake, control)
+            ClusterSupervisor(plan, []).serve(wake_pipe, control_pipe)
         os.close(1)  # our starter waits for the supervisor's line, or for the end of the pipe
         os.waitpid(supervisor, 0)
     finally:
@@ -91,13 +94,13 @@ class ClusterSupervisor(Supervisor):
 
     def spawn(self, daemon: Dict[str, Any]) -> int:
         """Start one daemon on its node; its process id."""
-        pid = os.fork()
-        if pid == 0:
+        process_id = os.fork()
+        if process_id == 0:
             try:
                 self._become(daemon)
             finally:
                 os._exit(127)
-        return pid
+        return process_id
 
     def _become(self, daemon: Dict[str, Any]) -> None:
         """In the forked child: join the node, and turn into the daemon."""
@@ -113,47 +116,47 @@ class ClusterSupervisor(Supervisor):
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        null = os.open(os.devnull, os.O_RDONLY)
-        log = os.open(daemon["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        for source, target in ((null, 0), (log, 1), (log, 2)):
+        null_descriptor = os.open(os.devnull, os.O_RDONLY)
+        log_descriptor = os.open(daemon["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for source, target in ((null_descriptor, 0), (log_descriptor, 1), (log_descriptor, 2)):
             os.dup2(source, target)
         os.chdir(daemon["cwd"])
         os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])  # noqa: S606 - no shell is meant
 
 
-def _make_node(node: Dict[str, Any], home: Dict[str, int]) -> Dict[str, int]:
+def _make_node(node_plan: Dict[str, Any], home_namespaces: Dict[str, int]) -> Dict[str, int]:
     """
-    Make the namespaces of one node, with a link to the bridge in those of *home*.
+    Make the namespaces of one node, with a link to the bridge in those of *home_namespaces*.
 
     Returned are the descriptors that keep them alive.
     """
     if _libc.unshare(_CLONE_NEWNET | _CLONE_NEWUTS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
-    namespaces, link = _open_namespaces(), node["link"]
-    if _libc.sethostname(node["name"].encode(), len(node["name"])) != 0:
+    namespaces, link_name = _open_namespaces(), node_plan["link"]
+    if _libc.sethostname(node_plan["name"].encode(), len(node_plan["name"])) != 0:
         raise OSError(ctypes.get_errno(), "sethostname")
     _run("ip", "link", "set", "lo", "up")
-    _set_namespace(home["net"], _CLONE_NEWNET)
-    peer = ("peer", "name", "eth0", "netns", f"/proc/1/fd/{namespaces['net']}")
-    _run("ip", "link", "add", link, "type", "veth", *peer)
-    _run("ip", "link", "set", link, "master", _BRIDGE, "up")
+    _set_namespace(home_namespaces["net"], _CLONE_NEWNET)
+    peer_words = ("peer", "name", "eth0", "netns", f"/proc/1/fd/{namespaces['net']}")
+    _run("ip", "link", "add", link_name, "type", "veth", *peer_words)
+    _run("ip", "link", "set", link_name, "master", _BRIDGE, "up")
     _set_namespace(namespaces["net"], _CLONE_NEWNET)
-    _run("ip", "addr", "add", node["address"], "dev", "eth0")
+    _run("ip", "addr", "add", node_plan["address"], "dev", "eth0")
     _run("ip", "link", "set", "eth0", "up")
-    _set_namespace(home["net"], _CLONE_NEWNET)
-    _set_namespace(home["uts"], _CLONE_NEWUTS)
+    _set_namespace(home_namespaces["net"], _CLONE_NEWNET)
+    _set_namespace(home_namespaces["uts"], _CLONE_NEWUTS)
     return namespaces
 
 
 def _mount_disk(disk: Dict[str, Any]) -> None:
     """Mount the disk that a node has of its own, and lay its parts over the node's folders."""
-    top = Path(disk["at"])
-    top.mkdir()
-    _run("mount", "-t", "ext4", "-o", disk["options"], disk["device"], str(top))
-    for part, covered in disk["over"].items():
-        for folder in (top / part, Path(covered)):
+    mount_point = Path(disk["at"])
+    mount_point.mkdir()
+    _run("mount", "-t", "ext4", "-o", disk["options"], disk["device"], str(mount_point))
+    for part_name, covered in disk["over"].items():
+        for folder in (mount_point / part_name, Path(covered)):
             folder.mkdir(mode=0o700, exist_ok=True)
-        _run("mount", "--bind", str(top / part), covered)
+        _run("mount", "--bind", str(mount_point / part_name), covered)
 
 
 def name_nodes(folder: str) -> None:
@@ -165,11 +168,14 @@ def name_nodes(folder: str) -> None:
 
 
 def _open_namespaces() -> Dict[str, int]:
-    return {kind: os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "uts")}
+    return {
+        namespace_kind: os.open(f"/proc/self/ns/{namespace_kind}", os.O_RDONLY)
+        for namespace_kind in ("net", "uts")
+    }
 
 
-def _set_namespace(descriptor: int, kind: int) -> None:
-    if _libc.setns(descriptor, kind) != 0:
+def _set_namespace(descriptor: int, namespace_kind: int) -> None:
+    if _libc.setns(descriptor, namespace_kind) != 0:
         raise OSError(ctypes.get_errno(), "setns")
 
 

@@ -36,9 +36,9 @@ def end_descendants() -> None:
         descendants = descendants_of(os.getpid())
         if not descendants:
             return
-        for pid in descendants:
+        for process_id in descendants:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(process_id, signal.SIGKILL)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -48,18 +48,20 @@ def end_descendants() -> None:
 def parents() -> Dict[int, int]:
     """Id of every process, also of ended ones that nobody has collected -> that of its parent."""
     parent_of = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with suppress(OSError), open(f"/proc/{entry}/stat", errors="replace") as stat:
-                parent_of[int(entry)] = int(stat.read().rpartition(")")[2].split()[1])
+    for process_entry in os.listdir("/proc"):
+        if process_entry.isdigit():
+            with suppress(OSError), open(
+                f"/proc/{process_entry}/stat", errors="replace"
+            ) as stat_file:
+                parent_of[int(process_entry)] = int(stat_file.read().rpartition(")")[2].split()[1])
     return parent_of
 
 
 def descendants_of(root: int) -> List[int]:
     """Ids of the processes below *root*."""
     children: Dict[int, List[int]] = {}
-    for pid, parent in parents().items():
-        children.setdefault(parent, []).append(pid)
+    for process_id, parent in parents().items():
+        children.setdefault(parent, []).append(process_id)
     descendants: List[int] = []
     waiting = [root]
     while waiting:

@@ -60,14 +60,14 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
     except OSError:  # the kernel was built or started without pressure accounting
         pressure = b""
     # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
-    ticks = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
-    ticks += [0] * (8 - len(ticks))
+    tick_counts = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
+    tick_counts += [0] * (8 - len(tick_counts))
     return Reading(
         at_s=at_s,
-        total=sum(ticks),
-        idle=ticks[3],
-        iowait=ticks[4],
-        steal=ticks[7],
+        total=sum(tick_counts),
+        idle=tick_counts[3],
+        iowait=tick_counts[4],
+        steal=tick_counts[7],
         runnable=_number(rb"procs_running (\d+)", stat) or 0,
         available_bytes=1024 * (_number(rb"MemAvailable: +(\d+) kB", memory) or 0),
         waited_us=_number(rb"some .*total=(\d+)", pressure),
@@ -85,13 +85,13 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
 
     The names are those of `harness.records.trace.MachineSample`.
     """
-    total = after.total - before.total
-    if total <= 0:
+    total_ticks = after.total - before.total
+    if total_ticks <= 0:
         return None
     # The kernel's idle and iowait may run backwards by a few ticks.
     idle, iowait, steal = (
-        min(max(getattr(after, name) - getattr(before, name), 0) / total, 1.0)
-        for name in ("idle", "iowait", "steal")
+        min(max(getattr(after, thread_name) - getattr(before, thread_name), 0) / total_ticks, 1.0)
+        for thread_name in ("idle", "iowait", "steal")
     )
     pressure = None
     if before.waited_us is not None and after.waited_us is not None:
@@ -112,11 +112,11 @@ def pin_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
     """Give each thread of the probe that has its name a core of its own; the names of these."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # other threads come and go
-            name = (task / "comm").read_text().strip()
-            if name.startswith("probe-"):
-                core = cores[int(name[len("probe-") :]) % len(cores)]
+            thread_name = (task / "comm").read_text().strip()
+            if thread_name.startswith("probe-"):
+                core = cores[int(thread_name[len("probe-") :]) % len(cores)]
                 os.sched_setaffinity(int(task.name), {core})
-                yield name
+                yield thread_name
 
 
 class Probe:
@@ -142,9 +142,9 @@ class Probe:
 
     def lines(self) -> Optional[List[bytes]]:
         """The whole lines that are there to be read; `None` when it has ended."""
-        piece = os.read(self.fileno(), _CHUNK)
-        *whole, self._pending = (self._pending + piece).split(b"\n")
-        return whole if piece and len(self._pending) < _MOST_LINE else None
+        received = os.read(self.fileno(), _CHUNK)
+        *whole, self._pending = (self._pending + received).split(b"\n")
+        return whole if received and len(self._pending) < _MOST_LINE else None
 
     def pin(self) -> None:
         """Pin its threads; one gets its name when it first runs, which may be a moment later."""
@@ -156,7 +156,14 @@ class Probe:
         """The first line that it wrote to its standard error, or nothing."""
         self._errors.seek(0)
         lines = self._errors.read(_CHUNK).decode("utf-8", "replace").split("\n")
-        return next((ascii(line.strip())[:_MOST_ERROR] for line in lines if line.strip()), "")
+        return next(
+            (
+                ascii(output_line.strip())[:_MOST_ERROR]
+                for output_line in lines
+                if output_line.strip()
+            ),
+            "",
+        )
 
     def end(self) -> None:
         """End it by the end of its input; kill it where that does not help."""
@@ -197,12 +204,12 @@ def main(arguments: List[str]) -> None:
 
 def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
     """Write samples until standard input ends, or the probe does."""
-    last, due = read_counters(), time.monotonic() + interval_s
+    last, next_sample_s = read_counters(), time.monotonic() + interval_s
     sources: List[Any] = [_INPUT]
     if probe:
         sources.append(probe)
     while True:
-        ready = select.select(sources, [], [], max(0.0, due - time.monotonic()))[0]
+        ready = select.select(sources, [], [], max(0.0, next_sample_s - time.monotonic()))[0]
         if _INPUT in ready and not os.read(_INPUT, _CHUNK):
             return
         if probe is not None and probe in ready:
@@ -210,11 +217,11 @@ def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
             if lines is None:
                 _write_line(f"failed the speed probe has ended {probe.error()}")
                 return
-            for line in lines:
-                _write_line(f"speed {line.decode('ascii', 'replace')}")
+            for output_line in lines:
+                _write_line(f"speed {output_line.decode('ascii', 'replace')}")
             probe.pin()
-        if time.monotonic() >= due:
-            due = time.monotonic() + interval_s
+        if time.monotonic() >= next_sample_s:
+            next_sample_s = time.monotonic() + interval_s
             now = read_counters()
             sample = between(last, now)
             if sample is not None:

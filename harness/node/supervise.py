@@ -10,8 +10,7 @@ The plan is a JSON file: ``daemons`` (each with key, argv, env, cwd, log, at_onc
     deaths              gets a line of JSON for each daemon that ended: key, status (negative: the
                         signal), and ``oom`` where the kernel's memory killer was at work here
 
-The same lines go to standard output: a reader of a container's log learns of a death at once.  A
-plan with ``nodes`` is that of a whole local cluster (`local`).
+The same lines go to standard output: a reader of a container's log learns of a death at once.
 """
 
 import json
@@ -35,18 +34,13 @@ MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.o
 def main(arguments: List[str]) -> None:
     """Supervise the daemons of the plan file until a signal ends it."""
     plan = json.loads(Path(arguments[0]).read_text())
-    if "nodes" in plan:
-        from .local import supervise_cluster
-
-        supervise_cluster(plan)
-        return
     # what daemons leave behind becomes ours: containers, tasks of a NodeManager that has died
     adopt_orphans()
-    wake = catch_signals(signal.SIGCHLD, *END_SIGNALS)
+    wake_pipe = catch_signals(signal.SIGCHLD, *END_SIGNALS)
     with suppress(FileExistsError):
         os.mkfifo(plan["control"], 0o600)
-    control = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-    Supervisor(plan).serve(wake, control, until=END_SIGNALS)
+    control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+    Supervisor(plan).serve(wake_pipe, control_pipe, until=END_SIGNALS)
     # no data of a measured cluster is worth a slow end
     end_descendants()
 
@@ -61,71 +55,77 @@ class Supervisor:
 
     def spawn(self, daemon: Dict[str, Any]) -> int:
         """Start one daemon in a session of its own; its process id, or `OSError`."""
-        with Path(daemon["log"]).open("ab") as log:
+        with Path(daemon["log"]).open("ab") as log_file:
             process = subprocess.Popen(
-                daemon["argv"], env=daemon["env"], cwd=daemon["cwd"], stdout=log, stderr=log,
-                stdin=subprocess.DEVNULL, start_new_session=True,
+                daemon["argv"], env=daemon["env"], cwd=daemon["cwd"],
+                stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True,
             )  # fmt: skip
         process.returncode = 0  # it is `reap` that waits for it
         return process.pid
 
-    def serve(self, wake: int, control: int, until: Tuple[int, ...] = ()) -> None:
+    def serve(self, wake_pipe: int, control_pipe: int, until: Tuple[int, ...] = ()) -> None:
         """
         Start the daemons that start at once, then reap and start; one of the signals *until* ends.
 
-        *wake* is the descriptor of `catch_signals`, *control* that of the named pipe.
+        *wake_pipe* is the descriptor of `catch_signals`, *control_pipe* that of the named pipe.
         """
-        for key, daemon in self.daemons.items():
+        for daemon_key, daemon in self.daemons.items():
             if daemon["at_once"]:
-                self.start(key)
+                self.start(daemon_key)
         while True:
-            ready, _, _ = select.select([wake, control], [], [])
-            if wake in ready:
-                if set(os.read(wake, 4096)) & set(until):
+            ready, _, _ = select.select([wake_pipe, control_pipe], [], [])
+            if wake_pipe in ready:
+                if set(os.read(wake_pipe, 4096)) & set(until):
                     return
                 self.reap()
-            if control in ready:
-                for line in os.read(control, 65536).decode(errors="replace").splitlines():
-                    verb, _, key = line.partition(" ")
-                    if verb == "start" and key in self.daemons and key not in self.running.values():
-                        self.start(key)
+            if control_pipe in ready:
+                for line in os.read(control_pipe, 65536).decode(errors="replace").splitlines():
+                    verb, _, daemon_key = line.partition(" ")
+                    if (
+                        verb == "start"
+                        and daemon_key in self.daemons
+                        and daemon_key not in self.running.values()
+                    ):
+                        self.start(daemon_key)
 
-    def start(self, key: str) -> None:
+    def start(self, daemon_key: str) -> None:
         """Start one daemon; one that cannot be started has died, with the reason in its log."""
-        daemon = self.daemons[key]
+        daemon = self.daemons[daemon_key]
         try:
-            pid = self.spawn(daemon)
+            process_id = self.spawn(daemon)
         except OSError as error:
-            with Path(daemon["log"]).open("a") as log:
-                log.write(f"{error}\n")
-            self.report_death(key, 127)
+            with Path(daemon["log"]).open("a") as log_file:
+                log_file.write(f"{error}\n")
+            self.report_death(daemon_key, 127)
             return
-        self.running[pid] = key
-        pid_file = Path(self.plan["daemons_folder"]) / key
-        part = pid_file.with_name(f".{key}")  # a reader sees a whole number or no file
-        part.write_text(str(pid))
-        part.replace(pid_file)
+        self.running[process_id] = daemon_key
+        pid_file = Path(self.plan["daemons_folder"]) / daemon_key
+        partial_file = pid_file.with_name(
+            f".{daemon_key}"
+        )  # a reader sees a whole number or no file
+        partial_file.write_text(str(process_id))
+        partial_file.replace(pid_file)
 
     def reap(self) -> None:
         """Collect every ended child: daemons are reported, orphans of others just go."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                process_id, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
-            if pid == 0:
+            if process_id == 0:
                 return
-            key = self.running.pop(pid, None)
-            if key is not None:
+            daemon_key = self.running.pop(process_id, None)
+            if daemon_key is not None:
                 with suppress(FileNotFoundError):
-                    (Path(self.plan["daemons_folder"]) / key).unlink()
+                    (Path(self.plan["daemons_folder"]) / daemon_key).unlink()
                 signaled = os.WIFSIGNALED(status)
                 code = -os.WTERMSIG(status) if signaled else os.WEXITSTATUS(status)
-                self.report_death(key, code)
+                self.report_death(daemon_key, code)
 
-    def report_death(self, key: str, status: int) -> None:
+    def report_death(self, daemon_key: str, status: int) -> None:
         """Write a line about a daemon that has ended, to the file and to our readers."""
-        death: Dict[str, Any] = {"key": key, "status": status}
+        death: Dict[str, Any] = {"key": daemon_key, "status": status}
         if status == -signal.SIGKILL and memory_kills():
             death["oom"] = True
         line = json.dumps(death) + "\n"

@@ -19,8 +19,8 @@ class WebError(Exception):
 def send(
     address: str,
     method: str,
-    path: str,
-    body: Any = None,
+    url_path: str,
+    request_body: Any = None,
     *,
     headers: Optional[Dict[str, str]] = None,
     timeout_s: float = TIMEOUT_S,
@@ -34,9 +34,11 @@ def send(
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         try:
-            connection.request(method, path, body, dict(headers or {}, Connection="close"))
+            connection.request(
+                method, url_path, request_body, dict(headers or {}, Connection="close")
+            )
         except (BrokenPipeError, ConnectionResetError) as error:
-            if body is None:
+            if request_body is None:
                 raise
             return _early_refusal(connection, address, error)
         return connection.getresponse()
@@ -52,26 +54,26 @@ def _early_refusal(
     connection: http.client.HTTPConnection, address: str, error: OSError
 ) -> http.client.HTTPResponse:
     try:
-        reply = connection.getresponse()
-        if reply.status >= 400:
-            return reply
+        response = connection.getresponse()
+        if response.status >= 400:
+            return response
     except (OSError, http.client.HTTPException):
         pass  # the answer went with the connection
     raise WebError(f"{address} has hung up while it was sent a file") from error
 
 
-def checked(reply: http.client.HTTPResponse) -> http.client.HTTPResponse:
+def checked(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
     """The reply, unless it is a refusal: that raises `WebError` with Hadoop's own message."""
-    if reply.status < 400:
-        return reply
-    content = reply.read()
+    if response.status < 400:
+        return response
+    content = response.read()
     try:
         reason = json.loads(content.decode())["RemoteException"]["message"]
     except (ValueError, KeyError, TypeError):
-        reason = content.decode(errors="replace")[:500] or reply.reason
-    raise WebError(reason.partition("\n")[0], reply.status)
+        reason = content.decode(errors="replace")[:500] or response.reason
+    raise WebError(reason.partition("\n")[0], response.status)
 
 
-def read_json(reply: http.client.HTTPResponse) -> Any:
+def read_json(response: http.client.HTTPResponse) -> Any:
     """Body of a reply as JSON."""
-    return json.loads(reply.read().decode())
+    return json.loads(response.read().decode())

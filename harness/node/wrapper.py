@@ -40,17 +40,17 @@ class CallerGoneError(Exception):
 def join_groups(arguments: List[str]) -> None:
     """Join the control groups, and become the command."""
     separator = arguments.index("--")
-    groups, argv = arguments[:separator], arguments[separator + 1 :]
+    groups, command_argv = arguments[:separator], arguments[separator + 1 :]
     for group in groups:
         with open(group, "w") as processes:
             processes.write("0")
-    os.execvp(argv[0], argv)  # noqa: S606 - no shell is meant
+    os.execvp(command_argv[0], command_argv)  # noqa: S606 - no shell is meant
 
 
 def main(arguments: List[str]) -> None:
     """Wait for the first piece, run the command, end as it does."""
-    streams, argv = arguments[0], arguments[1:]
-    wake = catch_signals(signal.SIGCHLD)
+    streams, command_argv = arguments[0], arguments[1:]
+    wake_pipe = catch_signals(signal.SIGCHLD)
     reading, writing = os.pipe()
     command_input = CommandInput(writing)
     try:
@@ -58,16 +58,16 @@ def main(arguments: List[str]) -> None:
             command_input.receive()
         # a session of its own: its children are killed with it, and we are not
         command = subprocess.Popen(
-            argv, stdin=reading, start_new_session=True,
+            command_argv, stdin=reading, start_new_session=True,
             stderr=subprocess.STDOUT if streams == "one" else None,
         )  # fmt: skip
     except CallerGoneError:  # killed before it started
         raise SystemExit(128 + signal.SIGKILL) from None
     except OSError as error:
-        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+        sys.stderr.write(f"{command_argv[0]}: {error.strerror}\n")
         raise SystemExit(127 if isinstance(error, FileNotFoundError) else 126) from None
     os.close(reading)
-    status = _await_end(command, command_input, wake)
+    status = _await_end(command, command_input, wake_pipe)
     if not command_input.ended:
         # A connection that is closed with bytes unread is reset, and the command's last output
         # would be lost with it: read on for a moment.
@@ -79,20 +79,20 @@ def main(arguments: List[str]) -> None:
     raise SystemExit(status if status >= 0 else 128 - status)
 
 
-def _await_end(command: Any, command_input: "CommandInput", wake: int) -> int:
+def _await_end(command: Any, command_input: "CommandInput", wake_pipe: int) -> int:
     """Pass the input on until the command ends, or the caller goes; the status."""
     try:
         while command.poll() is None:
             command_input.pass_on()
-            poll = select.poll()
-            poll.register(wake, select.POLLIN)
+            poll_object = select.poll()
+            poll_object.register(wake_pipe, select.POLLIN)
             # while the command has not taken its input, the caller waits as well
-            poll.register(0, 0 if command_input.waiting else select.POLLIN)
+            poll_object.register(0, 0 if command_input.waiting else select.POLLIN)
             if command_input.waiting:
-                poll.register(command_input.target, select.POLLOUT)
-            events = dict(poll.poll())
-            if wake in events:
-                os.read(wake, _CHUNK)
+                poll_object.register(command_input.target, select.POLLOUT)
+            events = dict(poll_object.poll())
+            if wake_pipe in events:
+                os.read(wake_pipe, _CHUNK)
             if events.get(0, 0) & (select.POLLHUP | select.POLLERR):
                 raise CallerGoneError
             if 0 in events:
@@ -118,14 +118,14 @@ class CommandInput:
             raise CallerGoneError
         self.raw += received
         while len(self.raw) >= 4:
-            end = 4 + int.from_bytes(self.raw[:4], "big")
-            if len(self.raw) < end:
+            piece_end = 4 + int.from_bytes(self.raw[:4], "big")
+            if len(self.raw) < piece_end:
                 return
-            self.waiting += self.raw[4:end]
-            if end == 4 and self.started:
+            self.waiting += self.raw[4:piece_end]
+            if piece_end == 4 and self.started:
                 self.ended = True
             self.started = True
-            del self.raw[:end]
+            del self.raw[:piece_end]
 
     def pass_on(self) -> None:
         """Write what the command takes; close its input after the last piece."""

@@ -275,8 +275,8 @@ class Cluster(ABC):
         """
         return {
             member.name: {
-                kind: member.at(kind) if member.first_port else member.host
-                for kind in daemons.WORKER_KINDS
+                daemon_kind: member.at(daemon_kind) if member.first_port else member.host
+                for daemon_kind in daemons.WORKER_KINDS
             }
             for member in self.layout.workers
         }
@@ -294,7 +294,11 @@ class Cluster(ABC):
     def names(cls) -> list[str]:
         """Names of this provider's clusters that are up, or left something behind."""
         own = (cls.provider, "")
-        return [name for name in states.known_names() if states.provider_of(name) in own]
+        return [
+            cluster_name
+            for cluster_name in states.known_names()
+            if states.provider_of(cluster_name) in own
+        ]
 
     def up(self, limit_s: float = UP_LIMIT_S) -> None:
         """
@@ -401,8 +405,8 @@ class Cluster(ABC):
         return {
             "hdfs": f"hdfs://{master.at('namenode')}",
             **{
-                kind: f"http://{master.address}:{master.port(f'{kind}_http')}"
-                for kind in ("namenode", "resourcemanager", "historyserver")
+                daemon_kind: f"http://{master.address}:{master.port(f'{daemon_kind}_http')}"
+                for daemon_kind in ("namenode", "resourcemanager", "historyserver")
             },
         }
 
@@ -412,12 +416,12 @@ class Cluster(ABC):
 
     def host_path(self, host: Host, path: Path) -> str:
         """Where *host* has this machine's file *path*: once per content, in its own folder."""
-        key = host.name, path
-        if key not in self._copied:
-            target = f"copied-{file_digest(path)[:12]}-{path.name}"
-            host.put(path, target)
-            self._copied[key] = f"{host.folder}/{target}"
-        return self._copied[key]
+        file_key = host.name, path
+        if file_key not in self._copied:
+            target_name = f"copied-{file_digest(path)[:12]}-{path.name}"
+            host.put(path, target_name)
+            self._copied[file_key] = f"{host.folder}/{target_name}"
+        return self._copied[file_key]
 
     def agent_path(self, host: Host) -> str:
         """Where *host* has the node agent."""
@@ -449,9 +453,9 @@ class Cluster(ABC):
 
         The caller polls it, limits its time, and may kill it: the JVM there ends with it.
         """
-        more = [self.gateway_path(jar) for jar in jars]
-        argv = daemons.client_argv(self.java, self.layout, main_class, args, more)
-        return self.gateway.start(argv, log)
+        extra_jars = [self.gateway_path(jar) for jar in jars]
+        client_argv = daemons.client_argv(self.java, self.layout, main_class, args, extra_jars)
+        return self.gateway.start(client_argv, log)
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:
         """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""

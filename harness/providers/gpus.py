@@ -70,14 +70,14 @@ class Devices:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the devices."""
-        return tuple(gpu.name for gpu in self.gpus)
+        return tuple(device_facts.name for device_facts in self.gpus)
 
     def described(self) -> dict[str, Any]:
         """The same as plain values; what is not known is left out."""
         facts: dict[str, Any] = {
             "devices": [
-                {key: value for key, value in asdict(gpu).items() if value is not None}
-                for gpu in self.gpus
+                {key: value for key, value in asdict(device_facts).items() if value is not None}
+                for device_facts in self.gpus
             ],
             "library": self.driver,
         }
@@ -97,40 +97,49 @@ def find_devices(run: Run) -> Devices:
     """
     driver = driver_file(_output_of(run, ["ldconfig", "-p"]).out)
     query = f"--query-gpu={','.join(_FIELDS)}"
-    tool = _output_of(run, ["nvidia-smi", query, "--format=csv,noheader,nounits"])
-    if tool.status != 0:
+    tool_output = _output_of(run, ["nvidia-smi", query, "--format=csv,noheader,nounits"])
+    if tool_output.status != 0:
         files = _output_of(run, ["find", "/dev", "-maxdepth", "1", "-name", "nvidia[0-9]*"])
         names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
-        return Devices(tuple(map(Gpu, names)), driver, first_line(tool.out or tool.err))
-    lines = [line for line in tool.out[:_MOST_OUTPUT].splitlines() if line.strip()]
-    described = [(line, _device(line)) for line in lines[:_MOST_DEVICES]]
+        return Devices(
+            tuple(map(Gpu, names)), driver, first_line(tool_output.out or tool_output.err)
+        )
+    lines = [
+        output_line
+        for output_line in tool_output.out[:_MOST_OUTPUT].splitlines()
+        if output_line.strip()
+    ]
+    described = [(output_line, _device(output_line)) for output_line in lines[:_MOST_DEVICES]]
     gpus = dict(device for _, device in described if device)
-    other = next((line for line, device in described if device is None), "")
+    other = next((output_line for output_line, device in described if device is None), "")
     links = _link_rates(_output_of(run, ["nvidia-smi", "nvlink", "--status"])) if gpus else {}
-    linked = (replace(gpu, nvlink_gb_per_s=links.get(index)) for index, gpu in gpus.items())
+    linked = (
+        replace(device_facts, nvlink_gb_per_s=links.get(index))
+        for index, device_facts in gpus.items()
+    )
     return Devices(tuple(linked), driver, first_line(other))
 
 
-def _device(line: str) -> tuple[int, Gpu] | None:
+def _device(output_line: str) -> tuple[int, Gpu] | None:
     """Number and description of a device; `None` for any other line."""
-    fields = line.split(",")
+    fields = output_line.split(",")
     index = _number(fields[0])
     name = excerpt(",".join(fields[1 : 2 - len(_FIELDS)]), _MOST_NAME)
     if len(fields) < len(_FIELDS) or index is None or not name:
         return None
-    memory, driver, *link = fields[2 - len(_FIELDS) :]
-    mib, version = _number(memory), excerpt(driver, _MOST_NAME)
-    generation_max, generation, width_max, width = map(_number, link)
-    gpu = Gpu(
+    memory, driver, *link_fields = fields[2 - len(_FIELDS) :]
+    memory_mib, version = _number(memory), excerpt(driver, _MOST_NAME)
+    generation_max, generation, width_max, width = map(_number, link_fields)
+    device_facts = Gpu(
         name,
-        memory_bytes=None if mib is None else mib * MIB,
+        memory_bytes=None if memory_mib is None else memory_mib * MIB,
         driver=version if re.match(r"[0-9]", version) else None,
         pcie_generation_max=generation_max,
         pcie_generation=generation,
         pcie_width_max=width_max,
         pcie_width=width,
     )
-    return index, gpu
+    return index, device_facts
 
 
 def _number(text: str) -> int | None:
@@ -142,11 +151,11 @@ def _link_rates(completed: Completed) -> dict[int, tuple[float, ...]]:
     """Rates of the NVLinks that are up, by the device's number."""
     rates: dict[int, tuple[float, ...]] = {}
     device = None
-    for line in completed.out[:_MOST_OUTPUT].splitlines() if completed.status == 0 else ():
-        if head := _LINKS_OF.match(line):
+    for output_line in completed.out[:_MOST_OUTPUT].splitlines() if completed.status == 0 else ():
+        if head := _LINKS_OF.match(output_line):
             device = int(head[1])
-        elif device is not None and (link := _LINK.fullmatch(line)):
-            rates[device] = (*rates.get(device, ()), float(link[1]))[:_MOST_LINKS]
+        elif device is not None and (link_fields := _LINK.fullmatch(output_line)):
+            rates[device] = (*rates.get(device, ()), float(link_fields[1]))[:_MOST_LINKS]
     return rates
 
 

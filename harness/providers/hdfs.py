@@ -38,20 +38,20 @@ class Hdfs:
     ) -> None:
         self._gateway, self._command = gateway, command
 
-    def list(self, path: str) -> list[tuple[str, int, bool]]:
+    def list(self, hdfs_path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         try:
-            entries = map(from_json, self.call("list", path).splitlines())
+            entries = map(from_json, self.call("list", hdfs_path).splitlines())
             return sorted(
                 (str(entry["name"]), int(entry["bytes"]), bool(entry["folder"]))
                 for entry in entries
             )
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise _answer_error(f"list {path}") from error
+            raise _answer_error(f"list {hdfs_path}") from error
 
-    def open(self, path: str) -> Iterator[bytes]:
+    def open(self, hdfs_path: str) -> Iterator[bytes]:
         """Content of a file in pieces of at most 1 MiB; stop early and the process is gone."""
-        for _, pieces in self.open_many([path]):
+        for _, pieces in self.open_many([hdfs_path]):
             yield from pieces
 
     def open_many(self, paths: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -60,41 +60,41 @@ class Hdfs:
             return
         with self._process("read", *paths) as (process, idle_timeout):
             assert process.stdout is not None
-            for path in paths:
+            for hdfs_path in paths:
                 with idle_timeout.waiting():
                     header = process.stdout.readline(_MOST_LINE)
                 if not header:
-                    _finish(process, idle_timeout, f"read {path}")
+                    _finish(process, idle_timeout, f"read {hdfs_path}")
                 try:
-                    size = int(from_json(header)["bytes"])
+                    left_bytes = int(from_json(header)["bytes"])
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
-                    raise _answer_error(f"read {path}") from error
-                pieces = _pieces(process.stdout, idle_timeout, size, path)
-                yield path, pieces
+                    raise _answer_error(f"read {hdfs_path}") from error
+                pieces = _pieces(process.stdout, idle_timeout, left_bytes, hdfs_path)
+                yield hdfs_path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass
             _finish(process, idle_timeout, f"read {paths[-1]}")
 
-    def put(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Make the file *path* of *chunks*; an old one is replaced."""
-        with self._process("write", path) as (process, idle_timeout):
+    def put(self, hdfs_path: str, chunks: Iterable[bytes]) -> None:
+        """Make the file *hdfs_path* of *chunks*; an old one is replaced."""
+        with self._process("write", hdfs_path) as (process, idle_timeout):
             assert process.stdin is not None
             try:
-                for chunk in chunks:
+                for content_chunk in chunks:
                     with idle_timeout.waiting():
-                        process.stdin.write(chunk)
+                        process.stdin.write(content_chunk)
                 process.stdin.close()
             except BrokenPipeError:
                 pass  # standard error says why
-            _finish(process, idle_timeout, f"write {path}")
+            _finish(process, idle_timeout, f"write {hdfs_path}")
 
-    def delete(self, path: str) -> None:
+    def delete(self, hdfs_path: str) -> None:
         """Remove a file or folder with all in it; one that is not there is no error."""
-        self.call("delete", path)
+        self.call("delete", hdfs_path)
 
-    def make(self, path: str) -> None:
+    def make(self, hdfs_path: str) -> None:
         """Make a folder and those above it."""
-        self.call("make", path)
+        self.call("make", hdfs_path)
 
     def rename(self, source: str, target: str) -> None:
         """Move a file or folder; `ClusterError` when the target is there."""
@@ -121,18 +121,22 @@ class Hdfs:
             end_command(process)
 
 
-def _pieces(stream: IO[bytes], idle_timeout: IdleTimeout, size: int, path: str) -> Iterator[bytes]:
-    """The next *size* bytes of a stream, and no less."""
-    while size > 0:
+def _pieces(
+    stream: IO[bytes], idle_timeout: IdleTimeout, left_bytes: int, hdfs_path: str
+) -> Iterator[bytes]:
+    """The next *left_bytes* bytes of a stream, and no less."""
+    while left_bytes > 0:
         with idle_timeout.waiting():
-            piece = stream.read(min(CHUNK, size))
+            piece = stream.read(min(CHUNK, left_bytes))
         if idle_timeout.killed:
-            raise _idle_error(f"read {path}")
+            raise _idle_error(f"read {hdfs_path}")
         if not piece:
             raise ClusterError(
-                f"{size} bytes are missing", where=f"read {path}", fix="harness cluster logs"
+                f"{left_bytes} bytes are missing",
+                where=f"read {hdfs_path}",
+                fix="harness cluster logs",
             )
-        size -= len(piece)
+        left_bytes -= len(piece)
         yield piece
 
 

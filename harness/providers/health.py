@@ -43,14 +43,14 @@ def await_healthy(
             where=where,
             fix="start it again; another command may have taken it down",
         )
-    died, missing = _died(answer), _names(answer, "missing")
-    if died:
-        what = f"{_shortened(died)} died at start"
+    dead_names, missing = _died(answer), _names(answer, "missing")
+    if dead_names:
+        what = f"{_shortened(dead_names)} died at start"
     else:
         what = f"no {_shortened(missing) or 'answer'} after {request['limit_s']:g} s"
-    tail = "\n".join(log(name) for name in (died or missing)[:1])
+    log_tail = "\n".join(log(daemon_name) for daemon_name in (dead_names or missing)[:1])
     raise ClusterError(
-        f"{what}\n{tail}".rstrip(),
+        f"{what}\n{log_tail}".rstrip(),
         where=where,
         fix="the last lines of its log are above; a busy machine may need a second try",
     )
@@ -64,9 +64,9 @@ def missing_daemons(check: Check, request: dict[str, Any]) -> list[str]:
     """
     answer = check({"until": "healthy", **request, "limit_s": 0.0})
     missing = [] if answer.get("ok") is True else _names(answer, "missing")
-    kinds = {name.partition(" ")[0] for name in missing}
+    kinds = {daemon_name.partition(" ")[0] for daemon_name in missing}
     unknown = {kind for kind, master in _MASTER_OF.items() if master in kinds}
-    return [name for name in missing if name.partition(" ")[0] not in unknown]
+    return [daemon_name for daemon_name in missing if daemon_name.partition(" ")[0] not in unknown]
 
 
 def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
@@ -75,10 +75,12 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
     answer = check({"until": "idle", **request})
     if answer.get("ok") is True:
         return _seconds(answer, time.monotonic() - started)
-    left = [f"{name} died" for name in _died(answer)] + _names(answer, "missing")
+    left_names = [f"{daemon_name} died" for daemon_name in _died(answer)] + _names(
+        answer, "missing"
+    )
     limit_s = request["limit_s"]
     raise ClusterError(
-        f"the cluster is not idle after {limit_s:g} s: {_shortened(left) or 'no answer'}",
+        f"the cluster is not idle after {limit_s:g} s: {_shortened(left_names) or 'no answer'}",
         where=where,
         fix="harness cluster down; harness cluster up",
     )
@@ -99,7 +101,11 @@ def _died(answer: dict[str, Any]) -> list[str]:
 def _names(answer: dict[str, Any], key: str) -> list[str]:
     """Names in an answer, which comes from a host: as many and as long as a message holds."""
     names = answer.get(key)
-    return [excerpt(name, 80) for name in names[:_MOST_NAMES]] if isinstance(names, list) else []
+    return (
+        [excerpt(daemon_name, 80) for daemon_name in names[:_MOST_NAMES]]
+        if isinstance(names, list)
+        else []
+    )
 
 
 def _shortened(names: list[str]) -> str:

@@ -238,8 +238,8 @@ class IdleTimeout:
 
     def _watch(self) -> None:
         while not self._over.wait(min(1.0, self._limit_s / 4)):
-            since = self._waiting_since
-            if since is not None and time.monotonic() - since > self._limit_s:
+            waiting_since = self._waiting_since
+            if waiting_since is not None and time.monotonic() - waiting_since > self._limit_s:
                 self.killed = True
                 self._command.kill()
                 return
@@ -296,10 +296,12 @@ def last_lines(file: Path, lines: int = 20) -> str:
 
 def system_reason(error: BaseException) -> str:
     """The system's own reason below a library's error; the library's where there is none."""
-    cause: BaseException | None = error
+    inner_error: BaseException | None = error
     reason: object = error
-    while cause is not None:
-        if isinstance(cause, OSError) and (cause.strerror or type(cause) is TimeoutError):
-            reason = cause.strerror or cause
-        cause = cause.__cause__ or cause.__context__
+    while inner_error is not None:
+        if isinstance(inner_error, OSError) and (
+            inner_error.strerror or type(inner_error) is TimeoutError
+        ):
+            reason = inner_error.strerror or inner_error
+        inner_error = inner_error.__cause__ or inner_error.__context__
     return str(reason) or type(error).__name__

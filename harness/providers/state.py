@@ -42,9 +42,9 @@ class Process:
     boot: str
 
     @classmethod
-    def of(cls, pid: int) -> Process:
-        """The process that has number *pid* now; `ProcessLookupError` when there is none."""
-        return cls(pid, _start_time(pid), _boot())
+    def of(cls, process_id: int) -> Process:
+        """The process that has number *process_id* now; `ProcessLookupError` when there is none."""
+        return cls(process_id, _start_time(process_id), _boot())
 
     def alive(self) -> bool:
         """Whether it still runs; a zombie does not."""
@@ -89,27 +89,27 @@ def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def _start_time(pid: int) -> int:
-    fields = stat_fields(pid)
+def _start_time(process_id: int) -> int:
+    fields = stat_fields(process_id)
     if fields[0] in "ZX":
-        raise ProcessLookupError(pid)
+        raise ProcessLookupError(process_id)
     return int(fields[19])
 
 
-def stat_fields(pid: int) -> list[str]:
+def stat_fields(process_id: int) -> list[str]:
     """Fields of ``/proc/PID/stat`` after the command name, which may hold anything."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        text = Path(f"/proc/{process_id}/stat").read_text(errors="replace")
     except OSError as error:
-        raise ProcessLookupError(pid) from error
+        raise ProcessLookupError(process_id) from error
     return text.rpartition(")")[2].split()
 
 
 def state_folder() -> Path:
     """Folder of this user's state: below ``XDG_STATE_HOME``, or a private temporary one."""
-    base = os.environ.get("XDG_STATE_HOME", "")
+    state_home = os.environ.get("XDG_STATE_HOME", "")
     # The XDG rules: a relative path counts as unset.
-    base_folder = Path(base if base.startswith("/") else "~/.local/state").expanduser()
+    base_folder = Path(state_home if state_home.startswith("/") else "~/.local/state").expanduser()
     folder = base_folder / "mapreduce-harness"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,8 +120,8 @@ def state_folder() -> Path:
         folder = Path(tempfile.gettempdir()) / f"mapreduce-harness-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         facts = folder.lstat()
-        own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
-        if not own or facts.st_mode & 0o077:
+        is_own_folder = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
+        if not is_own_folder or facts.st_mode & 0o077:
             raise SpecError(
                 f"{folder} is not a folder of this user alone",
                 where="state of the clusters",
@@ -152,21 +152,21 @@ def agent_file() -> Path:
     return file
 
 
-def cluster_folder(name: str) -> Path:
+def cluster_folder(cluster_name: str) -> Path:
     """Folder of one cluster; `SpecError` for a name that is not a plain word."""
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(cluster_name):
         raise SpecError(
-            f"{name!r} is not a valid name of a cluster",
+            f"{cluster_name!r} is not a valid name of a cluster",
             where="name of the cluster",
             fix="use up to 64 letters, digits, - and _, a letter or digit first",
         )
-    return clusters_folder() / name
+    return clusters_folder() / cluster_name
 
 
 def known_names() -> list[str]:
     """Names of all clusters that have a folder, up or not."""
     folders = clusters_folder().iterdir()
-    return sorted(folder.name for folder in folders if _NAME.fullmatch(folder.name))
+    return sorted(cluster.name for cluster in folders if _NAME.fullmatch(cluster.name))
 
 
 def make_folder(folder: Path, provider: str) -> None:
@@ -175,10 +175,10 @@ def make_folder(folder: Path, provider: str) -> None:
     (folder / "provider").write_text(provider)
 
 
-def provider_of(name: str) -> str:
+def provider_of(cluster_name: str) -> str:
     """Provider of the cluster of that name, or of what is left of it; empty where none is known."""
     try:
-        return (cluster_folder(name) / "provider").read_text()
+        return (cluster_folder(cluster_name) / "provider").read_text()
     except (OSError, UnicodeDecodeError):
         return ""
 
@@ -195,15 +195,15 @@ def exclusive() -> Iterator[None]:
 
 
 @contextmanager
-def claiming(name: str, provider: str) -> Iterator[None]:
-    """`exclusive`, to take *name*; `ClusterError` where a cluster of another provider has it."""
+def claiming(cluster_name: str, provider: str) -> Iterator[None]:
+    """`exclusive`, to take a name; `ClusterError` where another provider's cluster has it."""
     with exclusive():
-        other = provider_of(name)
+        other = provider_of(cluster_name)
         if other not in ("", provider):
             raise ClusterError(
-                f"the name {name!r} is taken by a cluster of {excerpt(other, 80)}",
-                where=str(cluster_folder(name)),
-                fix=f"harness cluster down --name {name}, or choose another name",
+                f"the name {cluster_name!r} is taken by a cluster of {excerpt(other, 80)}",
+                where=str(cluster_folder(cluster_name)),
+                fix=f"harness cluster down --name {cluster_name}, or choose another name",
             )
         yield
 
@@ -214,7 +214,7 @@ def remove_tree(folder: Path) -> None:
         return
     _unlock(folder)
     for parent, names, _ in os.walk(folder):
-        for path in (Path(parent, name) for name in names):
+        for path in (Path(parent, cluster_name) for cluster_name in names):
             if not path.is_symlink():
                 _unlock(path)
 

@@ -77,10 +77,10 @@ def survey(cluster: Surveyed) -> list[HostFacts]:
     def survey_host(host: Host) -> HostFacts:
         empty = HostFacts(host.name, host.address)
         try:
-            argv = cluster.agent(host, "facts", "survey", host.folder, cluster.java_on(host))
-            facts = _survey(empty, host, argv)
+            survey_argv = cluster.agent(host, "facts", "survey", host.folder, cluster.java_on(host))
+            host_facts = _survey(empty, host, survey_argv)
             devices = find_on(host)  # only of one that answers: so its time is bounded
-            return replace(facts, gpus=devices.described()) if devices.gpus else facts
+            return replace(host_facts, gpus=devices.described()) if devices.gpus else host_facts
         except (HarnessError, OSError, ValueError, TypeError, OverflowError) as error:
             return replace(empty, error=excerpt(str(error).partition("\n")[0], _MOST_ERROR))
 
@@ -100,15 +100,20 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
         offset, within = min(
             (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
         )
-        facts = from_json(_request(stdin, stdout, b"facts"))
+        host_facts = from_json(_request(stdin, stdout, b"facts"))
     finally:
         watchdog.cancel()
         end_command(process)
-    if not isinstance(facts, dict):
+    if not isinstance(host_facts, dict):
         raise TypeError("its answer is not an object")
-    checked: dict[str, Any] = {name: int(facts.get(name, 0)) for name in _WHOLE_NUMBERS}
-    checked |= {name: excerpt(facts.get(name, ""), 60) for name in ("kernel", "python", "java")}
-    load = float(facts.get("load", 0.0))
+    checked: dict[str, Any] = {
+        fact_name: int(host_facts.get(fact_name, 0)) for fact_name in _WHOLE_NUMBERS
+    }
+    checked |= {
+        fact_name: excerpt(host_facts.get(fact_name, ""), 60)
+        for fact_name in ("kernel", "python", "java")
+    }
+    load = float(host_facts.get("load", 0.0))
     return replace(
         empty, clock_s=offset, clock_within_s=within, load=load if math.isfinite(load) else 0.0,
         **checked,
@@ -128,10 +133,10 @@ def _clock_offset(stdin: IO[bytes], stdout: IO[bytes]) -> tuple[float, float]:
 def _request(stdin: IO[bytes], stdout: IO[bytes], word: bytes) -> bytes:
     stdin.write(word + b"\n")
     stdin.flush()
-    line = stdout.readline(_MOST_LINE)
-    if not line.endswith(b"\n"):
+    answer_line = stdout.readline(_MOST_LINE)
+    if not answer_line.endswith(b"\n"):
         raise ValueError(f"no answer within {LIMIT_S:g} s, or no Python there")
-    return line
+    return answer_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class FakeCluster:
 
     limitations = ()
     traces, limitable = LocalCluster.traces, LocalCluster.limitable
+    extra_fields, required_fields = LocalCluster.extra_fields, LocalCluster.required_fields
+    sets_site = LocalCluster.sets_site
 
     @property
     def hosts(self):
@@ -367,7 +369,7 @@ def test_what_a_cluster_cannot_show_is_told(harness, monkeypatch):
     """
     At its start, when it can still be left, and whenever it is looked at.
     """
-    monkeypatch.setattr(FakeCluster, "losses", ("no namespaces: \x1b[2J",))
+    monkeypatch.setattr(FakeCluster, "limitations", ("no namespaces: \x1b[2J",))
     up, status = harness("up"), harness("status")
 
     assert "warning: no namespaces" in up.err

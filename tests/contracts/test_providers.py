@@ -279,10 +279,10 @@ class TestLife:
         """
         one = maker("interrupted")
 
-        def interrupt(limit_s):
+        def interrupt(request):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(one, "_await_healthy", interrupt)
+        monkeypatch.setattr(one, "_check_health", interrupt)
         with pytest.raises(KeyboardInterrupt):
             one.up()
 
@@ -528,7 +528,7 @@ class TestServices:
         """
         No other text becomes part of an address.
         """
-        with pytest.raises(ClusterError, match="no id of an application"):
+        with pytest.raises(ClusterError, match="not the id of an application"):
             cluster.kill_application(name)
 
 

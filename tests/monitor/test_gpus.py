@@ -117,7 +117,7 @@ def test_this_machine_is_described_once(keep, run, monkeypatch, tmp_path):
         ),
         (f"echo '{MEASURED}'; exit 1", "it measured no CUDA device"),
         (f"echo '{MEASURED.replace('cuda', 'cpu')}'", "it measured no CUDA device"),
-        (f"echo '{'[' * 9999}'; printf '\\033[2J' >&2", "\ufffd[2J"),
+        (f"echo '{'[' * 9999}'; printf '\\033[2J' >&2", "\\x1b[2J"),
     ],
     ids=["no library", "it failed", "a processor", "nonsense"],
 )

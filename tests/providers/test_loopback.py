@@ -49,7 +49,7 @@ def holder(tmp_path):
         "deaths": str(tmp_path / "deaths"), "daemons_folder": str(tmp_path / "daemons"),
     }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    argv = node_agent("supervise", tmp_path / "plan.json")
+    argv = node_agent("supervise-cluster", tmp_path / "plan.json")
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as guard:

@@ -59,46 +59,57 @@ def record_classes(home: HadoopHome) -> None:
         for program, *rest in _TRACED_JOBS:
             _run_example(cluster, [program, *options, *rest])
         # a killed JVM would not write the end of its list
-        for pid in cluster.daemon_pids().values():
-            os.kill(pid, signal.SIGTERM)
+        for process_id in cluster.daemon_pids().values():
+            os.kill(process_id, signal.SIGTERM)
         deadline = time.monotonic() + 120
         while cluster.daemon_pids() and time.monotonic() < deadline:
             time.sleep(0.2)
         lists = [file.read_text().splitlines() for file in cluster.folder.rglob("*.lst")]
-    task_lists = [lines for lines in lists if any(line.startswith(_RECORDER) for line in lines)]
-    plain = [line for lines in lists if lines not in task_lists for line in lines]
-    tasks = [line for lines in task_lists for line in lines]
+    task_lists = [
+        class_lines
+        for class_lines in lists
+        if any(class_line.startswith(_RECORDER) for class_line in class_lines)
+    ]
+    plain = [
+        class_line
+        for class_lines in lists
+        if class_lines not in task_lists
+        for class_line in class_lines
+    ]
+    tasks = [class_line for class_lines in task_lists for class_line in class_lines]
     report(f"{len(class_names(plain))} classes of {len(lists)} JVMs")
     report(f"{len(class_names(tasks))} classes of {len(task_lists)} traced tasks")
-    for file, lines in (
+    for file, class_lines in (
         (CLASS_LIST, class_names(plain)),
         (TASK_LIST, class_names(tasks)),
         (lambdas_file(SOURCE, home.java.version), lambda_lines([*plain, *tasks])),
     ):
-        write_whole(file, "".join(f"{line}\n" for line in lines).encode())
+        write_whole(file, "".join(f"{class_line}\n" for class_line in class_lines).encode())
 
 
 def _run_example(cluster: LocalCluster, arguments: Sequence[str]) -> None:
     """Run one of Hadoop's examples to its end."""
-    log = cluster.folder / f"client{arguments[-1].replace('/', '-')}.log"
+    log_file = cluster.folder / f"client{arguments[-1].replace('/', '-')}.log"
     example = "org.apache.hadoop.examples.ExampleDriver"
-    status = cluster.client(example, arguments, log=log).wait(timeout=600)
+    status = cluster.client(example, arguments, log=log_file).wait(timeout=600)
     if status != 0:
-        raise ClusterError(f"{arguments[0]} ended with {status}", where=log.read_text())
+        raise ClusterError(f"{arguments[0]} ended with {status}", where=log_file.read_text())
     cluster.await_idle(120)
 
 
-def class_names(lines: Iterable[str]) -> list[str]:
+def class_names(class_lines: Iterable[str]) -> list[str]:
     """Names of the classes in a JVM's class list that can be loaded by name."""
     names = {
-        line.split(" ")[0] for line in lines if line[:1] not in "#@" and " source: " not in line
+        class_line.split(" ")[0]
+        for class_line in class_lines
+        if class_line[:1] not in "#@" and " source: " not in class_line
     }
     return sorted(name for name in names if name and not _MADE_AT_RUN_TIME.search(name))
 
 
-def lambda_lines(lines: Iterable[str]) -> list[str]:
+def lambda_lines(class_lines: Iterable[str]) -> list[str]:
     """Lines of a class list that name lambdas; their form is that of one version of the JVM."""
-    return sorted({line for line in lines if line.startswith("@lambda-")})
+    return sorted({class_line for class_line in class_lines if class_line.startswith("@lambda-")})
 
 
 if __name__ == "__main__":

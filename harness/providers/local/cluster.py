@@ -116,14 +116,14 @@ class LocalCluster(Cluster):
                     fix=f"harness cluster down --name {self.name}, or choose another name",
                 )
             supervisor.remove(self.folder)
-            first = loopback.free_ports(1 + self.spec.workers) if self._refusal else 0
-            self.files = dataclasses.replace(self.files, first_port=first)
+            first_port = loopback.free_ports(1 + self.spec.workers) if self._refusal else 0
+            self.files = dataclasses.replace(self.files, first_port=first_port)
             try:
                 self.files.write()
                 data = {member.name: self.layout.data(member) for member in self.layout.members}
                 self.files.write_plan(limits.make(self.folder, self.spec, data))
                 self._state = supervisor.start(
-                    self.folder, self.name, self.spec, self.home.path, first
+                    self.folder, self.name, self.spec, self.home.path, first_port
                 )
             except BaseException:
                 supervisor.remove(self.folder)
@@ -147,21 +147,21 @@ class LocalCluster(Cluster):
         load = CalibrationLoad(
             self.hosts, lambda host: self.agent(host, "load"), disk=limits.PARTS[0]
         )
-        links = {name: self.files.link(number) for name, number in numbers.items()}
-        limiter = limits.NodeLimiter(self.folder, tc, links)
+        bridge_links = {node_name: self.files.link(number) for node_name, number in numbers.items()}
+        limiter = limits.NodeLimiter(self.folder, tc, bridge_links)
         requested = requested_by_worker(self.spec)
         achieved = calibrate(requested, limiter.set, load, where=self.where)
         self.files.limits.write_bytes(LIMITS.dump_json(achieved, indent=1, exclude_none=True))
         kinds = [daemon for daemon in self.files.all_daemons if daemon.kind != "historyserver"]
         try:  # without a supervisor the pipe would wait for ever
-            pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
+            control_pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             raise ClusterError(
                 "the cluster's supervisor has ended",
                 where=self.where,
                 fix="read supervisor.log in the cluster's folder, then start the cluster again",
             ) from error
-        with os.fdopen(pipe, "w") as control:
+        with os.fdopen(control_pipe, "w") as control:
             control.write("".join(f"start {daemon.key}\n" for daemon in kinds))
 
     def drop_page_cache(self) -> list[str]:
@@ -169,8 +169,10 @@ class LocalCluster(Cluster):
         nodes = self.disk_bytes()
         hosts = [host for host in self.hosts if host.name in nodes]
 
-        def drop_cache(host: Host) -> None:
-            host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
+        def drop_cache(limited_host: Host) -> None:
+            limited_host.run(
+                self.agent(limited_host, "drop-cache", f"{limited_host.folder}/{limits.PARTS[0]}")
+            )
 
         with ThreadPoolExecutor(max(1, len(hosts))) as pool:
             list(pool.map(drop_cache, hosts))
@@ -273,12 +275,19 @@ class LocalCluster(Cluster):
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
         outer = {inner: outer for outer, inner in self._running.processes().items()}
-        return {name: outer[pid] for name, pid in self.files.pids().items() if pid in outer}
+        return {
+            daemon_name: outer[process_id]
+            for daemon_name, process_id in self.files.pids().items()
+            if process_id in outer
+        }
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
         all_daemons = self.files.all_daemons
-        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in all_daemons}
+        return {
+            each_daemon.name: last_lines(self.files.log(each_daemon), lines)
+            for each_daemon in all_daemons
+        }
 
     def dump_threads(self, into: Path) -> list[Path]:
         """
@@ -286,7 +295,10 @@ class LocalCluster(Cluster):
 
         Takes three seconds at most; a JVM that does not answer has no file.
         """
-        names = {pid: name.replace(" on ", "-") for name, pid in self.daemon_pids().items()}
+        names = {
+            process_id: daemon_name.replace(" on ", "-")
+            for daemon_name, process_id in self.daemon_pids().items()
+        }
         return dump.dump_threads(dump.find_jvms(self._running.processes(), names), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:

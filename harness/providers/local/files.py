@@ -86,14 +86,14 @@ class ClusterFiles:
     def write(self) -> None:
         """Fill the folder, which must be new."""
         make_folder(self.folder, "local")
-        for name in ("logs", "daemons", "classes", "etc"):
-            (self.folder / name).mkdir()
+        for entry_name in ("logs", "daemons", "classes", "etc"):
+            (self.folder / entry_name).mkdir()
         for member in self.layout.members:
-            conf = Path(self.layout.conf(member))
-            conf.mkdir(parents=True)
-            for name, properties in site.site_files(self.spec, self.layout, member).items():
-                (conf / name).write_text(site.render_xml(properties))
-            (conf / "log4j.properties").write_text(site.LOG4J)
+            conf_folder = Path(self.layout.conf(member))
+            conf_folder.mkdir(parents=True)
+            for entry_name, properties in site.site_files(self.spec, self.layout, member).items():
+                (conf_folder / entry_name).write_text(site.render_xml(properties))
+            (conf_folder / "log4j.properties").write_text(site.LOG4J)
             (Path(self.layout.data(member)) / "jtmp").mkdir(parents=True)
         names = "".join(f"{member.address} {member.name}\n" for member in self.layout.members)
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
@@ -107,16 +107,16 @@ class ClusterFiles:
             )
         shutil.copytree(self.home.formatted, Path(self.layout.data(self.layout.master)) / "name")
 
-    def write_plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> None:
+    def write_plan(self, worker_hardware: Mapping[str, Mapping[str, Any]]) -> None:
         """Write the supervisor's plan; *hardware* is what limits workers, by their names."""
-        (self.folder / "plan.json").write_text(json.dumps(self.plan(hardware), indent=1))
+        (self.folder / "plan.json").write_text(json.dumps(self.plan(worker_hardware), indent=1))
 
     def link(self, number: int) -> str:
         """The bridge's end of the link of node *number*."""
         return f"node{number}"
 
     def plan(
-        self, hardware: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+        self, worker_hardware: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     ) -> dict[str, Any]:
         """What the supervisor makes and starts."""
         members = self.layout.members
@@ -125,7 +125,7 @@ class ClusterFiles:
             "nodes": [
                 {
                     "name": member.name, "address": f"{member.address}/15",
-                    "link": self.link(number), **hardware.get(member.name, {}),
+                    "link": self.link(number), **worker_hardware.get(member.name, {}),
                 }
                 for number, member in enumerate(members)
             ],
@@ -187,9 +187,9 @@ class ClusterFiles:
                     target = into / member.name / container.name
                     target.mkdir(parents=True, exist_ok=True)
                     copies += [
-                        shutil.copyfile(file, target / file.name)
-                        for file in _real_entries(container)
-                        if LOG.fullmatch(file.name) and file.is_file()
+                        shutil.copyfile(log_file, target / log_file.name)
+                        for log_file in _real_entries(container)
+                        if LOG.fullmatch(log_file.name) and log_file.is_file()
                     ]
         return copies
 

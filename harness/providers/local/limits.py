@@ -43,8 +43,8 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     # what experiment files call the limits: cores, disk, network
     requested = {
         control.partition("_")[0]
-        for rates in requested_by_worker(spec).values()
-        for control in rates
+        for node_rates in requested_by_worker(spec).values()
+        for control in node_rates
     }
     if not requested:
         return
@@ -66,20 +66,22 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
         raise _limit_error({"disk"}, refusal, alternative)
     tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
     missing = {
-        (name, tool, package)
-        for name in requested & tools.keys()
-        for tool, package in tools[name].items()
-        if namespace.find_tool(tool) is None
+        (limit_name, tool_name, package)
+        for limit_name in requested & tools.keys()
+        for tool_name, package in tools[limit_name].items()
+        if namespace.find_tool(tool_name) is None
     }
     if missing:
-        commands = ", ".join(sorted({tool for _, tool, _ in missing}))
+        commands = ", ".join(sorted({tool_name for _, tool_name, _ in missing}))
         packages = " ".join(sorted({package for _, _, package in missing}))
-        error = _limit_error({name for name, _, _ in missing}, f"missing commands: {commands}", "")
+        error = _limit_error(
+            {limit_name for limit_name, _, _ in missing}, f"missing commands: {commands}", ""
+        )
         raise MachineError(error.what, where=error.where, fix=f"apt-get install -y {packages}")
 
 
 def _limit_error(names: set[str], reason: str, alternative: str) -> MachineError:
-    keys = ", ".join(sorted(f"cluster.node.{name}" for name in names))
+    keys = ", ".join(sorted(f"cluster.node.{limit_name}" for limit_name in names))
     return MachineError(
         f"the {' and '.join(sorted(names))} of nodes cannot be limited here: {reason}",
         where="cluster.node, cluster.nodes",
@@ -95,8 +97,8 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
     ``disk``, what to mount where.
     """
     requested, groups = requested_by_worker(spec), groups_of(folder)
-    with_disks = [worker for worker, rates in requested.items() if DISK_READ in rates]
-    room = shutil.disk_usage(folder).free // max(1, len(with_disks))
+    with_disks = [worker for worker, node_rates in requested.items() if DISK_READ in node_rates]
+    free_bytes = shutil.disk_usage(folder).free // max(1, len(with_disks))
     hardware: dict[str, dict[str, Any]] = {}
     for worker in requested:
         hardware[worker] = {}
@@ -111,9 +113,9 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
                 ) from error
             hardware[worker]["joins"] = files
         if worker in with_disks:
-            disk = disks.make(folder / f"{worker}.disk", room)
+            node_disk = disks.make(folder / f"{worker}.disk", free_bytes)
             hardware[worker]["disk"] = {
-                "device": disk.path,
+                "device": node_disk.path,
                 "options": disks.MOUNT_OPTIONS,
                 "at": f"{data[worker]}/{MOUNTED}",
                 "over": {part: f"{data[worker]}/{part}" for part in PARTS},
@@ -123,26 +125,26 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
 
 def group_files(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
     """Files into which a process of *worker* writes itself, as it starts; none for the master."""
-    rates = requested_by_worker(spec).get(worker, {})
-    return groups_of(folder).joins(worker) if CORES in rates or DISK_READ in rates else []
+    node_rates = requested_by_worker(spec).get(worker, {})
+    return groups_of(folder).joins(worker) if CORES in node_rates or DISK_READ in node_rates else []
 
 
 def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
     """Bytes ``read`` and ``written`` by the disk of each node that has one."""
-    return {Path(disk.image).stem: disk.passed() for disk in disks.find(folder)}
+    return {Path(node_disk.image).stem: node_disk.passed() for node_disk in disks.find(folder)}
 
 
 def lift(folder: Path) -> None:
     """Lift the limits of the disks of the cluster in *folder*: what waits for them ends sooner."""
     groups = groups_of(folder)
-    for disk in disks.find(folder):
-        groups.lift_device(disk.device)
+    for node_disk in disks.find(folder):
+        groups.lift_device(node_disk.device)
 
 
 def release(folder: Path) -> None:
     """Remove disks and groups of the cluster in *folder*, whose processes have ended."""
-    for disk in disks.find(folder):
-        disks.remove(disk)
+    for node_disk in disks.find(folder):
+        disks.remove(node_disk)
     groups_of(folder).remove()
 
 
@@ -161,24 +163,26 @@ class NodeLimiter:
 
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes."""
-        devices = {Path(disk.image).stem: disk.device for disk in disks.find(self.folder)}
+        devices = {
+            Path(node_disk.image).stem: node_disk.device for node_disk in disks.find(self.folder)
+        }
         groups = groups_of(self.folder)
-        for node, rates in settings.items():
-            if CORES in rates:
-                groups.set_cores(node, rates[CORES])
-            if DISK_READ in rates:
-                read, write = rates[DISK_READ], rates[DISK_WRITE]
-                groups.set_device(node, devices[node], read=read, write=write)
-            if NETWORK_OUT in rates:
-                self._shape(node, shape_argv("eth0", rates[NETWORK_OUT]))
-                self._shape("", shape_argv(self.links[node], rates[NETWORK_IN]))
+        for node_name, node_rates in settings.items():
+            if CORES in node_rates:
+                groups.set_cores(node_name, node_rates[CORES])
+            if DISK_READ in node_rates:
+                read, write = node_rates[DISK_READ], node_rates[DISK_WRITE]
+                groups.set_device(node_name, devices[node_name], read=read, write=write)
+            if NETWORK_OUT in node_rates:
+                self._shape(node_name, shape_argv("eth0", node_rates[NETWORK_OUT]))
+                self._shape("", shape_argv(self.links[node_name], node_rates[NETWORK_IN]))
 
-    def _shape(self, node: str, argv: Sequence[str]) -> None:
-        completed = self.tc(node, argv)
+    def _shape(self, node_name: str, argv: Sequence[str]) -> None:
+        completed = self.tc(node_name, argv)
         if completed.status != 0:
             reason = f"{completed.err.strip()!a}"
             raise ClusterError(
-                f"the network of {node or 'the bridge'} cannot be limited: {reason}",
+                f"the network of {node_name or 'the bridge'} cannot be limited: {reason}",
                 where=" ".join(argv),
                 fix="the kernel may lack sch_tbf: modprobe sch_tbf, or leave the limit out",
             )

@@ -66,18 +66,18 @@ def free_ports(members: int) -> int:
 
     `MachineError` where there is none.  Nothing keeps others from taking one of them meanwhile.
     """
-    size = members * BLOCK_PORTS
+    port_count = members * BLOCK_PORTS
     for _ in range(_TRIES):
-        first = random.randrange(_LOWEST, max(_LOWEST + 1, _HIGHEST - size))  # noqa: S311 - any will do
+        first_port = random.randrange(_LOWEST, max(_LOWEST + 1, _HIGHEST - port_count))  # noqa: S311 - any will do
         with ExitStack() as stack:
             try:
-                for port in range(first, first + size):
+                for port in range(first_port, first_port + port_count):
                     stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return first
+            return first_port
     raise MachineError(
-        f"no {size} ports in a row are free between {_LOWEST} and {_HIGHEST}",
+        f"no {port_count} ports in a row are free between {_LOWEST} and {_HIGHEST}",
         where="loopback address",
         fix="lower cluster.workers, or end what listens there (ss -ltn)",
     )

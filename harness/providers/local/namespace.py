@@ -27,9 +27,9 @@ TOOLS = {
 
 def require_tools() -> None:
     """`MachineError` naming every command that is missing, and the packages that bring them."""
-    missing = [tool for tool in TOOLS if find_tool(tool) is None]
+    missing = [tool_name for tool_name in TOOLS if find_tool(tool_name) is None]
     if missing:
-        packages = sorted({TOOLS[tool] for tool in missing})
+        packages = sorted({TOOLS[tool_name] for tool_name in missing})
         raise MachineError(
             f"missing commands: {', '.join(missing)}",
             where="PATH",
@@ -37,9 +37,9 @@ def require_tools() -> None:
         )
 
 
-def find_tool(tool: str) -> str | None:
+def find_tool(tool_name: str) -> str | None:
     """Where a command is: an ordinary user's PATH may lack the folders of ``ip``."""
-    return shutil.which(tool, path=search_path())
+    return shutil.which(tool_name, path=search_path())
 
 
 def search_path() -> str:
@@ -50,21 +50,21 @@ def search_path() -> str:
 def make_argv(argv: Sequence[str], *, as_root: bool) -> list[str]:
     """*argv* as first process of new network, mount and process namespaces."""
     spaces = ["-nmu"] if as_root else ["-Urnmu"]
-    rest = ["--propagation", "private", "--fork", "--pid", "--kill-child", "--mount-proc"]
-    return ["unshare", *spaces, *rest, *argv]
+    option_words = ["--propagation", "private", "--fork", "--pid", "--kill-child", "--mount-proc"]
+    return ["unshare", *spaces, *option_words, *argv]
 
 
 def refusal_error(stderr: str) -> MachineError | None:
     """The error for a kernel that lets this user make no namespaces; `None` for other messages."""
     if not any(f"unshare: {refusal}" in stderr for refusal in _REFUSALS):
         return None
-    for name, (closed, opened) in _SETTINGS.items():
+    for setting_name, (closed, opened) in _SETTINGS.items():
         with suppress(OSError):
-            if Path("/proc/sys", *name.split(".")).read_text().strip() == closed:
+            if Path("/proc/sys", *setting_name.split(".")).read_text().strip() == closed:
                 return MachineError(
-                    f"this kernel refuses namespaces: {name} = {closed}",
+                    f"this kernel refuses namespaces: {setting_name} = {closed}",
                     where=stderr,
-                    fix=f"sudo sysctl -w {name}={opened}",
+                    fix=f"sudo sysctl -w {setting_name}={opened}",
                 )
     return MachineError(
         "this machine refuses namespaces",

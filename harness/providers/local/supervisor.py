@@ -94,16 +94,16 @@ class ClusterState:
         ``nsenter`` stays outside and waits; when it is killed, the command on the node is killed
         too.
         """
-        pid = self.supervisor().pid
+        process_id = self.supervisor().pid
         if node is None:
             net, uts = "ns/net", "ns/uts"
         else:
             net, uts = (f"fd/{self.namespaces[node][kind]}" for kind in ("net", "uts"))
-        user = [f"--user=/proc/{pid}/ns/user", "--preserve-credentials"]
+        user = [f"--user=/proc/{process_id}/ns/user", "--preserve-credentials"]
         return [
             "nsenter", *(user if self.user_namespace else []),
-            f"--mount=/proc/{pid}/ns/mnt", f"--pid=/proc/{pid}/ns/pid",
-            f"--net=/proc/{pid}/{net}", f"--uts=/proc/{pid}/{uts}",
+            f"--mount=/proc/{process_id}/ns/mnt", f"--pid=/proc/{process_id}/ns/pid",
+            f"--net=/proc/{process_id}/{net}", f"--uts=/proc/{process_id}/{uts}",
             "--", "setpriv", "--pdeathsig", "KILL", "--", *argv,
         ]  # fmt: skip
 
@@ -111,14 +111,14 @@ class ClusterState:
         """Process id on this machine -> in the cluster, of all that belong to the cluster."""
         first = self.supervisor().pid
         if self.first_port:
-            return {pid: pid for pid in descendants_of(first)}
+            return {process_id: process_id for process_id in descendants_of(first)}
         space, processes = _pid_namespace(first), {}
-        for pid in parents():
-            if space and _pid_namespace(pid) == space:
+        for process_id in parents():
+            if space and _pid_namespace(process_id) == space:
                 with suppress(OSError):
-                    status = Path(f"/proc/{pid}/status").read_text()
-                    if inner := re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE):
-                        processes[pid] = int(inner[1])
+                    status = Path(f"/proc/{process_id}/status").read_text()
+                    if inner_id := re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE):
+                        processes[process_id] = int(inner_id[1])
         return processes
 
     def end_processes(self) -> None:
@@ -130,9 +130,9 @@ class ClusterState:
                 process.kill()
 
 
-def _pid_namespace(pid: int) -> str:
+def _pid_namespace(process_id: int) -> str:
     try:
-        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+        return str(Path(f"/proc/{process_id}/ns/pid").readlink())
     except OSError:
         return ""
 
@@ -146,7 +146,7 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
     """
     as_root = os.geteuid() == 0
     plan = str(folder / "plan.json")
-    argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise", plan]
+    argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise-cluster", plan]
     with (folder / "supervisor.log").open("wb") as log:
         process = subprocess.Popen(
             argv if first_port else namespace.make_argv(argv, as_root=as_root),
@@ -162,8 +162,10 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
         )  # fmt: skip
         state.save(folder)
         namespaces = _release(process)
-        inner = next(pid for pid, parent in parents().items() if parent == process.pid)
-        state = dataclasses.replace(state, inner=Process.of(inner), namespaces=tuple(namespaces))
+        inner_id = next(
+            process_id for process_id, parent in parents().items() if parent == process.pid
+        )
+        state = dataclasses.replace(state, inner=Process.of(inner_id), namespaces=tuple(namespaces))
     except (ProcessLookupError, StopIteration):
         output = last_lines(folder / "supervisor.log", 8)
         raise namespace.refusal_error(output) or ClusterError(
@@ -172,9 +174,9 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
             fix="the last lines above name the command that failed",
         ) from None
     finally:
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        for process_pipe in (process.stdin, process.stdout):
+            if process_pipe is not None:
+                process_pipe.close()
         if process.poll() is not None:
             _started.pop(process.pid, None)
     state.save(folder)
@@ -189,10 +191,10 @@ def _release(process: subprocess.Popen[bytes]) -> list[dict[str, int]]:
         process.stdin.write(b"go\n")
     process.stdin.close()
     ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
-    line = process.stdout.readline() if ready else b""
-    if not line:
+    answer_line = process.stdout.readline() if ready else b""
+    if not answer_line:
         raise ProcessLookupError(process.pid)
-    namespaces: list[dict[str, int]] = json.loads(line)
+    namespaces: list[dict[str, int]] = json.loads(answer_line)
     return namespaces
 
 
@@ -212,9 +214,9 @@ def remove(folder: Path) -> bool:
             while left := stray_processes(folder):
                 for process in left:
                     process.kill()
-        for pid, started in list(_started.items()):
+        for process_id, started in list(_started.items()):
             if started.poll() is not None:
-                del _started[pid]
+                del _started[process_id]
         limits.release(folder)
         remove_tree(folder)
     return True
@@ -246,8 +248,8 @@ def stray_processes(folder: Path) -> list[Process]:
 
 def _own_files(name: str) -> Iterator[tuple[Process, list[bytes]]]:
     """Every process of this user, and the words of its file of that *name* below ``/proc``."""
-    for pid in parents():
+    for process_id in parents():
         with suppress(OSError, ValueError):
-            entry = Path(f"/proc/{pid}")
+            entry = Path(f"/proc/{process_id}")
             if entry.stat().st_uid == os.geteuid():
-                yield Process.of(pid), (entry / name).read_bytes().split(b"\0")
+                yield Process.of(process_id), (entry / name).read_bytes().split(b"\0")
