@@ -244,7 +244,9 @@ def test_a_file_limits_nodes_of_a_cluster_by_hand(harness, tmp_path):
     spec = harness("up", str(file)).there["default"].spec
 
     assert spec.node == NodeSpec(disk_bytes_per_s=5 * 2**20)
-    assert spec.nodes == {"worker2": Hardware(cores=0.5)}
+    assert {name: node.limits() for name, node in spec.nodes.items()} == {
+        "worker2": Hardware(cores=0.5).limits()
+    }
 
 
 def test_status_tells_of_hosts_and_nodes(harness):
