@@ -30,8 +30,8 @@ def run_command(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def read_output(argv: Sequence[str]) -> str:
     """All that *argv* writes: stdout, then stderr."""
-    done = run_command(argv)
-    return done.stdout + done.stderr
+    completed = run_command(argv)
+    return completed.stdout + completed.stderr
 
 
 def first_line(text: str) -> str:

@@ -28,32 +28,32 @@ MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
 def check_system() -> Finding:
     """Linux: Hadoop's daemons live in its namespaces."""
     facts = machine_facts()
-    text = f"{facts.get('os', platform.system())}, kernel {platform.release()}"
+    summary = f"{facts.get('os', platform.system())}, kernel {platform.release()}"
     if platform.system() == "Linux":
-        return Finding("system", "ok", f"{text}, {platform.machine()}")
-    return Finding("system", "lacking", text, "run it on Linux, or in a Linux virtual machine")
+        return Finding("system", "ok", f"{summary}, {platform.machine()}")
+    return Finding("system", "lacking", summary, "run it on Linux, or in a Linux virtual machine")
 
 
 def check_cores() -> Finding:
     """Cores that may be used, less a quota of a control group."""
     facts = machine_facts()
-    usable, quota = float(facts["cores_usable"]), cpu_quota()
-    text = f"{facts['cores_usable']} of {facts['cores']} usable, {facts.get('cpu', 'unknown')}"
-    if quota is not None and quota < usable:
-        usable, text = quota, f"{text}; a control group allows {quota:g}"
+    usable, quota_cores = float(facts["cores_usable"]), cpu_quota()
+    summary = f"{facts['cores_usable']} of {facts['cores']} usable, {facts.get('cpu', 'unknown')}"
+    if quota_cores is not None and quota_cores < usable:
+        usable, summary = quota_cores, f"{summary}; a control group allows {quota_cores:g}"
     if usable < 2:
-        fix = "give this machine two cores; on one, tasks wait for each other, and times show it"
-        return Finding("cores", "note", text, fix)
-    return Finding("cores", "ok", text)
+        remedy = "give this machine two cores; on one, tasks wait for each other, and times show it"
+        return Finding("cores", "note", summary, remedy)
+    return Finding("cores", "ok", summary)
 
 
 def check_load() -> Finding:
     """What others run here: it goes into every measured time."""
     runnable, number = os.getloadavg()[0], len(os.sched_getaffinity(0))
-    text = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
+    summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
     if runnable > MOST_LOAD * number:
-        return Finding("load", "note", text, "end what else runs before you measure")
-    return Finding("load", "ok", text)
+        return Finding("load", "note", summary, "end what else runs before you measure")
+    return Finding("load", "ok", summary)
 
 
 def check_memory() -> Finding:
@@ -63,27 +63,32 @@ def check_memory() -> Finding:
     facts = machine_facts()
     sizes = (facts.get("memory_bytes"), memory_limit())
     total = min(size for size in sizes if size is not None)
-    text = f"{format_bytes(total)}; a cluster of three workers takes up to {format_bytes(needed)}"
+    summary = (
+        f"{format_bytes(total)}; a cluster of three workers takes up to {format_bytes(needed)}"
+    )
     if total < needed:
-        return Finding("memory", "lacking", text, "lower cluster.workers, or add memory")
-    return Finding("memory", "ok", text)
+        return Finding("memory", "lacking", summary, "lower cluster.workers, or add memory")
+    return Finding("memory", "ok", summary)
 
 
 def check_disk(results: Path) -> Finding:
     """Room where results and clusters are written."""
     folders = {"results": results, "clusters": state.clusters_folder()}
-    for name, folder in folders.items():
+    for purpose, folder in folders.items():
         if not os.access(_nearest_folder(folder), os.W_OK | os.X_OK):
-            what = f"this user may not write {folder.absolute()}, where {name} go"
+            what = f"this user may not write {folder.absolute()}, where {purpose} go"
             return Finding("disk", "lacking", what, "choose another: --results-dir DIR")
-    free = {
-        name: shutil.disk_usage(_nearest_folder(folder)).free for name, folder in folders.items()
+    free_bytes = {
+        purpose: shutil.disk_usage(_nearest_folder(folder)).free
+        for purpose, folder in folders.items()
     }
-    text = ", ".join(f"{format_bytes(size)} free for {name}" for name, size in free.items())
-    if min(free.values()) < LEAST_DISK:
-        fix = f"free {format_bytes(LEAST_DISK)}, or choose other places: --results-dir DIR,"
-        return Finding("disk", "lacking", text, f"{fix} XDG_STATE_HOME=DIR")
-    return Finding("disk", "ok", text)
+    summary = ", ".join(
+        f"{format_bytes(size)} free for {purpose}" for purpose, size in free_bytes.items()
+    )
+    if min(free_bytes.values()) < LEAST_DISK:
+        remedy = f"free {format_bytes(LEAST_DISK)}, or choose other places: --results-dir DIR,"
+        return Finding("disk", "lacking", summary, f"{remedy} XDG_STATE_HOME=DIR")
+    return Finding("disk", "ok", summary)
 
 
 def check_namespaces() -> Finding:
@@ -91,40 +96,45 @@ def check_namespaces() -> Finding:
     as_root = os.geteuid() == 0
     if namespace.find_tool("unshare") is None:
         return Finding("namespaces", "lacking", "no unshare", "apt-get install -y util-linux")
-    done = run_command(namespace.make_argv(["true"], as_root=as_root))
-    if done.returncode == 0:
+    completed = run_command(namespace.make_argv(["true"], as_root=as_root))
+    if completed.returncode == 0:
         user = "root" if as_root else "an ordinary user"
         return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
-    if error := namespace.refusal_error(done.stderr):
-        text = f"{error.what}; clusters use ports of the loopback address, with less isolation"
-        return Finding("namespaces", "note", text, error.fix)
-    error = MachineError(
-        f"unshare failed: {first_line(done.stderr)}", fix="run as root, or with --privileged"
+    if refusal := namespace.refusal_error(completed.stderr):
+        summary = f"{refusal.what}; clusters use ports of the loopback address, with less isolation"
+        return Finding("namespaces", "note", summary, refusal.fix)
+    refusal = MachineError(
+        f"unshare failed: {first_line(completed.stderr)}", fix="run as root, or with --privileged"
     )
-    return lacking_finding("namespaces", error)
+    return lacking_finding("namespaces", refusal)
 
 
 def check_cgroups() -> Finding:
     """Control groups: which version, and whether this user may limit CPU and disk with them."""
-    root = Path("/sys/fs/cgroup")
-    if (root / "cgroup.controllers").is_file():
-        text = f"version 2: {(root / 'cgroup.controllers').read_text().strip()}"
-        is_writable = os.access(root / "cgroup.subtree_control", os.W_OK)
-    elif (root / "cpu").is_dir():
-        names = [name for name in ("blkio", "cpu", "cpuset", "memory") if (root / name).is_dir()]
-        text, is_writable = f"version 1: {' '.join(names)}", os.access(root / "cpu", os.W_OK)
+    cgroup_root = Path("/sys/fs/cgroup")
+    if (cgroup_root / "cgroup.controllers").is_file():
+        summary = f"version 2: {(cgroup_root / 'cgroup.controllers').read_text().strip()}"
+        is_writable = os.access(cgroup_root / "cgroup.subtree_control", os.W_OK)
+    elif (cgroup_root / "cpu").is_dir():
+        names = [
+            name for name in ("blkio", "cpu", "cpuset", "memory") if (cgroup_root / name).is_dir()
+        ]
+        summary, is_writable = (
+            f"version 1: {' '.join(names)}",
+            os.access(cgroup_root / "cpu", os.W_OK),
+        )
     else:
         return Finding("cgroups", "note", "none mounted: no node can be slowed down on purpose")
     if is_writable:
-        return Finding("cgroups", "ok", text)
-    return Finding("cgroups", "note", f"{text}; this user may not change them", "run as root")
+        return Finding("cgroups", "ok", summary)
+    return Finding("cgroups", "note", f"{summary}; this user may not change them", "run as root")
 
 
 def check_node_disks() -> Finding:
     """Whether nodes can have disks of their own, whose rate can be limited."""
-    missing = [tool for tool in disks.TOOLS if namespace.find_tool(tool) is None]
+    missing = [tool_name for tool_name in disks.TOOLS if namespace.find_tool(tool_name) is None]
     if missing:
-        packages = " ".join(sorted({disks.TOOLS[tool] for tool in missing}))
+        packages = " ".join(sorted({disks.TOOLS[tool_name] for tool_name in missing}))
         what = f"no {', '.join(missing)}: disks of nodes cannot be limited"
         return Finding("node disks", "note", what, f"apt-get install -y {packages}")
     if reason := disks.refusal():
@@ -136,13 +146,13 @@ def check_traffic_control() -> Finding:
     """Whether the rate of a network link can be limited, tried on one that is removed at once."""
     if namespace.find_tool("tc") is None:
         return Finding("traffic control", "note", "no tc", "apt-get install -y iproute2")
-    shape = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
-    shape += ["burst", "32kb", "latency", "50ms"]
-    done = run_command(namespace.make_argv(shape, as_root=os.geteuid() == 0))
-    if done.returncode == 0:
+    tc_argv = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
+    tc_argv += ["burst", "32kb", "latency", "50ms"]
+    completed = run_command(namespace.make_argv(tc_argv, as_root=os.geteuid() == 0))
+    if completed.returncode == 0:
         return Finding("traffic control", "ok", "links of nodes can be given a rate (tbf)")
-    fix = "modprobe sch_tbf" if "Specified qdisc" in done.stderr else ""
-    return Finding("traffic control", "note", f"tc: {first_line(done.stderr)}", fix)
+    remedy = "modprobe sch_tbf" if "Specified qdisc" in completed.stderr else ""
+    return Finding("traffic control", "note", f"tc: {first_line(completed.stderr)}", remedy)
 
 
 def _nearest_folder(folder: Path) -> Path:
@@ -160,8 +170,8 @@ def cpu_quota() -> float | None:
 
 def memory_limit() -> int | None:
     """Bytes that the control group of version 2 allows, `None` without a limit."""
-    text = _read(Path("/sys/fs/cgroup/memory.max")).strip()
-    return int(text) if text.isdecimal() else None
+    summary = _read(Path("/sys/fs/cgroup/memory.max")).strip()
+    return int(summary) if summary.isdecimal() else None
 
 
 def _read(file: Path) -> str:

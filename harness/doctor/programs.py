@@ -42,12 +42,12 @@ def check_maven() -> Finding:
     """Maven, which `make setup` resolves and builds jars with."""
     if shutil.which("mvn") is None:
         return Finding("maven", "lacking", "no mvn on PATH", "apt-get install -y maven")
-    text = read_output(["mvn", "-v"])
-    version = re.search(r"Apache Maven (\d[\w.-]*)", text)
+    summary = read_output(["mvn", "-v"])
+    version = re.search(r"Apache Maven (\d[\w.-]*)", summary)
     if version is None:
-        is_misled = "JAVA_HOME" in text and "JAVA_HOME" in os.environ
-        fix = "unset JAVA_HOME, or set it to the folder of a JDK" if is_misled else "mvn -v"
-        return Finding("maven", "lacking", f"mvn does not run: {first_line(text)}", fix)
+        is_misled = "JAVA_HOME" in summary and "JAVA_HOME" in os.environ
+        remedy = "unset JAVA_HOME, or set it to the folder of a JDK" if is_misled else "mvn -v"
+        return Finding("maven", "lacking", f"mvn does not run: {first_line(summary)}", remedy)
     return Finding("maven", "ok", version[1])
 
 
@@ -66,12 +66,15 @@ def check_hadoop_home() -> Finding:
         home = HadoopHome.find()
     except MachineError as error:
         return lacking_finding("hadoop home", error)
-    text = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
+    summary = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
     if home.archive is None:
         return Finding(
-            "hadoop home", "note", f"{text}; no class-data archive: starts are slow", "make setup"
+            "hadoop home",
+            "note",
+            f"{summary}; no class-data archive: starts are slow",
+            "make setup",
         )
-    return Finding("hadoop home", "ok", text)
+    return Finding("hadoop home", "ok", summary)
 
 
 def check_tracer() -> Finding:
@@ -80,11 +83,11 @@ def check_tracer() -> Finding:
         home = HadoopHome.find()
         missing = instrumented.missing_hooks(home)
     except MachineError as error:
-        what = f"tasks cannot be traced: {first_line(str(error))}"
-        return Finding("tracer", "note", what, error.fix)
+        explanation = f"tasks cannot be traced: {first_line(str(error))}"
+        return Finding("tracer", "note", explanation, error.fix)
     if missing:
-        text = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
-        return Finding("tracer", "note", text, "write trace: logs in experiments")
+        summary = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
+        return Finding("tracer", "note", summary, "write trace: logs in experiments")
     if home.trace_path_jar is None:
         return Finding("tracer", "note", "Hadoop's classes are not instrumented", "make setup")
     return Finding("tracer", "ok", "every hook has its place in Hadoop's classes")
@@ -100,33 +103,33 @@ def check_speed_probe() -> Finding:
 
 def check_compiler() -> Finding:
     """The C++ compiler, which builds what GPU workloads run on where there is no GPU."""
-    text = read_output(["g++", "--version"]) if shutil.which("g++") else ""
-    version = re.search(r"\) (\d+[\w.]*)", first_line(text))
+    summary = read_output(["g++", "--version"]) if shutil.which("g++") else ""
+    version = re.search(r"\) (\d+[\w.]*)", first_line(summary))
     if version is None:
-        what = "no g++: GPU workloads cannot be emulated on processors"
-        return Finding("compiler", "note", what, "apt-get install -y g++")
+        explanation = "no g++: GPU workloads cannot be emulated on processors"
+        return Finding("compiler", "note", explanation, "apt-get install -y g++")
     return Finding("compiler", "ok", f"g++ {version[1]}")
 
 
 def check_gpus() -> Finding:
     """GPUs by their driver, and the driver's library, without which no task can use them."""
-    file = driver_file(run_command(["ldconfig", "-p"]).stdout)
-    driver = f"driver file {file}" if file else f"no driver file {LIBRARY}"
+    library_file = driver_file(run_command(["ldconfig", "-p"]).stdout)
+    driver = f"driver file {library_file}" if library_file else f"no driver file {LIBRARY}"
     if shutil.which("nvidia-smi") is None:
         return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
     query = "--query-gpu=name,memory.total,driver_version"
-    done = run_command(["nvidia-smi", query, "--format=csv,noheader"])
-    if done.returncode != 0:
-        text = first_line(done.stdout or done.stderr)
-        return Finding("gpu", "note", f"nvidia-smi fails: {text}; {driver}", "nvidia-smi")
-    devices = "; ".join(done.stdout.strip().splitlines())
-    return Finding("gpu", "ok" if file else "note", f"{devices}; {driver}")
+    completed = run_command(["nvidia-smi", query, "--format=csv,noheader"])
+    if completed.returncode != 0:
+        summary = first_line(completed.stdout or completed.stderr)
+        return Finding("gpu", "note", f"nvidia-smi fails: {summary}; {driver}", "nvidia-smi")
+    devices = "; ".join(completed.stdout.strip().splitlines())
+    return Finding("gpu", "ok" if library_file else "note", f"{devices}; {driver}")
 
 
 def check_cuda() -> Finding:
     """The CUDA compiler."""
-    text = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
-    release = re.search(r"release (\S+?),", text)
+    summary = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
+    release = re.search(r"release (\S+?),", summary)
     if release is None:
         return Finding(
             "cuda", "note", "no nvcc on PATH; make cuda brings one of its own", "make cuda"
@@ -138,13 +141,19 @@ def check_kernels() -> Finding:
     """What GPU workloads can compute on, by the libraries in their jar."""
     try:
         with ZipFile(job_jar(GPU)) as jar:
-            packed = [name for name in jar.namelist() if name.endswith(".so")]
+            packed = [entry_name for entry_name in jar.namelist() if entry_name.endswith(".so")]
     except MachineError as error:
         return Finding("gpu workloads", "note", error.what, error.fix)
     except (OSError, BadZipFile) as error:
         return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", "make setup")
-    kinds = [what for kind, what in _KERNELS.items() if any(f"-{kind}.so" in n for n in packed)]
+    kinds = [
+        explanation
+        for kind, explanation in _KERNELS.items()
+        if any(f"-{kind}.so" in n for n in packed)
+    ]
     if not kinds:
-        what = "no library is built: GPU workloads cannot run"
-        return Finding("gpu workloads", "note", what, "apt-get install -y g++, then: make setup")
+        explanation = "no library is built: GPU workloads cannot run"
+        return Finding(
+            "gpu workloads", "note", explanation, "apt-get install -y g++, then: make setup"
+        )
     return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")

@@ -125,9 +125,9 @@ class Evaluation:
         # Cells that feed profiles are never scored.
         scored = list(dict.fromkeys(trial.cell.id for trial in self.plan if not trial.profiling))
         predictions = []
-        for model in self.experiment.predict.models:
-            of_model = [predict_cell(model, self.cells[cell], profiles) for cell in scored]
-            self.run.write_predictions(model, of_model)
+        for model_name in self.experiment.predict.models:
+            of_model = [predict_cell(model_name, self.cells[cell], profiles) for cell in scored]
+            self.run.write_predictions(model_name, of_model)
             predictions += of_model
         self.run.seal()
         return predictions
@@ -135,9 +135,9 @@ class Evaluation:
     def score(self) -> ScoreBook:
         """Compare the sealed predictions with the measured cells, and store the scores."""
         self.run.check_seal()
-        book = score(self._read_predictions(), self.measurements())
-        self.run.write_scores(book)
-        return book
+        score_book = score(self._read_predictions(), self.measurements())
+        self.run.write_scores(score_book)
+        return score_book
 
     def report(self) -> list[Path]:
         """Write the report in every format; the first path is the one to open."""
@@ -156,12 +156,12 @@ class Evaluation:
         for trial_id, record in self.done.items():
             if record.trial.profiling:
                 continue
-            cell, jobs, rate = record.trial.cell, self.jobs(record), self.rate(record)
+            cell, jobs, probe_rate = record.trial.cell, self.jobs(record), self.rate(record)
             profile = profiles.get(cell.workload.name)
             raw_s = reference_s = measured(jobs)
-            if profile is not None and profile.speed is not None and rate:
+            if profile is not None and profile.speed is not None and probe_rate:
                 speed = profile.speed
-                reference_s = {name: speed.at_reference(t, rate) for name, t in raw_s.items()}
+                reference_s = {name: speed.at_reference(t, probe_rate) for name, t in raw_s.items()}
             measurements.append(
                 Measurement(
                     cell=cell.id,
@@ -181,17 +181,17 @@ class Evaluation:
         self.run.check_seal()
         records, axes = self.run.trials(), varying(self.cells.values())
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
-        typical = [record for name in workloads if (record := self.typical_trial(name))]
+        typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
         machine = {}
         for trial_id, record in records.items():
             machine[trial_id] = machine_means(self.run.raw(trial_id))
-            if (rate := self.rate(record)) is not None:
-                machine[trial_id]["rate"] = rate
+            if (probe_rate := self.rate(record)) is not None:
+                machine[trial_id]["rate"] = probe_rate
         by_start = sorted(records.values(), key=lambda record: record.started_s)
         return ReportData(
             experiment=self.experiment,
-            cells={name: (cell, label(cell, axes)) for name, cell in self.cells.items()},
+            cells={cell_id: (cell, label(cell, axes)) for cell_id, cell in self.cells.items()},
             trials=[records[trial.id] for trial in self.plan if trial.id in records],
             measurements=self.measurements(),
             predictions=self._read_predictions(),

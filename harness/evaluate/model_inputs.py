@@ -44,7 +44,7 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     """What a model is given of each job of *cell*: configuration, effective slots, input."""
     workload, configuration = workload_of(cell), effective_configuration(cell)
     properties = {**client_properties(cell.cluster), **configuration}
-    plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
+    input_plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
     gpu_block = None  # bytes that a map gives to its device at once
     if GPU_BLOCK in workload.parameters:
         gpu_block = arguments(cell.workload, workload.parameters)[GPU_BLOCK]
@@ -52,10 +52,10 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
         job_config(properties, use_combiner=workload.uses_combiner),
         effective(cell.cluster, configuration),
         JobInput(
-            input_bytes=plan.bytes,
-            num_files=len(plan.files),
-            num_splits=len(plan.files),
-            split_bytes=plan.bytes / len(plan.files),
+            input_bytes=input_plan.bytes,
+            num_files=len(input_plan.files),
+            num_splits=len(input_plan.files),
+            split_bytes=input_plan.bytes / len(input_plan.files),
             replication=whole("dfs.replication", properties["dfs.replication"]),
             gpu_block_bytes=gpu_block if isinstance(gpu_block, int) else 0,
         ),
@@ -83,8 +83,12 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
         if planned is None and JOBS_PER_TRIAL not in profile.statistics:
             raise MissingStatistic(JOBS_PER_TRIAL, model=model, workload=profile.workload)
         # Trials that take as many jobs as they need take as many as the profiling trials did.
-        jobs = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
-        seconds = {"job_s": jobs * prediction.job_s, "each_job_s": prediction.job_s, "jobs": jobs}
+        job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
+        seconds = {
+            "job_s": job_count * prediction.job_s,
+            "each_job_s": prediction.job_s,
+            "jobs": job_count,
+        }
         return prediction.model_copy(update={"cell": cell.id, **seconds})
     except MissingStatistic as error:
         missing = error.names
@@ -98,18 +102,18 @@ def profiled_range(cell: Cell, profile: Profile | None) -> Range:
     if profile is None:
         return "outside"
     values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
-    for key, text in cell.configuration.items():
+    for property_name, text in cell.configuration.items():
         try:
-            values[key] = float(text)
+            values[property_name] = float(text)
         except ValueError:
             continue
     is_at_edge = False
-    for key, (low, high) in profile.ranges.items():
-        if key not in values:
+    for property_name, (lowest, highest) in profile.ranges.items():
+        if property_name not in values:
             continue
-        if not low <= values[key] <= high:
+        if not lowest <= values[property_name] <= highest:
             return "outside"
-        is_at_edge = is_at_edge or (low < high and values[key] in {low, high})
+        is_at_edge = is_at_edge or (lowest < highest and values[property_name] in {lowest, highest})
     return "edge" if is_at_edge else "inside"
 
 

@@ -64,11 +64,11 @@ class ContainerLogs:
             if attempt.kind == "map":
                 yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
                 continue
-            name = f"{folder}/{SHUFFLE_LOG}"
-            if name not in self._raw.names():  # Hadoop was set to write one log for both
-                name = f"{folder}/{TASK_LOG}"
-            with self._raw.open(name) as lines:
-                yield logged_reduce_times(task_log, read_shuffle_log(lines, name), attempt)
+            log_name = f"{folder}/{SHUFFLE_LOG}"
+            if log_name not in self._raw.names():  # Hadoop was set to write one log for both
+                log_name = f"{folder}/{TASK_LOG}"
+            with self._raw.open(log_name) as lines:
+                yield logged_reduce_times(task_log, read_shuffle_log(lines, log_name), attempt)
 
 
 def observe(
@@ -77,19 +77,23 @@ def observe(
     """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
     cell, trial_id = record.trial.cell, record.trial.id
     config, cluster, planned = model_inputs(cell)
-    whole = joined(jobs)
-    logs = ContainerLogs(run.raw(trial_id), whole)
-    times: list[MapTimes | ReduceTimes] = []
+    joined_trace = joined(jobs)
+    container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
+    task_times: list[MapTimes | ReduceTimes] = []
     if record.trial.cell.tracing.mode != "off":
-        times += logs.times(is_compressed=config.map_output_compressed)
-        attempts = {attempt.attempt_id: attempt for attempt in whole.attempts}
-        for task in run.read_recordings(trial_id):
-            if (attempt := attempts.get(task.attempt_id)) is not None:
-                times.append(recorded_times(task, attempt))
+        task_times += container_logs.times(is_compressed=config.map_output_compressed)
+        attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
+        for recording in run.read_recordings(trial_id):
+            if (attempt := attempts.get(recording.attempt_id)) is not None:
+                task_times.append(recorded_times(recording, attempt))
     observations = []
     for number, trace in enumerate(jobs):
-        names = {attempt.attempt_id for attempt in trace.attempts}
-        spills = {name: spills_of(log) for name, log in logs.tasks.items() if name in names}
+        attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
+        spills = {
+            name: spills_of(log)
+            for name, log in container_logs.tasks.items()
+            if name in attempt_ids
+        }
         observations.append(
             Observation(
                 trial=record.trial,
@@ -99,7 +103,7 @@ def observe(
                 job_input=input_read(trace, planned),
                 spills=spills,
                 rate=rate,
-                task_times=tuple(each for each in times if each.attempt_id in names),
+                task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
                 number=number,
                 planned_jobs=planned_jobs(cell),
             )
@@ -113,12 +117,12 @@ def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
 
     A later job of a trial may read what one before it wrote: other bytes, in other splits.
     """
-    size, maps = trace.counters.get(BYTES_READ, 0), trace.num_maps
-    is_same_size = abs(size - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
-    if size == 0 or (is_same_size and maps == planned.num_splits):
+    input_bytes, map_count = trace.counters.get(BYTES_READ, 0), trace.num_maps
+    is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
+    if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):
         return planned
-    changes = {"input_bytes": size, "num_files": maps, "num_splits": maps}
-    return planned.model_copy(update={**changes, "split_bytes": size / maps})
+    changes = {"input_bytes": input_bytes, "num_files": map_count, "num_splits": map_count}
+    return planned.model_copy(update={**changes, "split_bytes": input_bytes / map_count})
 
 
 def job_task_times(
@@ -131,25 +135,33 @@ def job_task_times(
     is drawn stays in memory.
     """
     attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
-    succeeded = {name: one for name, one in attempts.items() if one.state == "succeeded"}
+    succeeded = {
+        attempt_id: one for attempt_id, one in attempts.items() if one.state == "succeeded"
+    }
     drawn, drawn_recordings = drawn_attempts(trace), dict[str, TaskSpans]()
     recorded: list[MapTimes | ReduceTimes] = []
-    parts = {}
-    for task in recordings:
-        name = task.attempt_id
-        if name in drawn and name in attempts:
-            drawn_recordings[name] = task
-        if name in succeeded:
-            recorded.append(recorded_times(task, succeeded[name]))
-            parts[name] = task_parts(recorded[-1], succeeded[name], task)
-    logged = [times for times in logged if times.attempt_id in succeeded]
-    for times in logged:
-        name = times.attempt_id
-        parts.setdefault(name, task_parts(times, succeeded[name]))
-    counters = {name: attempt.counters for name, attempt in succeeded.items()}
+    parts_by_attempt = {}
+    for recording in recordings:
+        attempt_id = recording.attempt_id
+        if attempt_id in drawn and attempt_id in attempts:
+            drawn_recordings[attempt_id] = recording
+        if attempt_id in succeeded:
+            recorded.append(recorded_times(recording, succeeded[attempt_id]))
+            parts_by_attempt[attempt_id] = task_parts(
+                recorded[-1], succeeded[attempt_id], recording
+            )
+    logged = [task_times for task_times in logged if task_times.attempt_id in succeeded]
+    for task_times in logged:
+        attempt_id = task_times.attempt_id
+        parts_by_attempt.setdefault(attempt_id, task_parts(task_times, succeeded[attempt_id]))
+    counters = {attempt_id: attempt.counters for attempt_id, attempt in succeeded.items()}
     return JobTaskTimes(
-        parts=tuple(parts.values()),
+        parts=tuple(parts_by_attempt.values()),
         recordings=drawn_recordings,
-        from_logs={times.attempt_id: times for times in logged if times.attempt_id in drawn},
+        from_logs={
+            task_times.attempt_id: task_times
+            for task_times in logged
+            if task_times.attempt_id in drawn
+        },
         differences=compare_sources(recorded, logged, counters),
     )

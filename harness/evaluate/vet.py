@@ -28,8 +28,11 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
         return None
     # Records of each task, and the seconds in which its spills ran.
     totals = {
-        task.attempt_id: (task.loop.records, sum(span.wall_s for span in task.named("spill")))
-        for task in run.read_recordings(trial_id)
+        recording.attempt_id: (
+            recording.loop.records,
+            sum(span.wall_s for span in recording.named("spill")),
+        )
+        for recording in run.read_recordings(trial_id)
     }
     attempts = {
         attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
@@ -37,14 +40,14 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
 
     def read_units() -> Iterator[TaskUnits]:
         """Units of each attempt that succeeded, one attempt in memory at a time."""
-        for units in run.read_units(trial_id):
-            if (attempt := attempts.get(units.attempt_id)) is not None:
-                records, spill_s = totals.get(units.attempt_id, (None, None))
+        for task_units in run.read_units(trial_id):
+            if (attempt := attempts.get(task_units.attempt_id)) is not None:
+                records, spill_s = totals.get(task_units.attempt_id, (None, None))
                 yield TaskUnits(
-                    attempt_id=units.attempt_id,
+                    attempt_id=task_units.attempt_id,
                     kind=attempt.kind,
-                    unit_records=units.unit_records,
-                    unit_seconds=units.seconds,
+                    unit_records=task_units.unit_records,
+                    unit_seconds=task_units.seconds,
                     task_s=attempt.duration_s,
                     records=records,
                     spill_s=spill_s,
@@ -56,11 +59,11 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
         return None
     not_drawn = {kind.typical for kind in report.kinds if kind.typical}
     curves = []
-    for task in read_units() if not_drawn else ():
-        if task.attempt_id in not_drawn:
-            not_drawn.remove(task.attempt_id)
-            if (drawn := curve(task, config)) is not None:
-                curves.append(drawn)
+    for recording in read_units() if not_drawn else ():
+        if recording.attempt_id in not_drawn:
+            not_drawn.remove(recording.attempt_id)
+            if (drawn_curve := curve(recording, config)) is not None:
+                curves.append(drawn_curve)
         if not not_drawn:
             break
     return JobVet(
@@ -68,18 +71,18 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
         cell=record.trial.cell.id,
         repetition=record.trial.repetition,
         report=report,
-        curves=tuple(sorted(curves, key=lambda drawn: drawn.kind)),  # maps first
+        curves=tuple(sorted(curves, key=lambda drawn_curve: drawn_curve.kind)),  # maps first
     )
 
 
 def collect_vets(jobs: Iterable[JobVet]) -> VetBook:
     """All jobs, and the repeats of each cell compared pair by pair."""
-    every = tuple(jobs)
+    all_vets = tuple(jobs)
     by_cell: dict[str, list[JobVet]] = {}
-    for job in sorted(every, key=lambda job: job.repetition):
+    for job in sorted(all_vets, key=lambda job: job.repetition):
         by_cell.setdefault(job.cell, []).append(job)
     tests = []
-    for cell in dict.fromkeys(job.cell for job in every):
+    for cell in dict.fromkeys(job.cell for job in all_vets):
         for kind in SUBPHASES:
             repeats = []
             for job in by_cell[cell]:
@@ -90,4 +93,4 @@ def collect_vets(jobs: Iterable[JobVet]) -> VetBook:
             for (first, first_vets), (second, second_vets) in combinations(repeats, 2):
                 distance = ks_two_sample(first_vets, second_vets)
                 tests.append(RepeatsTest(cell, kind, (first, second), distance))
-    return VetBook(every, tuple(tests))
+    return VetBook(all_vets, tuple(tests))

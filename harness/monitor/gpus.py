@@ -30,7 +30,7 @@ _MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
 Copies = dict[str, list[int]]  # bytes per second of each pass, by the names in `RATES`
 
 
-def record_gpus(run: Run, spec: ClusterSpec, cluster: Cluster) -> list[str]:
+def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[str]:
     """
     Write into the manifest of *run* what GPUs the workers of *cluster* have, where they offer some.
 
@@ -39,7 +39,7 @@ def record_gpus(run: Run, spec: ClusterSpec, cluster: Cluster) -> list[str]:
     there are none.  Returns a sentence for each worker that has fewer devices than it offers, or
     lost some; of this machine that was said before (`harness.run.preflight`).
     """
-    if not spec.node.gpus:
+    if not cluster_spec.node.gpus:
         return []
     workers = cluster.hosts[1:]
     by_node: dict[str, Devices] = {}
@@ -49,44 +49,48 @@ def record_gpus(run: Run, spec: ClusterSpec, cluster: Cluster) -> list[str]:
         with ThreadPoolExecutor(min(len(workers), _MOST_HOSTS)) as pool:
             names = (worker.name for worker in workers)
             by_node = dict(zip(names, pool.map(find_on, workers), strict=True))
-    known = run.read_manifest().gpus_found
+    known_gpus = run.read_manifest().gpus_found
     described = {}
-    for node, devices in by_node.items():  # one after the other: nodes may share a machine
-        gpus = NodeGpus.model_validate(devices.described())
-        if gpus.devices:
-            before = known.get(node)
+    for node_name, devices in by_node.items():  # one after the other: nodes may share a machine
+        node_gpus = NodeGpus.model_validate(devices.described())
+        if node_gpus.devices:
+            before = known_gpus.get(node_name)
             if before is not None and before.h2d_bps and before.d2h_bps:
                 copies = {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
-                gpus = gpus.model_copy(update=copies)
+                node_gpus = node_gpus.model_copy(update=copies)
             else:
-                host = next((host for host in workers if node in (host.name, MACHINE)), None)
-                gpus = _with_rates(gpus, cluster, host)
-        described[node] = gpus
+                worker = next(
+                    (worker for worker in workers if node_name in (worker.name, MACHINE)), None
+                )
+                node_gpus = _with_rates(node_gpus, cluster, worker)
+        described[node_name] = node_gpus
     if described:
-        run.update_manifest(gpus_found=known | described)
+        run.update_manifest(gpus_found=known_gpus | described)
     return [
-        f"the GPUs of {node} may not work: {spec.node.gpus} offered,"
+        f"the GPUs of {node_name} may not work: {cluster_spec.node.gpus} offered,"
         f" {len(devices.gpus) or 'none'} found{f' ({devices.message})' if devices.message else ''}"
-        for node, devices in by_node.items()
-        if node != MACHINE and (devices.message or len(devices.gpus) < spec.node.gpus)
+        for node_name, devices in by_node.items()
+        if node_name != MACHINE and (devices.message or len(devices.gpus) < cluster_spec.node.gpus)
     ]
 
 
-def _with_rates(gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> NodeGpus:
-    """*gpus* with the rates of copies, measured on *worker*, or the reason why there are none."""
+def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> NodeGpus:
+    """*node_gpus* with the rates of copies on *worker*, or the reason why there are none."""
     reason = "no worker can be reached from here"
     if worker is not None:
         try:
             jar = cluster.host_path(worker, job_jar(GPU))
             argv = [cluster.java_on(worker), *_FLAGS, f"-Duser.dir={worker.folder}", "-cp", jar]
-            done = worker.run([*argv, _CLASS], timeout=_LIMIT_S)
+            completed = worker.run([*argv, _CLASS], timeout=_LIMIT_S)
         except (HarnessError, OSError) as error:
             reason = first_line(str(error))
         else:
-            if done.status == 0 and (copies := read_copies(done.out)):
-                return NodeGpus.model_validate({**gpus.model_dump(exclude_none=True), **copies})
-            reason = first_line(done.err) or "it measured no CUDA device"
-    return gpus.model_copy(update={"rates_missing": reason})
+            if completed.status == 0 and (copies := read_copies(completed.out)):
+                return NodeGpus.model_validate(
+                    {**node_gpus.model_dump(exclude_none=True), **copies}
+                )
+            reason = first_line(completed.err) or "it measured no CUDA device"
+    return node_gpus.model_copy(update={"rates_missing": reason})
 
 
 def read_copies(text: str) -> Copies:
@@ -102,10 +106,10 @@ def read_copies(text: str) -> Copies:
         return {}
     if not isinstance(document, dict) or document.get("kind") != "cuda":
         return {}
-    copies = {name: document.get(name) for name in RATES}
+    copies = {rate_name: document.get(rate_name) for rate_name in RATES}
     for passes in copies.values():
         if not isinstance(passes, list) or not 0 < len(passes) <= _MOST_PASSES:
             return {}
         if not all(type(rate) is int and 0 < rate < _MOST_BPS for rate in passes):
             return {}
-    return {name: passes for name, passes in copies.items() if isinstance(passes, list)}
+    return {rate_name: passes for rate_name, passes in copies.items() if isinstance(passes, list)}

@@ -166,27 +166,27 @@ class Stopwatch:
         return min(offsets)[1]
 
 
-def machine_facts(disk: Path = Path()) -> dict[str, Any]:
+def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
     """
     What this machine is, for the manifest of a run; facts that it does not report are left out.
 
-    *disk* is a path on the file system to describe: that of the results, by default the current
+    *disk_path* is on the file system to describe: that of the results, by default the current
     folder.  Sizes are bytes, `load` is the mean number of runnable threads over the last minute.
     """
-    disk = disk.resolve()
-    usage = shutil.disk_usage(disk)
+    disk_path = disk_path.resolve()
+    disk_usage = shutil.disk_usage(disk_path)
     file_systems = {}  # by mount point, later mounts last
     for line in _read("/proc/self/mounts").splitlines():
         _, mount_point, kind, *_ = line.split(" ")
         mount_point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount_point)
-        if disk.is_relative_to(mount_point):
+        if disk_path.is_relative_to(mount_point):
             file_systems[mount_point] = kind
-    disk_facts: dict[str, Any] = {"total_bytes": usage.total, "free_bytes": usage.free}
+    disk_facts: dict[str, Any] = {"total_bytes": disk_usage.total, "free_bytes": disk_usage.free}
     if file_systems:
         disk_facts["file_system"] = file_systems[max(file_systems, key=len)]
-    sizes = {
-        name: int(kib) * 1024
-        for name, kib in re.findall(r"^(\w+): +(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
+    memory_sizes = {
+        fact_name: int(kib) * 1024
+        for fact_name, kib in re.findall(r"^(\w+): +(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
     }
     facts = {
         "cpu": _search("/proc/cpuinfo", r"model name\s*: (.*)"),
@@ -194,15 +194,15 @@ def machine_facts(disk: Path = Path()) -> dict[str, Any]:
         "cores_usable": len(os.sched_getaffinity(0)),
         "virtual": _search("/proc/cpuinfo", r"^flags\s*:.*\b(hypervisor)\b") is not None,
         "governor": _search("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(.+)"),
-        "memory_bytes": sizes.get("MemTotal"),
-        "swap_bytes": sizes.get("SwapTotal"),
+        "memory_bytes": memory_sizes.get("MemTotal"),
+        "swap_bytes": memory_sizes.get("SwapTotal"),
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "os": _search("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "load": round(os.getloadavg()[0], 2),
         "disk": disk_facts,
     }
-    return {name: value for name, value in facts.items() if value is not None}
+    return {fact_name: value for fact_name, value in facts.items() if value is not None}
 
 
 def _search(path: str, pattern: str) -> str | None:

@@ -37,16 +37,16 @@ _NAMES_LIMIT_S, _NAMES_POLL_S = 5.0, 0.01
 def probe_jar(environment: Mapping[str, str] = os.environ) -> Path:
     """Path of the probe's jar: ``HARNESS_PROBE_JAR``, or what ``make setup`` builds here."""
     root = Path(__file__).resolve().parents[2]
-    built = root / "workloads" / "probe" / "target" / "harness-probe.jar"
-    jar = Path(environment.get("HARNESS_PROBE_JAR") or built)
-    if not jar.is_file():
-        is_chosen = jar != built
+    built_jar = root / "workloads" / "probe" / "target" / "harness-probe.jar"
+    jar_path = Path(environment.get("HARNESS_PROBE_JAR") or built_jar)
+    if not jar_path.is_file():
+        is_chosen = jar_path != built_jar
         raise MachineError(
             "the jar of the speed probe is missing",
-            where=f"{jar} (HARNESS_PROBE_JAR)" if is_chosen else str(jar),
+            where=f"{jar_path} (HARNESS_PROBE_JAR)" if is_chosen else str(jar_path),
             fix="unset HARNESS_PROBE_JAR; make setup" if is_chosen else "make setup",
         )
-    return jar
+    return jar_path
 
 
 class SpeedProbe:
@@ -106,12 +106,14 @@ class SpeedProbe:
                 time.sleep(0.01)
             # A thread gets its name, by which it is found, when it first runs, which on a busy
             # machine may be a moment later.
-            count, pinned = self.threads or usable_cores(), set[str]()
+            thread_count, pinned = self.threads or usable_cores(), set[str]()
             deadline = time.monotonic() + _NAMES_LIMIT_S
-            while len(pinned) < count and self.pid is not None and time.monotonic() < deadline:
+            while (
+                len(pinned) < thread_count and self.pid is not None and time.monotonic() < deadline
+            ):
                 with suppress(FileNotFoundError):  # it has ended
                     pinned |= set(pin_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
-                time.sleep(_NAMES_POLL_S if len(pinned) < count else 0)
+                time.sleep(_NAMES_POLL_S if len(pinned) < thread_count else 0)
         except BaseException:
             self._stop()
             raise
@@ -129,8 +131,10 @@ class SpeedProbe:
         """Why the probe does not measure: the first line of its stderr, or how it ended."""
         assert self._process is not None
         self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").split("\n")
-        if first := next((line.strip() for line in lines if line.strip()), ""):
+        error_lines = self._errors.read().decode("utf-8", "replace").split("\n")
+        if first := next(
+            (error_line.strip() for error_line in error_lines if error_line.strip()), ""
+        ):
             return ascii(first)
         status = self._process.poll()
         return "no sample after 60 s" if status is None else f"exit status {status}"

@@ -32,7 +32,7 @@ _MOST_BPS = 10**15
 
 def are_rates_required(models: Iterable[str]) -> bool:
     """Whether one of *models* cannot do without rates."""
-    known_models = [MODELS[name] for name in models if name in MODELS]
+    known_models = [MODELS[rate_name] for rate_name in models if rate_name in MODELS]
     return any(not model.required.isdisjoint(RATES) for model in known_models)
 
 
@@ -66,51 +66,53 @@ def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
     *java* and *jar* are where the host has its ``java`` command and the probe's jar.
     `MachineError` has the first line that a failed measurement wrote.
     """
-    done = host.run([java, *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
-    rates = read_rates(done.out) if done.status == 0 else None
-    if rates is None:
-        lines = (line for line in done.err.splitlines() if line.strip())
+    completed = host.run([java, *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
+    node_rates = read_rates(completed.out) if completed.status == 0 else None
+    if node_rates is None:
+        lines = (output_line for output_line in completed.err.splitlines() if output_line.strip())
         raise MachineError(
             f"the rates of {host.name} cannot be measured: {next(lines, 'no message')[:200]!a}",
             where=folder,
             fix="make setup, then run it again",
         )
-    return rates
+    return node_rates
 
 
 def read_rates(text: str) -> NodeRates | None:
     """Read what the measurement printed; `None` where a rate is missing or not plausible."""
-    passes: dict[str, list[int]] = {name: [] for name in RATES}
-    how = ""
-    for line in text.splitlines():
-        name, _, value = line.partition(" ")
-        if name == "how":
-            how = value
-        elif f"{name}_bps" in passes and value.isascii() and value.isdigit():
-            passes[f"{name}_bps"].append(int(value))
-    if how not in ("direct", "cached"):
+    passes: dict[str, list[int]] = {rate_name: [] for rate_name in RATES}
+    disk_access = ""
+    for output_line in text.splitlines():
+        rate_name, _, printed = output_line.partition(" ")
+        if rate_name == "how":
+            disk_access = printed
+        elif f"{rate_name}_bps" in passes and printed.isascii() and printed.isdigit():
+            passes[f"{rate_name}_bps"].append(int(printed))
+    if disk_access not in ("direct", "cached"):
         return None
     if not all(rates and 0 < min(rates) <= max(rates) <= _MOST_BPS for rates in passes.values()):
         return None
-    return NodeRates.model_validate({**passes, "how": how})
+    return NodeRates.model_validate({**passes, "how": disk_access})
 
 
 def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
     """Median of all passes on all *nodes*, as the manifest of a run has them; none without."""
     if not nodes:
         return {}
-    is_direct = all(node.how == "direct" for node in nodes.values())
+    is_direct = all(node_name.how == "direct" for node_name in nodes.values())
     file = f"a file of 64 MiB, {'direct' if is_direct else 'through the page cache'}"
     statistics = {}
-    for name in RATES:
-        passes: dict[str, Any] = {node: getattr(rates, name) for node, rates in nodes.items()}
-        every = [float(rate) for rates in passes.values() for rate in rates]
-        what = "128 MiB of memory on one core" if name.startswith("mem") else file
-        statistics[name] = Statistic(
-            value=median(every),
-            count=len(every),
-            spread=standard_deviation(every),
+    for rate_name in RATES:
+        passes: dict[str, Any] = {
+            node_name: getattr(node_rates, rate_name) for node_name, node_rates in nodes.items()
+        }
+        all_passes = [float(rate) for node_rates in passes.values() for rate in node_rates]
+        what = "128 MiB of memory on one core" if rate_name.startswith("mem") else file
+        statistics[rate_name] = Statistic(
+            value=median(all_passes),
+            count=len(all_passes),
+            spread=standard_deviation(all_passes),
             source=f"{what}, on {', '.join(nodes)}",
-            nodes={node: median(rates) for node, rates in passes.items()},
+            nodes={node_name: median(node_rates) for node_name, node_rates in passes.items()},
         )
     return statistics

@@ -30,7 +30,7 @@ class RawFiles(Protocol):
         """Return the names of all files."""
         ...
 
-    def open(self, name: str) -> Any:
+    def open(self, file_name: str) -> Any:
         """Open a file, as a context manager over lines."""
         ...
 
@@ -67,22 +67,22 @@ def trial_rate(raw: RawFiles, start_s: float, end_s: float) -> float | None:
     It is the harmonic mean of the machines' own: the time that equal work takes on each, added up.
     `None` where nothing was sampled, or one of the machines had no sample.
     """
-    rates = []
-    for name in _machine_files(raw, PROBE_LOG):
-        with raw.open(name) as lines:
-            rate = mean_rate(read_speed(lines, name), start_s, end_s)
-        if not rate:
+    machine_rates = []
+    for file_name in _machine_files(raw, PROBE_LOG):
+        with raw.open(file_name) as lines:
+            machine_rate = mean_rate(read_speed(lines, file_name), start_s, end_s)
+        if not machine_rate:
             return None
-        rates.append(rate)
-    return harmonic_mean(rates) if rates else None
+        machine_rates.append(machine_rate)
+    return harmonic_mean(machine_rates) if machine_rates else None
 
 
 def machine_means(raw: RawFiles) -> dict[str, float]:
     """Mean shares of the time, ``busy`` and ``steal``, over the samples of all machines."""
     samples: list[MachineSample] = []
-    for name in _machine_files(raw, MACHINE_LOG):
-        with raw.open(name) as lines:
-            samples += read_machine(lines, name)
+    for file_name in _machine_files(raw, MACHINE_LOG):
+        with raw.open(file_name) as lines:
+            samples += read_machine(lines, file_name)
     if not samples:
         return {}
     return {
@@ -104,4 +104,4 @@ def _machine_files(raw: RawFiles, log: str) -> Iterator[str]:
     """Files of all machines that were sampled; what a task's container left is in a folder."""
     stem, _, ending = log.partition(".")
     pattern = re.compile(rf"{stem}(-[^/]+)?\.{ending}")
-    return (name for name in raw.names() if pattern.fullmatch(name))
+    return (file_name for file_name in raw.names() if pattern.fullmatch(file_name))

@@ -107,10 +107,10 @@ class LocalMonitor:
         if self._probe.pid is None:  # somebody has killed it: no trial runs without
             self._say("the speed probe has ended: starting it again")
             self._probe = self._stack.enter_context(SpeedProbe(log=self._log))
-        start = self._log.stat().st_size if self._log.exists() else 0
+        start_bytes = self._log.stat().st_size if self._log.exists() else 0
         with MachineSampler(raw / MACHINE_LOG):
             yield
-        copy_tail(self._log, start, raw / PROBE_LOG)
+        copy_tail(self._log, start_bytes, raw / PROBE_LOG)
 
     def find_disturbance(self, raw: Path) -> str:
         """By which rule it was disturbed."""
@@ -143,23 +143,23 @@ class RemoteMonitor:
                 machine.restart()
         starts = []
         for machine in self.sampled:
-            logs = [(machine.load_log, MACHINE_LOG)]
+            log_files = [(machine.load_log, MACHINE_LOG)]
             if machine.has_probe:
-                logs.append((machine.speed_log, PROBE_LOG))
-            for source, name in logs:
-                start = source.stat().st_size if source.exists() else 0
-                starts.append((source, start, raw / named_after(name, machine.host.name)))
+                log_files.append((machine.speed_log, PROBE_LOG))
+            for source, name in log_files:
+                start_bytes = source.stat().st_size if source.exists() else 0
+                starts.append((source, start_bytes, raw / named_after(name, machine.host.name)))
         yield
-        for source, start, target in starts:
-            copy_tail(source, start, target)
+        for source, start_bytes, target in starts:
+            copy_tail(source, start_bytes, target)
 
     def find_disturbance(self, raw: Path) -> str:
         """By which rule each was disturbed."""
         disturbances = []
         for machine in self.sampled:
-            log = raw / named_after(MACHINE_LOG, machine.host.name)
-            with log.open("rb") as lines:
-                samples = list(read_machine(lines, log.name))
+            load_log = raw / named_after(MACHINE_LOG, machine.host.name)
+            with load_log.open("rb") as lines:
+                samples = list(read_machine(lines, load_log.name))
             if rule := find_disturbance(samples, machine.cores):
                 disturbances.append(f"{machine.host.name}: {rule}")
         return "; ".join(disturbances)
@@ -192,14 +192,14 @@ class RemoteMachine:
             timer = threading.Timer(START_LIMIT_S, process.kill)
             timer.start()
             try:
-                line = process.stdout.readline(_MOST_LINE)
+                report_line = process.stdout.readline(_MOST_LINE)
             finally:
                 timer.cancel()
             try:
-                greeting = json.loads(line)
+                greeting = json.loads(report_line)
                 self.identity, self.cores = str(greeting["machine"]), int(greeting["cores"])
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-                text = _first_line(line.decode(errors="replace"))
+                text = _first_line(report_line.decode(errors="replace"))
                 raise ClusterError(f"it does not say what it is: {text}") from error
             if not 0 < self.cores <= _MOST_CORES:
                 raise ClusterError(f"it claims {self.cores:.3g} cores")
@@ -256,28 +256,28 @@ class RemoteMachine:
     def _read(self, process: Running) -> None:
         """Keep samples, as `harness.parsing` reads them, until there are no more, or others."""
         assert process.stdout is not None
-        started, size = time.monotonic(), 0
+        started, reported_bytes = time.monotonic(), 0
         try:
             with self.speed_log.open("ab", 0) as speed, self.load_log.open("ab", 0) as load:
-                while line := process.stdout.readline(_MOST_LINE):
-                    size += len(line)
-                    if size > _BURST + _MOST_BPS * (time.monotonic() - started):
+                while report_line := process.stdout.readline(_MOST_LINE):
+                    reported_bytes += len(report_line)
+                    if reported_bytes > _BURST + _MOST_BPS * (time.monotonic() - started):
                         raise ClusterError("it writes more than a machine has to report")
-                    if not line.endswith(b"\n"):
+                    if not report_line.endswith(b"\n"):
                         raise ClusterError("one of its lines has no end")
-                    kind, _, rest = line.partition(b" ")
-                    if kind == b"load":
-                        for reading in read_machine([rest], "load"):
+                    sample_kind, _, sample_text = report_line.partition(b" ")
+                    if sample_kind == b"load":
+                        for reading in read_machine([sample_text], "load"):
                             load.write(json.dumps(asdict(reading)).encode() + b"\n")
-                    elif kind == b"speed":
-                        for sample in read_speed([rest], "speed"):
+                    elif sample_kind == b"speed":
+                        for sample in read_speed([sample_text], "speed"):
                             at_ms, cpu_ns = round(1e3 * sample.at_s), round(1e9 * sample.cpu_s)
                             numbers = at_ms, sample.thread, sample.units, cpu_ns
                             speed.write(b"%d %d %d %d\n" % numbers)
                     else:
-                        reason = line.removeprefix(b"failed ").decode(errors="replace")
+                        reason = report_line.removeprefix(b"failed ").decode(errors="replace")
                         raise ClusterError(reason)
-                    if kind == (b"speed" if self.has_probe else b"load"):
+                    if sample_kind == (b"speed" if self.has_probe else b"load"):
                         self._has_sample.set()
             self.failure = self.failure or "it has ended"
         except (HarnessError, OSError, ValueError) as error:

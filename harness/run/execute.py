@@ -90,20 +90,20 @@ class Execution:
     def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
         """Run those of *trials* that are not *done*; return how many of them failed."""
         pending = [trial for trial in trials if trial.id not in done]
-        total, left, failed = len(trials), len(pending), 0
-        self.console.step(total - left, total, None, "")
+        total, trials_left, failed = len(trials), len(pending), 0
+        self.console.step(total - trials_left, total, None, "")
         with full_disk_as_machine_error(self.run.path):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._run_on_cluster(list(group))) as records:
                     for record in records:
-                        left -= 1
+                        trials_left -= 1
                         failed += record.state != "done"
-                        text = f"{record.trial.cell.workload.name} {record.state}"
+                        summary = f"{record.trial.cell.workload.name} {record.state}"
                         if record.reason:
-                            text += f": {record.reason}"
-                        left_s = left * sum(self.durations) / len(self.durations)
-                        self.console.step(total - left, total, left_s, text)
+                            summary += f": {record.reason}"
+                        left_s = trials_left * sum(self.durations) / len(self.durations)
+                        self.console.step(total - trials_left, total, left_s, summary)
                         if record.state != "done" and self.on_error == "stop":
                             raise JobError(
                                 f"trial {record.trial.id} {record.state}: {record.reason}",
@@ -148,19 +148,23 @@ class Execution:
                 )
 
     @contextmanager
-    def _start_cluster(self, spec: ClusterSpec) -> Iterator[Cluster]:
+    def _start_cluster(self, cluster_spec: ClusterSpec) -> Iterator[Cluster]:
         """
         Start a cluster, and write down what it is.
 
         One that does not come up gets a second try, but where failures stop the run.
         """
-        self.console.say(f"cluster: starting {spec.workers} workers ({spec.provider})")
+        self.console.say(
+            f"cluster: starting {cluster_spec.workers} workers ({cluster_spec.provider})"
+        )
         started_s = time.monotonic()
         with ExitStack() as stack:
             for starts_left in reversed(range(_STARTS)):
-                start = PROVIDERS[spec.provider]
+                start = PROVIDERS[cluster_spec.provider]
                 try:
-                    cluster = stack.enter_context(start(cluster_name(self.run), spec, self.home))
+                    cluster = stack.enter_context(
+                        start(cluster_name(self.run), cluster_spec, self.home)
+                    )
                     break
                 except ClusterError as error:
                     if not starts_left or self.on_error == "stop":
@@ -173,17 +177,17 @@ class Execution:
             )
             for limitation in cluster.limitations:
                 self._add_limitation(limitation)
-            warnings = record_limits(self.run, spec, cluster.limits, self.wall())
-            for warning in [*warnings, *record_gpus(self.run, spec, cluster)]:
+            warnings = record_limits(self.run, cluster_spec, cluster.limits, self.wall())
+            for warning in [*warnings, *record_gpus(self.run, cluster_spec, cluster)]:
                 self.console.say(f"warning: {warning}")
             yield cluster
 
     def _add_limitation(self, limitation: str) -> None:
         """Report, and write down, what measurements on this cluster cannot show."""
-        known = self.run.read_manifest().limitations
-        if limitation not in known:
+        known_limitations = self.run.read_manifest().limitations
+        if limitation not in known_limitations:
             self.console.say(f"warning: {limitation}")
-            self.run.update_manifest(limitations=(*known, limitation))
+            self.run.update_manifest(limitations=(*known_limitations, limitation))
 
     def _make_runner(self, cluster: Cluster) -> TrialRunner:
         def check_interrupt() -> None:

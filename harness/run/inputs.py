@@ -53,24 +53,29 @@ class Inputs:
     partial: str = ""
     folder: str = "/harness/input"
 
-    def ensure(self, workload: Workload, spec: WorkloadSpec, block_bytes: int) -> ReadyInput:
-        """Make the input of *spec* unless it is there; `JobError` where its size is wrong."""
-        plan = workload.plan_input(spec, block_bytes)
-        if plan.key in self.ready:
-            return self.ready[plan.key]
-        self.say(f"input: {spec.name} {spec.input_bytes} bytes in {len(plan.files)} files")
-        target = f"{self.folder}/{plan.key}"
-        self.partial = f"{self.folder}/.partial-{plan.key}-{time.time_ns()}"
+    def ensure(
+        self, workload: Workload, workload_spec: WorkloadSpec, block_bytes: int
+    ) -> ReadyInput:
+        """Make the input of *workload_spec* unless it is there; `JobError`: its size is wrong."""
+        input_plan = workload.plan_input(workload_spec, block_bytes)
+        if input_plan.key in self.ready:
+            return self.ready[input_plan.key]
+        self.say(
+            f"input: {workload_spec.name} {workload_spec.input_bytes} bytes in"
+            f" {len(input_plan.files)} files"
+        )
+        target = f"{self.folder}/{input_plan.key}"
+        self.partial = f"{self.folder}/.partial-{input_plan.key}-{time.time_ns()}"
         self.hdfs.delete(target)
-        command = workload.generate(spec, block_bytes, self.partial)
-        self.jobs.run(command, self.properties, self.logs / f"generate-{plan.key}.log")
-        self._check_size(plan, spec.name)
-        sample = workload.sample(spec, self._open_files(plan))
+        command = workload.generate(workload_spec, block_bytes, self.partial)
+        self.jobs.run(command, self.properties, self.logs / f"generate-{input_plan.key}.log")
+        self._check_size(input_plan, workload_spec.name)
+        sample = workload.sample(workload_spec, self._open_files(input_plan))
         self.hdfs.rename(self.partial, target)
         self.partial = ""
         self.await_idle()
-        self.ready[plan.key] = ReadyInput(target, plan, sample)
-        return self.ready[plan.key]
+        self.ready[input_plan.key] = ReadyInput(target, input_plan, sample)
+        return self.ready[input_plan.key]
 
     def remove_partial(self) -> None:
         """Remove what a generator left half-made: a full file system has room again."""
@@ -78,20 +83,20 @@ class Inputs:
             self.hdfs.delete(self.partial)
             self.partial = ""
 
-    def _check_size(self, plan: InputPlan, workload: str) -> None:
+    def _check_size(self, input_plan: InputPlan, workload: str) -> None:
         """Compare with the plan, not with what was asked: some jobs read less than they move."""
         entries = self.hdfs.list(self.partial)
         sizes = {name: size for name, size, is_folder in entries if not is_folder}
-        total = sum(sizes.get(file.name, 0) for file in plan.files)
-        if abs(total - plan.bytes) > INPUT_TOLERANCE * plan.bytes:
+        total = sum(sizes.get(file.name, 0) for file in input_plan.files)
+        if abs(total - input_plan.bytes) > INPUT_TOLERANCE * input_plan.bytes:
             raise JobError(
-                f"input of {workload} has {total} bytes, and its plan has {plan.bytes}",
+                f"input of {workload} has {total} bytes, and its plan has {input_plan.bytes}",
                 where=self.partial,
                 fix="read the generator's log, kept with the trial",
             )
 
-    def _open_files(self, plan: InputPlan) -> Iterator[File]:
-        paths = [f"{self.partial}/{file.name}" for file in plan.files]
+    def _open_files(self, input_plan: InputPlan) -> Iterator[File]:
+        paths = [f"{self.partial}/{file.name}" for file in input_plan.files]
         for path, chunks in self.hdfs.open_many(paths):
             yield path.rpartition("/")[2], chunks
 

@@ -64,16 +64,16 @@ class JobRunner:
         try:
             checked_s = time.monotonic()
             while (status := client.poll()) is None:
-                now_s = time.monotonic()
-                if now_s > deadline:
+                current_s = time.monotonic()
+                if current_s > deadline:
                     self.on_limit()
                     raise TimeLimitError(
                         "the job did not end within its time limit",
                         where="job client",
                         fix="raise trial_limit, or read the container logs of the trial",
                     )
-                if now_s - checked_s > _HEALTH_S:
-                    checked_s = now_s
+                if current_s - checked_s > _HEALTH_S:
+                    checked_s = current_s
                     self.check_alive()
                 self.on_tick()
                 time.sleep(_POLL_S)
@@ -81,18 +81,18 @@ class JobRunner:
             if client.poll() is None:
                 client.kill()  # with its JVM on the gateway
                 client.wait()
-        jobs = job_ids(log)
+        submitted = job_ids(log)
         if status != 0:
             self.check_alive()  # a client often fails because of a daemon: then that is the reason
             progress = ""
-            if len(jobs) > 1:
-                progress = f" after it had submitted job {len(jobs)}, {jobs[-1]}"
+            if len(submitted) > 1:
+                progress = f" after it had submitted job {len(submitted)}, {submitted[-1]}"
             raise JobError(
                 f"the client ended with status {status}{progress}: {last_line(log)}",
                 where=log.name,
                 fix="read that log and the container logs beside it",
             )
-        return jobs
+        return submitted
 
     def check_alive(self) -> None:
         """Raise `ClusterError` when a daemon has died."""
@@ -112,14 +112,20 @@ def job_ids(log: Path) -> tuple[str, ...]:
 
 def last_line(log: Path, width: int = 300) -> str:
     """The last error in *log*, or why its job failed, or its last line; no stack frames."""
-    lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
-    lines = [
-        line for line in lines if line.strip() and not line.lstrip().startswith(("at ", "..."))
+    log_lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
+    log_lines = [
+        log_line
+        for log_line in log_lines
+        if log_line.strip() and not log_line.lstrip().startswith(("at ", "..."))
     ]
-    errors = [line for line in lines if "Exception" in line or "rror" in line]
+    errors = [log_line for log_line in log_lines if "Exception" in log_line or "rror" in log_line]
     # The client's line about an application that has failed, with the reason behind it.
-    ends = [line.rpartition("Job: ")[2] for line in lines if " failed with state " in line]
-    return (errors or ends or lines or ["its log is empty"])[-1].strip()[:width]
+    ends = [
+        log_line.rpartition("Job: ")[2]
+        for log_line in log_lines
+        if " failed with state " in log_line
+    ]
+    return (errors or ends or log_lines or ["its log is empty"])[-1].strip()[:width]
 
 
 def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: float) -> JobTrace:
@@ -149,7 +155,7 @@ def _is_copied(cluster: Cluster, job: str, history: Path, configuration: Path) -
         # Of several attempts of an application master the last has the whole history.
         paths = list(find_files(cluster.hdfs, folder, job))[::-1]
         sources = {
-            target: next((path for path in paths if path.endswith(ending)), "")
+            target: next((hdfs_path for hdfs_path in paths if hdfs_path.endswith(ending)), "")
             for target, ending in ((history, ".jhist"), (configuration, "_conf.xml"))
         }
         if all(sources.values()):

@@ -32,11 +32,11 @@ def record_command(
     run: Run, experiment: Experiment, versions: Versions, overrides: tuple[str, ...]
 ) -> None:
     """Write down what runs, on which machine; *versions* are this machine's, a first guess."""
-    manifest, node = run.read_manifest(), experiment.cluster.node
+    manifest, node_spec = run.read_manifest(), experiment.cluster.node
     gpus = None
-    if any(node.gpus) or node.gpus_found:
-        origin = "found on the nodes" if node.gpus_found else "declared, not detected"
-        gpus = OfferedGpus.model_validate({"per_node": node.gpus, "origin": origin})
+    if any(node_spec.gpus) or node_spec.gpus_found:
+        origin = "found on the nodes" if node_spec.gpus_found else "declared, not detected"
+        gpus = OfferedGpus.model_validate({"per_node": node_spec.gpus, "origin": origin})
     run.update_manifest(
         harness=__version__,
         commit=source_commit(),
@@ -55,10 +55,10 @@ def source_commit() -> str:
     folder = Path(__file__).resolve().parent
     argv = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+        completed = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return completed.stdout.strip() if completed.returncode == 0 else ""
 
 
 def record_versions(
@@ -72,33 +72,38 @@ def record_versions(
     known = run.read_manifest().nodes
     # Trials of other planned versions have other ids: they are not compared with these.
     trials = [record.trial for record in run.trials().values()]
-    if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
-        for name in _DECISIVE:
-            for node, versions in ran_on.items():
-                entry, current = known.get(name, ""), getattr(versions, name)
-                before = entry if isinstance(entry, str) else entry.get(node, "")
+    if any(
+        known_trial.id == trial_id(known_trial.cell, known_trial.repetition, planned)
+        for known_trial in trials
+    ):
+        for component in _DECISIVE:
+            for worker, versions in ran_on.items():
+                recorded, current = known.get(component, ""), getattr(versions, component)
+                before = recorded if isinstance(recorded, str) else recorded.get(worker, "")
                 if before and current and before != current:
                     raise DataError(
-                        f"{node} has {name.capitalize()} {current} now, and trials of this run ran"
-                        f" on {before}",
+                        f"{worker} has {component.capitalize()} {current} now, and trials of this"
+                        f" run ran on {before}",
                         where=str(run.path),
                         fix="measure anew: the same command with --new",
                     )
     nodes: dict[str, str | dict[str, str]] = {}
-    texts = dict.fromkeys((*_DECISIVE, "kernel"), "")
-    for name in texts if ran_on else ():
-        by_node = {node: getattr(versions, name) for node, versions in ran_on.items()}
+    version_texts = dict.fromkeys((*_DECISIVE, "kernel"), "")
+    for component in version_texts if ran_on else ():
+        by_node = {worker: getattr(versions, component) for worker, versions in ran_on.items()}
         if len(set(by_node.values())) == 1:
-            nodes[name] = texts[name] = next(iter(by_node.values()))
+            nodes[component] = version_texts[component] = next(iter(by_node.values()))
         else:
-            nodes[name] = by_node
+            nodes[component] = by_node
             pairs = sorted(by_node.items())
-            texts[name] = ", ".join(f"{node}: {version or 'unknown'}" for node, version in pairs)
+            version_texts[component] = ", ".join(
+                f"{worker}: {version or 'unknown'}" for worker, version in pairs
+            )
     if ran_on:
-        decisive = {name: texts[name] or "unknown" for name in _DECISIVE}
+        decisive = {component: version_texts[component] or "unknown" for component in _DECISIVE}
         planned = planned.model_copy(update=decisive)
     run.update_manifest(versions=planned, nodes=nodes)
-    return planned, texts["kernel"]
+    return planned, version_texts["kernel"]
 
 
 def record_limits(

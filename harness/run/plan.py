@@ -90,13 +90,13 @@ def make_plan(
             )
         )
     total_s = 0.0
-    pending = [each for each in planned if each.state == "pending"]
-    for _, group in groupby(pending, key=lambda each: each.trial.cell.cluster.id):
+    pending = [planned_trial for planned_trial in planned if planned_trial.state == "pending"]
+    for _, group in groupby(pending, key=lambda planned_trial: planned_trial.trial.cell.cluster.id):
         on_cluster = list(group)
         if on_cluster[0].trial.cell.cluster.limited:
             total_s += LIMITING_S
         total_s += CLUSTER_START_S + experiment.warmup * on_cluster[0].estimate_s
-        total_s += sum(each.estimate_s for each in on_cluster)
+        total_s += sum(planned_trial.estimate_s for planned_trial in on_cluster)
     return Plan(tuple(planned), total_s)
 
 
@@ -149,17 +149,25 @@ def refuse_cells(
     wheres = {}
     for reason in counts:
         # A name with a dot or an underscore is not an English word; else the end of a path of keys.
-        named = [key for key in positions if ("." in key or "_" in key) and key in reason]
+        file_keys = [
+            file_key
+            for file_key in positions
+            if ("." in file_key or "_" in file_key) and file_key in reason
+        ]
         paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
-        named = sorted(named, key=len, reverse=True)
-        named += [key for path in paths for key in reversed(path) if key in positions]
-        wheres[reason] = positions[named[0]] if named else source
-    lines = list(counts)
+        file_keys = sorted(file_keys, key=len, reverse=True)
+        file_keys += [
+            file_key for path in paths for file_key in reversed(path) if file_key in positions
+        ]
+        wheres[reason] = positions[file_keys[0]] if file_keys else source
+    message_lines = list(counts)
     if len(counts) > 1:
-        lines = ["the cluster cannot run this grid"]
-        lines += [f"  {wheres[reason]}: {reason} ({n} cells)" for reason, n in counts.items()]
+        message_lines = ["the cluster cannot run this grid"]
+        message_lines += [
+            f"  {wheres[reason]}: {reason} ({n} cells)" for reason, n in counts.items()
+        ]
     raise SpecError(
-        "\n".join(lines),
+        "\n".join(message_lines),
         where=next(iter(wheres.values())),
         fix="change cluster.node or the configuration; nothing was started",
     )
@@ -169,12 +177,12 @@ def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
     """Raise `SpecError`, at its place in *text*, for an input that a workload cannot make."""
     checked = set[str]()
     for cell in cells:
-        workload, block = cell.workload, block_bytes(cell.cluster)
-        if (key := f"{workload!r} {block}") in checked:
+        workload, block_size = cell.workload, block_bytes(cell.cluster)
+        if (key := f"{workload!r} {block_size}") in checked:
             continue
         checked.add(key)
         try:
-            WORKLOADS[workload.name].plan_input(workload, block)
+            WORKLOADS[workload.name].plan_input(workload, block_size)
         except SpecError as error:
             where = places(text, source).get(f"workloads.{workload.name}", source)
             raise SpecError(error.what, where=where, fix=error.fix) from error

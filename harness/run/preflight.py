@@ -46,13 +46,19 @@ def known_names() -> KnownNames:
         workloads=tuple(WORKLOADS),
         models=tuple(MODELS),
         providers=tuple(PROVIDERS),
-        parameters={name: tuple(workload.parameters) for name, workload in WORKLOADS.items()},
-        scales={name: workload.scales for name, workload in WORKLOADS.items()},
+        parameters={
+            registered: tuple(workload.parameters) for registered, workload in WORKLOADS.items()
+        },
+        scales={registered: workload.scales for registered, workload in WORKLOADS.items()},
         refusal=argument_refusal,
         objection=objection,
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
-        extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
-        required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
+        extra_fields={
+            registered: provider.extra_fields for registered, provider in PROVIDERS.items()
+        },
+        required_fields={
+            registered: provider.required_fields for registered, provider in PROVIDERS.items()
+        },
     )
 
 
@@ -131,14 +137,14 @@ class Preflight:
         """Whether the disk of the clusters has room for each input."""
         if not self.is_here:
             return
-        free = shutil.disk_usage(clusters_folder()).free
+        free_bytes = shutil.disk_usage(clusters_folder()).free
         for cell in self.cells:
-            size = cell.workload.input_bytes
-            needed = size * int(client_properties(cell.cluster)["dfs.replication"])
-            if needed > free:
+            input_bytes = cell.workload.input_bytes
+            needed = input_bytes * int(client_properties(cell.cluster)["dfs.replication"])
+            if needed > free_bytes:
                 raise MachineError(
-                    f"an input of {format_bytes(size)} takes {format_bytes(needed)} with its"
-                    f" replicas, and {format_bytes(free)} are free",
+                    f"an input of {format_bytes(input_bytes)} takes {format_bytes(needed)} with its"
+                    f" replicas, and {format_bytes(free_bytes)} are free",
                     where=str(clusters_folder()),
                     fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
                 )
@@ -156,8 +162,10 @@ class Preflight:
     def check_jars(self) -> None:
         """Whether the jars of our own jobs that the trials run are built."""
         one_of_each = {cell.workload.name: cell for cell in self.cells}
-        for jar in sorted({jar for cell in one_of_each.values() for jar in required_jars(cell)}):
-            job_jar(jar)
+        for jar_name in sorted(
+            {jar_name for cell in one_of_each.values() for jar_name in required_jars(cell)}
+        ):
+            job_jar(jar_name)
 
     def check_limits(self) -> None:
         """Whether this user can limit nodes here, where they are to be limited."""
@@ -172,10 +180,10 @@ class Preflight:
             *self._contention(),
             *self._missing_gpus(),
         ]
-        least = min(cell.workload.input_bytes for cell in self.cells)
-        if least < LEAST_INPUT:
+        least_bytes = min(cell.workload.input_bytes for cell in self.cells)
+        if least_bytes < LEAST_INPUT:
             warnings.append(
-                f"an input of {format_bytes(least)} shows nothing but how long tasks take to"
+                f"an input of {format_bytes(least_bytes)} shows nothing but how long tasks take to"
                 " start; a number without a unit is bytes: write 32 MiB"
             )
         for warning in warnings:
@@ -206,12 +214,16 @@ class Preflight:
     def _unknown_properties(self) -> list[str]:
         """Properties whose names start as Hadoop's do and that it does not know."""
         given = {**self.experiment.cluster.site, **self.experiment.configuration}
-        unknown = [name for name in given if not is_known(name) and not is_own(name)]
+        unknown = [
+            property_name
+            for property_name in given
+            if not is_known(property_name) and not is_own(property_name)
+        ]
         warnings = []
-        for name in unknown[:MOST_WARNINGS]:
-            nearest = resembling(name)
+        for property_name in unknown[:MOST_WARNINGS]:
+            nearest = resembling(property_name)
             hint = f"; the nearest that it knows is {nearest}" if nearest else ""
-            warnings.append(f"Hadoop knows no property {name}: passed on as it is{hint}")
+            warnings.append(f"Hadoop knows no property {property_name}: passed on as it is{hint}")
         if unknown[MOST_WARNINGS:]:
             warnings.append(f"and {len(unknown) - MOST_WARNINGS} more such properties")
         return warnings
@@ -220,10 +232,11 @@ class Preflight:
         """Properties of the file that a workload sets to another value itself."""
         return sorted(
             {
-                f"{cell.workload.name} sets {name} to {value}, whatever the configuration says"
+                f"{cell.workload.name} sets {property_name} to {value},"
+                " whatever the configuration says"
                 for cell in self.cells
-                for name, value in effective_configuration(cell).items()
-                if cell.configuration.get(name, value) != value
+                for property_name, value in effective_configuration(cell).items()
+                if cell.configuration.get(property_name, value) != value
             }
         )
 

@@ -177,7 +177,11 @@ def read_experiment_file(path: Path) -> str:
         for folder in (path, path.parent, Path("experiments")):
             with suppress(OSError):
                 files = sorted(folder.glob("*.yaml"))
-                others |= {file.stem: file for file in files if file != path}
+                others |= {
+                    experiment_file.stem: experiment_file
+                    for experiment_file in files
+                    if experiment_file != path
+                }
         nearest = get_close_matches(path.stem, others, n=1)
         raise SpecError(
             f"the experiment file cannot be read: {reason}",

@@ -33,7 +33,9 @@ class Recordings:
     def __init__(self, raw: RawLogs) -> None:
         """Find the recordings that *raw* has."""
         self._raw = raw
-        self._files = [name for name in raw.names() if PurePosixPath(name).name == SPANS_FILE]
+        self._files = [
+            recording for recording in raw.names() if PurePosixPath(recording).name == SPANS_FILE
+        ]
         self.unreadable: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -48,23 +50,23 @@ class Recordings:
 
     def units(self) -> Iterator[UnitTimes]:
         """Read the times of units of each attempt that has them."""
-        for name in self._files:
-            units = str(PurePosixPath(name).with_name(UNITS_FILE))
-            if units in self._raw.names() and (task := self._read_task(name)) is not None:
+        for recording in self._files:
+            units_file = str(PurePosixPath(recording).with_name(UNITS_FILE))
+            if units_file in self._raw.names() and (task := self._read_task(recording)) is not None:
                 try:
-                    with self._raw.open(units) as file:
-                        records, seconds = read_units(file.read(_MOST_UNIT_BYTES + 1), units)
+                    with self._raw.open(units_file) as file:
+                        records, seconds = read_units(file.read(_MOST_UNIT_BYTES + 1), units_file)
                 except ParseError as error:
-                    self.unreadable[units] = error.what
+                    self.unreadable[units_file] = error.what
                 else:
                     yield UnitTimes(task.attempt_id, records, tuple(seconds.tolist()))
 
-    def _read_task(self, name: str) -> TaskSpans | None:
+    def _read_task(self, recording: str) -> TaskSpans | None:
         try:
-            with self._raw.open(name) as file:
-                return read_ltrace(iter(partial(file.read, _CHUNK), b""), name)
+            with self._raw.open(recording) as file:
+                return read_ltrace(iter(partial(file.read, _CHUNK), b""), recording)
         except ParseError as error:
-            self.unreadable[name] = error.what
+            self.unreadable[recording] = error.what
             return None
 
 
@@ -73,9 +75,13 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
     recordings = Recordings(run.raw(record.trial.id))
     run.write_trace(record.trial.id, traces, recordings if len(recordings) else None)
     complaints = [f"{name} cannot be read: {what}" for name, what in recordings.unreadable.items()]
-    tasks = sum(attempt.state == "succeeded" for trace in traces for attempt in trace.attempts)
-    if record.trial.cell.tracing.mode in ("spans", "units") and len(recordings) < tasks:
-        complaints.append(f"{tasks - len(recordings)} of {tasks} tasks left no recording")
+    succeeded_tasks = sum(
+        attempt.state == "succeeded" for trace in traces for attempt in trace.attempts
+    )
+    if record.trial.cell.tracing.mode in ("spans", "units") and len(recordings) < succeeded_tasks:
+        complaints.append(
+            f"{succeeded_tasks - len(recordings)} of {succeeded_tasks} tasks left no recording"
+        )
     return complaints
 
 
@@ -87,9 +93,9 @@ def remake_trace(run: Run, record: TrialRecord) -> bool:
     """
     trial_id, traces = record.trial.id, list[JobTrace]()
     raw = run.raw(trial_id)
-    histories = [match for name in raw.names() if (match := _HISTORY.fullmatch(name))]
+    histories = [history for name in raw.names() if (history := _HISTORY.fullmatch(name))]
     try:
-        for history in sorted(histories, key=lambda match: int(match[1])):
+        for history in sorted(histories, key=lambda history: int(history[1])):
             with raw.open(history[0]) as lines:
                 source = f"trials/{trial_id}/raw/{history[0]}.gz"
                 traces.append(read_history(lines, source))

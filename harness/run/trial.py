@@ -64,11 +64,11 @@ class TrialRunner:
     limit_s: float
     on_tick: Callable[[], None] = lambda: None
 
-    def run(self, trial: Trial, raw: Path) -> Outcome:
-        """Run *trial* with its evidence in the folder *raw*; whatever goes wrong is its outcome."""
+    def run(self, trial: Trial, raw_folder: Path) -> Outcome:
+        """Run *trial*, its evidence into *raw_folder*; whatever goes wrong is its outcome."""
         outcome = Outcome()
         try:
-            self._measure(trial, raw, outcome)
+            self._measure(trial, raw_folder, outcome)
         except HarnessError as error:
             outcome.state, outcome.reason = "failed", error.what
             outcome.is_interrupted = isinstance(error, StoppedError)
@@ -80,28 +80,31 @@ class TrialRunner:
             if isinstance(error, TimeLimitError):
                 outcome.state = "timed_out"
                 outcome.reason += f" ({self.limit_s:g} s)"
-                if dumps := len(list((raw / THREADS).glob("*.txt"))):
+                if dumps := len(list((raw_folder / THREADS).glob("*.txt"))):
                     outcome.reason += f"; thread dumps of {dumps} JVMs are in raw/{THREADS}"
-            self._save_evidence(raw, outcome)
+            self._save_evidence(raw_folder, outcome)
         return outcome
 
-    def _measure(self, trial: Trial, raw: Path, outcome: Outcome) -> None:
+    def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
-        cluster, spec = self.cluster, trial.cell.workload
-        workload, lap_start_s = WORKLOADS[spec.name], time.monotonic()
+        cluster, workload_spec = self.cluster, trial.cell.workload
+        workload, lap_start_s = WORKLOADS[workload_spec.name], time.monotonic()
 
         def end_lap(name: str) -> None:
             nonlocal lap_start_s
-            now_s = time.monotonic()
-            outcome.seconds[name], lap_start_s = now_s - lap_start_s, now_s
+            current_s = time.monotonic()
+            outcome.seconds[name], lap_start_s = current_s - lap_start_s, current_s
 
         def save_thread_dumps() -> None:
             with suppress(HarnessError, OSError):  # a stuck job is ended whatever becomes of them
-                cluster.dump_threads(raw / THREADS)
+                cluster.dump_threads(raw_folder / THREADS)
 
         self.inputs.jobs.on_limit = save_thread_dumps
-        ready = self.inputs.ensure(workload, spec, self.block_bytes)
-        outcome.input_bytes, outcome.num_splits = ready.plan.bytes, len(ready.plan.files)
+        ready_input = self.inputs.ensure(workload, workload_spec, self.block_bytes)
+        outcome.input_bytes, outcome.num_splits = (
+            ready_input.plan.bytes,
+            len(ready_input.plan.files),
+        )
         output = f"{cluster.root}/output/{trial.id}"
         cluster.hdfs.delete(output)
         cluster.drop_page_cache()
@@ -112,8 +115,8 @@ class TrialRunner:
         jobs = JobRunner(cluster, self.limit_s, deadline, self.on_tick, save_thread_dumps)
         properties = effective_configuration(trial.cell)
         properties |= cluster.trace_properties(trial.cell.tracing, properties)
-        for number, command in enumerate(workload.submit(spec, ready.uri, output)):
-            outcome.job_ids += jobs.run(command, properties, raw / f"client-{number}.log")
+        for number, command in enumerate(workload.submit(workload_spec, ready_input.uri, output)):
+            outcome.job_ids += jobs.run(command, properties, raw_folder / f"client-{number}.log")
         end_lap("client_s")
 
         for node, bytes_after in cluster.disk_bytes().items():
@@ -123,15 +126,15 @@ class TrialRunner:
                 for direction, size in bytes_after.items()
             }
         for number, job in enumerate(outcome.job_ids):
-            outcome.traces.append(fetch_history(cluster, job, raw, number, _HISTORY_WAIT_S))
-        self._verify(workload, spec, output, ready, outcome)
+            outcome.traces.append(fetch_history(cluster, job, raw_folder, number, _HISTORY_WAIT_S))
+        self._verify(workload, workload_spec, output, ready_input, outcome)
         cluster.hdfs.delete(output)
         end_lap("verify_s")
 
         cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
         end_lap("am_exit_s")
 
-        self._collect_containers(outcome.job_ids, raw)
+        self._collect_containers(outcome.job_ids, raw_folder)
         jobs.check_alive()
         if silent := cluster.missing_daemons():
             raise ClusterError(
@@ -144,20 +147,21 @@ class TrialRunner:
     def _verify(
         self,
         workload: Workload,
-        spec: WorkloadSpec,
+        workload_spec: WorkloadSpec,
         output: str,
-        ready: ReadyInput,
+        ready_input: ReadyInput,
         outcome: Outcome,
     ) -> None:
         """Raise `JobError` for jobs other than planned, and for jobs that did something wrong."""
-        planned = workload.jobs(spec)
+        planned = workload.jobs(workload_spec)
         if not outcome.job_ids:
             raise JobError("the client's log names no job", fix="read client-0.log of the trial")
         if planned is not None and len(outcome.job_ids) != planned:
             raise JobError(
-                f"{len(outcome.job_ids)} jobs ran, and a trial of {spec.name} has {planned}"
+                f"{len(outcome.job_ids)} jobs ran, and a trial of {workload_spec.name} has"
+                f" {planned}"
             )
-        input_records = ready.sample.get("records")
+        input_records = ready_input.sample.get("records")
         for trace in outcome.traces:
             if trace.state != "SUCCEEDED":
                 raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
@@ -175,29 +179,29 @@ class TrialRunner:
             )
             if complaint:
                 raise JobError(f"the counters of {trace.job_id} do not add up: {complaint}")
-        hdfs, folder = self.cluster.hdfs, workload.outputs(spec, output)
+        hdfs, folder = self.cluster.hdfs, workload.outputs(workload_spec, output)
         parts = sorted(
             f"{folder}/{name}"
             for name, _, is_folder in hdfs.list(folder)
             if name.startswith("part-") and not is_folder
         )
         files = ((path.rpartition("/")[2], chunks) for path, chunks in hdfs.open_many(parts))
-        verdict = workload.verdict(spec, files, ready.sample)
+        verdict = workload.verdict(workload_spec, files, ready_input.sample)
         if not verdict.right:
-            raise JobError(f"wrong output of {spec.name}: {verdict.reason}")
+            raise JobError(f"wrong output of {workload_spec.name}: {verdict.reason}")
 
-    def _collect_containers(self, jobs: Iterable[str], raw: Path) -> None:
-        for job in jobs:
-            application = job.replace("job_", "application_", 1)
-            self.cluster.container_logs(application, raw / "containers")
+    def _collect_containers(self, jobs: Iterable[str], raw_folder: Path) -> None:
+        for job_id in jobs:
+            application = job_id.replace("job_", "application_", 1)
+            self.cluster.container_logs(application, raw_folder / "containers")
 
-    def _save_evidence(self, raw: Path, outcome: Outcome) -> None:
+    def _save_evidence(self, raw_folder: Path, outcome: Outcome) -> None:
         """Save what a failed trial left, as far as the cluster still gives it."""
-        clients = sorted(raw.glob("client-*.log"))
+        clients = sorted(raw_folder.glob("client-*.log"))
         if not clients:  # it ended before its own jobs: what made its input is of interest
-            for log in self.inputs.logs.glob("generate-*.log"):
-                shutil.copy(log, raw)
-        outcome.job_ids = [job for log in clients for job in job_ids(log)]
+            for client_log in self.inputs.logs.glob("generate-*.log"):
+                shutil.copy(client_log, raw_folder)
+        outcome.job_ids = [job_id for client_log in clients for job_id in job_ids(client_log)]
         try:
             self._add_causes(outcome)
             has_history = outcome.job_ids
@@ -206,7 +210,7 @@ class TrialRunner:
                 has_history = [] if self.cluster.dead_daemons() else outcome.job_ids[:-1]
             else:
                 self.cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
-            self._collect_containers(outcome.job_ids, raw)
+            self._collect_containers(outcome.job_ids, raw_folder)
             if not outcome.is_cluster_lost:
                 # A file system that refuses this would fail the next trial as well.
                 self.inputs.remove_partial()
@@ -214,10 +218,12 @@ class TrialRunner:
                 self.cluster.hdfs.make(f"{self.cluster.root}/output")
             known_jobs = {trace.job_id for trace in outcome.traces}
             missing: list[HarnessError] = []
-            for number, job in enumerate(has_history):
-                if job not in known_jobs:
+            for number, job_id in enumerate(has_history):
+                if job_id not in known_jobs:
                     try:
-                        trace = fetch_history(self.cluster, job, raw, number, _EVIDENCE_WAIT_S)
+                        trace = fetch_history(
+                            self.cluster, job_id, raw_folder, number, _EVIDENCE_WAIT_S
+                        )
                         outcome.traces.append(trace)
                     except (JobError, ParseError) as error:  # the others may be there
                         missing.append(error)

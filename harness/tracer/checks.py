@@ -130,60 +130,60 @@ def check_whole(observed_job: Observed) -> Check:
     """Every successful attempt has a recording that its JVM closed, without a span lost."""
     whole = {
         name
-        for name, task in observed_job.tasks.items()
-        if task.state == "closed" and task.lost == 0
+        for name, recording in observed_job.tasks.items()
+        if recording.state == "closed" and recording.lost == 0
     }
-    bad = [
+    violations = [
         attempt.attempt_id for attempt in observed_job.succeeded if attempt.attempt_id not in whole
     ]
-    count = len(observed_job.succeeded)
+    attempt_count = len(observed_job.succeeded)
     return Check(
         observed_job.name,
         "recordings",
-        f"{count}, closed, nothing lost",
-        f"{count - len(bad)}{_listed(bad)}",
-        count > 0 and not bad,
+        f"{attempt_count}, closed, nothing lost",
+        f"{attempt_count - len(violations)}{_listed(violations)}",
+        attempt_count > 0 and not violations,
     )
 
 
 def check_cover(observed_job: Observed) -> Check:
     """Launch, start of the JVM and main cover each attempt's time by the history."""
     name, expected = "main thread covers each attempt", "all but 1 % or 50 ms"
-    worst = 0.0  # relative to what is allowed
+    worst_share = 0.0  # relative to what is allowed
     observed = "no recording"
-    for task, attempt in observed_job.recorded("map", "reduce"):
+    for recording, attempt in observed_job.recorded("map", "reduce"):
         uncovered_s = attempt.duration_s
-        if main := next(iter(task.named("main")), None):
-            process_s = task.process_start_s or main.start_s
-            moments = attempt.start_s, process_s, main.start_s, main.finish_s
+        if main_span := next(iter(recording.named("main")), None):
+            process_s = recording.process_start_s or main_span.start_s
+            moments = attempt.start_s, process_s, main_span.start_s, main_span.finish_s
             pieces = list(pairwise(moments))
             # Pieces that run backwards overlap their neighbours: that time counts as uncovered.
             overlap_s = sum(max(0.0, start_s - finish_s) for start_s, finish_s in pieces)
             uncovered_s += overlap_s - covered_s(pieces, (attempt.start_s, attempt.finish_s))
         share = uncovered_s / max(GAP_SHARE * attempt.duration_s, LEAST_GAP_S)
-        if share >= worst or observed == "no recording":
-            worst = share
+        if share >= worst_share or observed == "no recording":
+            worst_share = share
             observed = f"{uncovered_s * 1e3:.0f} ms of {attempt.duration_s:.2f} s missing at most"
     return Check(
-        observed_job.name, name, expected, observed, observed != "no recording" and worst <= 1
+        observed_job.name, name, expected, observed, observed != "no recording" and worst_share <= 1
     )
 
 
 def check_parts(observed_job: Observed) -> Check:
     """Every part that a task of its kind has is there, whatever the interface of its job."""
     parts = {"map": _SORTING if observed_job.has_reduces else _DIRECT, "reduce": _REDUCE}
-    pairs = observed_job.recorded("map", "reduce")
-    bad = []
-    for task, attempt in pairs:
-        if missing := parts[attempt.kind] - {span.name for span in task.spans}:
-            bad.append(f"{', '.join(sorted(missing))} in {attempt.attempt_id}")
-    kinds = sorted({attempt.kind for _, attempt in pairs})
+    compared = observed_job.recorded("map", "reduce")
+    violations = []
+    for recording, attempt in compared:
+        if missing := parts[attempt.kind] - {span.name for span in recording.spans}:
+            violations.append(f"{', '.join(sorted(missing))} in {attempt.attempt_id}")
+    kinds = sorted({attempt.kind for _, attempt in compared})
     return Check(
         observed_job.name,
         "parts",
         " and ".join(f"{len(parts[kind])} of a {kind}" for kind in kinds),
-        f"{len(pairs) - len(bad)} attempts have all{_listed(bad)}",
-        bool(pairs) and not bad,
+        f"{len(compared) - len(violations)} attempts have all{_listed(violations)}",
+        bool(compared) and not violations,
     )
 
 
@@ -191,21 +191,21 @@ def check_counts(observed_job: Observed) -> Iterator[Check]:
     """Yield one check for each count of spans that Hadoop counts, too; equal in every attempt."""
     for kind, counts in (_COUNTS if observed_job.has_reduces else {"map": _LOOP_COUNTS}).items():
         for name, counter, count in counts:
-            pairs = [
-                (attempt.counters.get(f"{TASK_COUNTER}.{counter}", 0), count(task), attempt)
-                for task, attempt in observed_job.recorded(kind)
+            compared = [
+                (attempt.counters.get(f"{TASK_COUNTER}.{counter}", 0), count(recording), attempt)
+                for recording, attempt in observed_job.recorded(kind)
             ]
-            yield _equality_check(observed_job.name, f"{kind}: {name}", counter, pairs)
+            yield _equality_check(observed_job.name, f"{kind}: {name}", counter, compared)
 
 
 def check_spills(observed_job: Observed) -> Check:
     """As many spills as lines in the logs that report the end of one."""
-    pairs = [
-        (len(observed_job.logs[attempt.attempt_id].spills), len(task.named("spill")), attempt)
-        for task, attempt in observed_job.recorded("map")
+    compared = [
+        (len(observed_job.logs[attempt.attempt_id].spills), len(recording.named("spill")), attempt)
+        for recording, attempt in observed_job.recorded("map")
         if attempt.attempt_id in observed_job.logs
     ]
-    return _equality_check(observed_job.name, "map: spills", "'Finished spill' in logs", pairs)
+    return _equality_check(observed_job.name, "map: spills", "'Finished spill' in logs", compared)
 
 
 def check_origins(observed_job: Observed) -> Check:
@@ -213,10 +213,10 @@ def check_origins(observed_job: Observed) -> Check:
     hosts = {attempt.attempt_id: attempt.host for attempt in observed_job.trace.succeeded("map")}
     copied = [
         segment
-        for task, _ in observed_job.recorded("reduce")
-        for segment in recorded_segments(task)
+        for recording, _ in observed_job.recorded("reduce")
+        for segment in recorded_segments(recording)
     ]
-    bad = [
+    violations = [
         f"{segment.map_attempt or 'no map'} of {segment.host or 'no host'}"
         for segment in copied
         if segment.map_attempt not in hosts or segment.host != hosts[segment.map_attempt]
@@ -225,25 +225,25 @@ def check_origins(observed_job: Observed) -> Check:
         observed_job.name,
         "reduce: origins of segments",
         f"{len(copied)} of {len(hosts)} maps, by host",
-        f"{len(copied) - len(bad)}{_listed(bad)}",
-        bool(copied) and not bad,
+        f"{len(copied) - len(violations)}{_listed(violations)}",
+        bool(copied) and not violations,
     )
 
 
 def check_large(observed_job: Observed) -> Check:
     """As many spills of one record as lines in the logs that report one too large."""
-    pairs = [
+    compared = [
         (
             observed_job.logs[attempt.attempt_id].large_records,
-            len(task.named("spill_single")),
+            len(recording.named("spill_single")),
             attempt,
         )
-        for task, attempt in observed_job.recorded("map")
+        for recording, attempt in observed_job.recorded("map")
         if attempt.attempt_id in observed_job.logs
     ]
     what = "'Record too large' in logs"
-    check = _equality_check(observed_job.name, "map: spills of one record", what, pairs)
-    return replace(check, ok=check.ok and any(recorded for _, recorded, _ in pairs))
+    check = _equality_check(observed_job.name, "map: spills of one record", what, compared)
+    return replace(check, ok=check.ok and any(recorded for _, recorded, _ in compared))
 
 
 def check_untraced(observed_job: Observed) -> Check:
@@ -264,19 +264,21 @@ def check_sleeps(observed_job: Observed) -> Iterator[Check]:
     What was really slept is what the job's own counters say, attempt by attempt.
     """
     for kind, phase, counter, recorded_s in _SLEEPS:
-        pairs = [
-            (attempt.counters.get(f"Sleep$Slept.{counter}", 0) / 1e9, recorded_s(task))
-            for task, attempt in observed_job.recorded(kind)
+        compared = [
+            (attempt.counters.get(f"Sleep$Slept.{counter}", 0) / 1e9, recorded_s(recording))
+            for recording, attempt in observed_job.recorded(kind)
         ]
-        pairs = [(slept_s, seconds) for slept_s, seconds in pairs if slept_s > 0]
-        worst = max((abs(seconds / slept_s - 1) for slept_s, seconds in pairs), default=1.0)
-        total_s = sum(seconds for _, seconds in pairs)
+        compared = [(slept_s, seconds) for slept_s, seconds in compared if slept_s > 0]
+        worst_error = max(
+            (abs(seconds / slept_s - 1) for slept_s, seconds in compared), default=1.0
+        )
+        total_s = sum(seconds for _, seconds in compared)
         yield Check(
             observed_job.name,
             f"{kind}: slept in {phase}",
-            f"{sum(slept_s for slept_s, _ in pairs):.3f} s within 2 %",
-            f"{total_s:.3f} s, error {worst:.2%} at most" if pairs else "nothing slept",
-            worst <= SLEEP_SHARE,
+            f"{sum(slept_s for slept_s, _ in compared):.3f} s within 2 %",
+            f"{total_s:.3f} s, error {worst_error:.2%} at most" if compared else "nothing slept",
+            worst_error <= SLEEP_SHARE,
         )
 
 
@@ -287,16 +289,20 @@ def check_killed(observed_job: Observed, record: int) -> Check:
     Sums of a slow loop are kept once a second, so the last records may be missing.
     """
     failed = [attempt for attempt in observed_job.trace.attempts if attempt.state == "failed"]
-    tasks = [observed_job.tasks[a.attempt_id] for a in failed if a.attempt_id in observed_job.tasks]
-    records = sum(task.loop.records for task in tasks)
-    loops = sum(span.open for task in tasks for span in task.named("map_loop"))
-    is_alone = len(tasks) == len(failed) == loops == 1
+    recordings = [
+        observed_job.tasks[attempt.attempt_id]
+        for attempt in failed
+        if attempt.attempt_id in observed_job.tasks
+    ]
+    records = sum(recording.loop.records for recording in recordings)
+    loops = sum(span.open for recording in recordings for span in recording.named("map_loop"))
+    is_alone = len(recordings) == len(failed) == loops == 1
     return Check(
         observed_job.name,
         "killed attempt's recording",
         f"open within the loop, at most {record} records",
-        f"{len(tasks)} of {len(failed)} recorded, {loops} open, {records} records",
-        is_alone and tasks[0].state == "open" and 0 < records <= record,
+        f"{len(recordings)} of {len(failed)} recorded, {loops} open, {records} records",
+        is_alone and recordings[0].state == "open" and 0 < records <= record,
     )
 
 
@@ -313,20 +319,20 @@ def check_output(observed_job: Observed, records: int) -> Check:
 
 
 def _equality_check(
-    job_name: str, name: str, what: str, pairs: Sequence[tuple[int, int, TaskAttempt]]
+    job_name: str, name: str, what: str, compared: Sequence[tuple[int, int, TaskAttempt]]
 ) -> Check:
     """Compare, attempt by attempt, the count that is expected with the recorded one."""
-    bad = [
+    violations = [
         f"{recorded} for {expected} in {attempt.attempt_id}"
-        for expected, recorded, attempt in pairs
+        for expected, recorded, attempt in compared
         if expected != recorded
     ]
     return Check(
         job_name,
         name,
-        f"{what} {sum(expected for expected, _, _ in pairs):,}",
-        f"{sum(recorded for _, recorded, _ in pairs):,}{_listed(bad)}",
-        bool(pairs) and not bad,
+        f"{what} {sum(expected for expected, _, _ in compared):,}",
+        f"{sum(recorded for _, recorded, _ in compared):,}{_listed(violations)}",
+        bool(compared) and not violations,
     )
 
 
@@ -334,8 +340,10 @@ def _wall_s(task: TaskSpans, name: str) -> float:
     return sum(span.wall_s for span in task.named(name))
 
 
-def _listed(bad: Sequence[str]) -> str:
+def _listed(violations: Sequence[str]) -> str:
     """What is wrong, after what is right: the first one and how many more."""
-    if not bad:
+    if not violations:
         return ""
-    return f"; wrong: {bad[0]}" + (f" and {len(bad) - 1} more" if len(bad) > 1 else "")
+    return f"; wrong: {violations[0]}" + (
+        f" and {len(violations) - 1} more" if len(violations) > 1 else ""
+    )

@@ -89,12 +89,12 @@ _UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "
 @contextmanager
 def cluster_for(spec: ClusterSpec, home: HadoopHome, console: Console) -> Iterator[LocalCluster]:
     """Give the cluster that is up, but none of a running experiment; else one of *spec*."""
-    for name in LocalCluster.names():
-        if name.startswith(("run-", "selftest-")):
+    for cluster_name in LocalCluster.names():
+        if cluster_name.startswith(("run-", "selftest-")):
             continue
-        cluster = LocalCluster.attach(name)
+        cluster = LocalCluster.attach(cluster_name)
         if cluster.is_up():
-            console.say(f"cluster: {name}, which is up")
+            console.say(f"cluster: {cluster_name}, which is up")
             yield cluster
             return
     console.say(f"cluster: starting {spec.workers} workers")
@@ -153,12 +153,12 @@ class JobBench:
         tracing = self.cluster.trace_properties(Tracing(), properties)
         return self.run(name, command, {**properties, **tracing}, jars)
 
-    def command(self, spec: WorkloadSpec) -> JobCommand:
-        """Return the job of *spec*, whose input is ready."""
-        workload = WORKLOADS[spec.name]
-        ready = self.inputs.ensure(workload, spec, block_bytes(self.cluster.spec))
-        self.cluster.hdfs.delete(f"{_OUTPUT}/{spec.name}")
-        (command,) = workload.submit(spec, ready.uri, f"{_OUTPUT}/{spec.name}")
+    def command(self, workload_spec: WorkloadSpec) -> JobCommand:
+        """Return the job of *workload_spec*, whose input is ready."""
+        workload = WORKLOADS[workload_spec.name]
+        ready = self.inputs.ensure(workload, workload_spec, block_bytes(self.cluster.spec))
+        self.cluster.hdfs.delete(f"{_OUTPUT}/{workload_spec.name}")
+        (command,) = workload.submit(workload_spec, ready.uri, f"{_OUTPUT}/{workload_spec.name}")
         return command
 
     @cached_property
@@ -191,22 +191,22 @@ class JobBench:
         application = self.last_job.replace("job_", "application_", 1)
         self.cluster.container_logs(application, folder / "containers")
         self.cluster.hdfs.delete(_OUTPUT)
-        tasks, logs = {}, {}
+        recordings, task_logs = {}, {}
         for path in sorted(folder.rglob(SPANS_FILE)):
             with path.open("rb") as file:
                 task = read_ltrace(iter(partial(file.read, _CHUNK), b""), str(path))
-                tasks[task.attempt_id] = task
+                recordings[task.attempt_id] = task
         attempts = {attempt.container_id: attempt.attempt_id for attempt in trace.attempts}
         for path in sorted(folder.rglob("syslog")):
             if attempt := attempts.get(path.parent.name):
                 with path.open("rb") as lines:
-                    logs[attempt] = read_task_log(lines, str(path))
-        return Observed(name, trace, tasks, logs)
+                    task_logs[attempt] = read_task_log(lines, str(path))
+        return Observed(name, trace, recordings, task_logs)
 
 
 def _count_words(bench: JobBench) -> Iterator[Check]:
-    spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
-    yield from checks(bench.run_workload(spec, _SPILLING))
+    workload_spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
+    yield from checks(bench.run_workload(workload_spec, _SPILLING))
 
 
 def _sort(bench: JobBench) -> Iterator[Check]:
@@ -220,17 +220,17 @@ def _sort(bench: JobBench) -> Iterator[Check]:
 
 
 def _sleep(bench: JobBench) -> Iterator[Check]:
-    job = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
-    yield from checks(job)
-    yield from check_sleeps(job)
-    yield check_killed(job, _KILLED + 1)
-    yield check_output(job, _MAPS * _RECORDS)
+    observed_job = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
+    yield from checks(observed_job)
+    yield from check_sleeps(observed_job)
+    yield check_killed(observed_job, _KILLED + 1)
+    yield check_output(observed_job, _MAPS * _RECORDS)
 
 
 def _collect_large_record(bench: JobBench) -> Iterator[Check]:
-    job = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
-    yield from checks(job)
-    yield check_large(job)
+    observed_job = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
+    yield from checks(observed_job)
+    yield check_large(observed_job)
 
 
 def _run_untraced(bench: JobBench) -> Iterator[Check]:
