@@ -44,7 +44,7 @@ def missing():
 
 def answers(address=None):
     """
-    Whether an engine answers at *address*, or where the environment says.
+    Whether an engine answers at *address*, or at that of the environment.
     """
     try:
         Engine.connect({"DOCKER_HOST": address} if address else os.environ).client.close()

@@ -121,7 +121,7 @@ def until(condition):
 @contextlib.contextmanager
 def forwarded(address, context=None):
     """
-    The port of this machine at which the engine can be reached, too, with TLS where told.
+    The port of this machine at which the engine can be reached, too, with TLS where there is a *context*.
     """
     path = address.removeprefix("unix://")
     server = socket.create_server(("127.0.0.1", 0))
@@ -261,7 +261,7 @@ class TestNode:
 
     def test_want_of_memory_is_reported(self, alone, node):
         """
-        A daemon that the memory killer took is told from one that was killed by hand.
+        A daemon that ran out of memory is distinguished from one that was killed by hand.
         """
         eater = "x = []\nwhile True: x.append(bytearray(10**6))"
         daemon = {"env": {}, "cwd": "/cluster", "log": "/cluster/log", "at_once": True}
@@ -282,7 +282,7 @@ class TestNode:
 
     def test_health_is_shown(self, alone, node):
         """
-        Well while its daemons run; ill, with the name of who has ended, from the next look on.
+        Healthy while its daemons run; then unhealthy, with the name of the one that has ended.
         """
         sleeper = {
             "key": "sleeper", "argv": ["/bin/sleep", "600"], "env": {}, "cwd": "/cluster",
@@ -457,7 +457,7 @@ def test_a_job_that_outgrows_its_node(environment, results, log, alone):
     assert process.wait(timeout=LIMIT_S) == 5, log.read_text()
     (failed,) = trial_records(results)
     assert "which may use 2.12 GiB of memory (cluster.node.memory)" in failed.reason
-    # the kernel takes who has most: the greedy one, or a daemon before it
+    # the kernel kills the process with most memory: the task, or a daemon before it
     assert "exitCode: 137" in failed.reason or "died during the job" in failed.reason
     assert "which may use 2.12 GiB of memory" in log.read_text()
     assert everything(alone) == []
@@ -474,14 +474,14 @@ def results(tmp_path):
 @pytest.fixture
 def log(tmp_path):
     """
-    What a harness in the background says.
+    Output of a harness in the background.
     """
     return tmp_path / "log"
 
 
 def docker_run(name, results, *more):
     """
-    A command on the smoke experiment, one line changed, and *more* where told.
+    A command on the smoke experiment, one line changed, and *more* options.
     """
     changes = ["cluster.provider=docker", "trial_limit=10 min", *more]
     return command(name, results, *(word for each in changes for word in ("--set", each)))

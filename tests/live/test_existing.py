@@ -60,7 +60,7 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
 def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     """
     Its daemons and tasks are an older release: all trials are done by a client of own_version, and
-    manifest and report name that release and what such a cluster cannot tell.
+    manifest and report name that release and the limitations of such a cluster.
     """
     home, own_version = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
     results = tmp_path / "results"

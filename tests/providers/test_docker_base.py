@@ -162,7 +162,7 @@ class TestOnTheSpot:
 
     def test_has_an_end_and_cleans_up(self, script, monkeypatch):
         """
-        It is asked to end, so that it takes away what it has made; what it has started ends.
+        It gets SIGTERM, so that it removes what it has made; its children end, too.
         """
         monkeypatch.setattr(images, "_MAKE_LIMIT_S", 0.5)
         folder = script("trap 'touch cleaned' EXIT\nsleep 600 & echo $! > pid; wait")

@@ -70,7 +70,7 @@ def test_gpus_are_shared_by_nobody():
 
 def test_memory_is_the_workers_own():
     """
-    Without swap; what is said of one worker stands in the maker of what is said of all.
+    Without swap; a value for one worker replaces the one for all.
     """
     more = {
         "node": NodeSpec(memory_bytes=2**32),
@@ -85,7 +85,7 @@ def test_memory_is_the_workers_own():
 class TestRequire:
     def test_memory_is_to_hold_tasks_and_daemons(self):
         """
-        Two slots of 512 MiB, an application master and two daemons; what is needed is said.
+        Two slots of 512 MiB, an application master and two daemons; the error has the size that is needed.
         """
         spec = ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2048 * MIB))
 
@@ -95,7 +95,7 @@ class TestRequire:
 
     def test_memory_takes_a_control_group(self):
         """
-        Only who asks for a limit is refused.
+        Only a cluster with a limit is refused.
         """
         engine, limited = FakeEngine(MemoryLimit=False), {"worker1": Hardware(memory_bytes=2**32)}
 
@@ -115,7 +115,7 @@ class TestRequire:
 
     def test_containers_are_linux(self):
         """
-        An engine of another system is told as that.
+        The error names the cause.
         """
         with pytest.raises(MachineError, match="no Linux containers"):
             require(FakeEngine(OSType="windows"), ClusterSpec())

@@ -36,7 +36,7 @@ def connect_error(**environment):
 class TestConnect:
     def test_a_socket_that_is_not_there(self, tmp_path):
         """
-        No engine: the machine is not fit, and how to start one is said.
+        A `MachineError`, and how to start an engine.
         """
         error = connect_error(DOCKER_HOST=f"unix://{tmp_path}/none")
 
@@ -69,7 +69,7 @@ class TestConnect:
     @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
     def test_a_socket_of_others(self, tmp_path_factory):
         """
-        A user who may not is told so, not that nobody is there.
+        The error is about permission, not about a missing engine.
         """
         with socket.socket(socket.AF_UNIX) as listening:
             place = f"/tmp/harness-test-{os.getpid()}.sock"
@@ -109,7 +109,7 @@ class TestConnect:
 
 def refused(text, status=500):
     """
-    Our error for what the engine says.
+    Our error for a refusal of the engine.
     """
     from docker.errors import APIError
     from requests import Response
@@ -160,7 +160,7 @@ def test_a_lost_connection_is_an_engine_error():
 )
 def test_an_engine_behind_a_carried_socket_is_far(address, name, near):
     """
-    ``ssh -L`` makes a socket here of an engine there: its machine's name tells.
+    ``ssh -L`` makes a socket here of an engine there: the name of its machine shows it.
     """
     client = SimpleNamespace(info=lambda: {"Name": name})
 
@@ -181,7 +181,7 @@ def test_owners_differ_by_their_state_folder(tmp_path, monkeypatch):
 
 def test_all_are_done_before_the_first_error_leaves():
     """
-    Nothing goes on behind the back of who cleans up after an error.
+    Nothing still runs when clean-up after an error starts.
     """
     done = []
 

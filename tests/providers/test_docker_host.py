@@ -106,7 +106,7 @@ class TestRunning:
     @given(st.binary(max_size=200_000))
     def test_input_starts_and_ends_with_empty_pieces(self, content):
         """
-        The exec wrapper is told to start, gets the input, and is told its end.
+        An empty piece starts the command, another one ends its input.
         """
         running, engine_end = start({STDOUT: Output()}, content)
         with engine_end:

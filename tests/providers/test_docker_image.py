@@ -81,7 +81,7 @@ class TestEnsure:
 
     def test_other_jars_make_another_image(self, tmp_path):
         """
-        The name tells what is inside, and not where it was made.
+        The name depends on what is inside, and not on where it was made.
         """
         engine = FakeEngine(there=[DEBIAN])
 
@@ -124,7 +124,7 @@ class TestEnsure:
     )
     def test_a_failed_build_shows_its_last_lines(self, tmp_path, message, fix):
         """
-        They tell which command failed; nothing in them moves a cursor.
+        They show which command failed; nothing in them moves a cursor.
         """
         lines = [{"stream": f"line {n}\n"} for n in range(100)]
         engine = FakeEngine(

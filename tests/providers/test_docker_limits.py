@@ -20,7 +20,7 @@ LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
 
 class FakeEngine:
     """
-    An engine with the nodes' links, which notes commands, updates, and who is there.
+    An engine with the nodes' links, which records commands, updates, and its helpers.
     """
 
     address = "unix:///fake"

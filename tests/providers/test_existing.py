@@ -228,7 +228,7 @@ class TestLook:
 class TestGpus:
     def test_are_what_the_least_node_offers(self, masters, monkeypatch):
         """
-        By YARN's own count; where nobody can be asked, none are made up.
+        By YARN's own count; without a cluster it is an error.
         """
         masters.pages["/ws/v1/cluster/nodes"] = {
             "nodes": {"node": [node(1, gpus=4), node(2, gpus=2)]}
@@ -371,7 +371,7 @@ class TestWork:
 
     def test_a_lost_node_is_named(self, cluster, masters, monkeypatch):
         """
-        It ran when the cluster was found; the question is not asked each second.
+        It ran when the cluster was discovered; nodes are listed every few seconds only.
         """
         monkeypatch.setattr(existing, "_NODES_POLL_S", 0.0)
         one = cluster()

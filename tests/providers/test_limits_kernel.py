@@ -106,7 +106,7 @@ class TestVersion1:
 class TestVersion2:
     def test_limits_stand_in_the_group_of_the_node(self, v2):
         """
-        There the kernel knows who has written what it writes later.
+        There the kernel knows which group has written the pages that it writes later.
         """
         v2.make("worker1")
         v2.set_cores("worker1", 1.5)

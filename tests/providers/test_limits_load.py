@@ -119,7 +119,7 @@ def test_a_server_that_does_not_start_is_an_error_of_the_master(hosts):
 @pytest.mark.parametrize("line", ["[]", "{}", '{"port": []}', "nonsense", "1" * 5000])
 def test_a_server_that_names_no_port(hosts, line):
     """
-    What it said instead stands in the message.
+    Its output is in the message.
     """
     with pytest.raises(ClusterError, match="what master achieves cannot be measured: no port: "):
         load_on(hosts, f"print({line!r}, flush=True)").measure(
