@@ -121,7 +121,7 @@ def until(condition):
 @contextlib.contextmanager
 def forwarded(address, context=None):
     """
-    The port of this machine at which the engine can be reached, too, with TLS where there is a *context*.
+    A port of this machine that leads to the engine, with TLS where there is a *context*.
     """
     path = address.removeprefix("unix://")
     server = socket.create_server(("127.0.0.1", 0))

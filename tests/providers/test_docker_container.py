@@ -85,7 +85,7 @@ def test_memory_is_the_workers_own():
 class TestRequire:
     def test_memory_is_to_hold_tasks_and_daemons(self):
         """
-        Two slots of 512 MiB, an application master and two daemons; the error has the size that is needed.
+        Two slots of 512 MiB, an application master, two daemons: the error has the size needed.
         """
         spec = ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2048 * MIB))
 
