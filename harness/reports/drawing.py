@@ -15,11 +15,11 @@ import warnings
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from harness.reports.document import Figure
-from harness.reports.wording import one_line
+from harness.reports.wording import number, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,6 +136,14 @@ def drawing() -> Iterator[None]:
         yield
 
 
+class Stack(NamedTuple):
+    """A stacked bar: its group and name; a piece is a texture, its seconds and a tooltip."""
+
+    group: str
+    name: str
+    pieces: Sequence[tuple[str, float, str]]
+
+
 class Canvas:
     """A matplotlib figure; artists with a texture or a tooltip are known by their group id."""
 
@@ -228,7 +236,7 @@ def render_figure(figure: Figure) -> str:
             else:
                 value = " ".join(value.split())  # noqa: PLW2901
                 value = _REFERENCE.sub(rf"{figure.name}-\g<0>", value)  # noqa: PLW2901
-                value = _DECIMALS.sub(lambda number: f"{float(number[0]):.2f}", value)  # noqa: PLW2901
+                value = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", value)  # noqa: PLW2901
             element.set(texture_name.rpartition("}")[2], value)
         if tooltip:
             title = ET.Element("title")
@@ -294,4 +302,33 @@ def row_axes(axes: Axes, names: Sequence[tuple[float, str]], longest: float, lab
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.spines["left"].set_color(INK)
     axes.tick_params(colors=MUTED, labelcolor=INK)
+    grid(axes, "x")
+
+
+def draw_stacks(canvas: Canvas, stacks: Sequence[Stack], label: str) -> None:
+    """Draw stacked horizontal bars, the first on top, with their totals; groups stand apart."""
+    axes = canvas.figure.add_subplot()
+    names, row, group, longest_s = [], -1.0, stacks[0].group, 0.0
+    for stack in stacks:
+        row += 1.5 if stack.group != group else 1.0
+        group, start_s = stack.group, 0.0
+        for texture, length_s, tooltip in stack.pieces:
+            times_s = (start_s, start_s + length_s)
+            canvas.bar(axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
+            start_s += length_s
+        axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
+                      va="center", fontsize=8.5)  # fmt: skip
+        names.append((row, stack.name))
+        longest_s = max(longest_s, start_s)
+    row_axes(axes, names, longest_s * 1.09, label)
+
+
+def time_axis(axes: Axes, longest_s: float) -> None:
+    """Seconds from 0 below rows of bars."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_xlim(0, longest_s * 1.01)
+    axes.xaxis.set_major_locator(MaxNLocator(10))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.spines["left"].set_visible(False)
     grid(axes, "x")

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
-from harness.reports.drawing import WIDE, Canvas, row_axes
+from harness.reports.drawing import WIDE, Canvas, Stack, draw_stacks
 from harness.reports.sections.scores import SPEEDS
 from harness.reports.wording import (
     QUANTITIES,
@@ -103,47 +103,32 @@ def phases_figure(
     place: int, workload: str, mean_seconds: Mapping[str, Mapping[str, float]], cells: int
 ) -> Figure:
     """Stacked mean seconds of each phase, as measured and by model."""
-    stacks = [
-        (task_kind, source, [phase for phase in phases if phase in of_source])
-        for task_kind, phases in _KINDS.items()
-        for source, of_source in mean_seconds.items()
-        if any(phase in of_source for phase in phases)
-    ]
+    stacks, rows = [], []
+    for task_kind, phases in _KINDS.items():
+        for source, means in mean_seconds.items():
+            pieces = []
+            for phase in phases:
+                if phase in means:
+                    texture = PHASE_TEXTURES[phase]
+                    tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(means[phase])}"
+                    pieces.append((texture, means[phase], tooltip))
+                    rows.append((source, PHASE_NAMES[texture], number(means[phase])))
+            if pieces:
+                stacks.append(Stack(task_kind, f"{task_kind}, {one_line(source, 26)}", pieces))
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        names, bar_row, before, longest = [], -1.0, stacks[0][0], 0.0
-        for task_kind, source, phases in stacks:
-            bar_row += 1.5 if task_kind != before else 1.0
-            before, start_s = task_kind, 0.0
-            for phase in phases:
-                end_s = start_s + mean_seconds[source][phase]
-                texture = PHASE_TEXTURES[phase]
-                tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(end_s - start_s)}"
-                canvas.bar(axes, bar_row, (start_s, end_s), texture, tooltip=tooltip)
-                start_s = end_s
-            axes.annotate(number(start_s), (start_s, bar_row), (4, 0), textcoords="offset points",
-                          va="center", fontsize=8.5)  # fmt: skip
-            names.append((bar_row, f"{task_kind}, {one_line(source, 26)}"))
-            longest = max(longest, start_s)
-        row_axes(axes, names, longest * 1.1, "seconds per task")
+        draw_stacks(canvas, stacks, "seconds per task")
         canvas.texture_legend(PHASE_NAMES)
 
-    rows = [
-        (source, PHASE_NAMES[PHASE_TEXTURES[phase]], number(mean_s))
-        for source, of_source in mean_seconds.items()
-        for phase, mean_s in of_source.items()
-    ]
-    kinds = len({task_kind for task_kind, _, _ in stacks})
-    columns = ("Source", "Phase", "Mean, s")
     title = f"{workload}: mean seconds per task and phase, measured and predicted"
-    height = 1.0 + 0.3 * len(stacks) + 0.2 * kinds
     caption = (
-        f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as"
-        " measured and as predicted."
+        f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as measured"
     )
+    columns = ("Source", "Phase", "Mean, s")
     data = table(f"{workload}: data of the figure", columns, "llr", rows, folded=True)
-    return Figure(f"phases{place}", title, WIDE, height, caption, data, draw)
+    height = 1.0 + 0.3 * len(stacks) + 0.2 * len({stack.group for stack in stacks})
+    name = f"phases{place}"
+    return Figure(name, title, WIDE, height, f"{caption} and as predicted.", data, draw)
 
 
 def level_table(results: ReportData, workload: str) -> Table:

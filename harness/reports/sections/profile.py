@@ -43,12 +43,7 @@ def section(results: ReportData) -> Section:
 
     def values() -> dict[str, Any]:
         profiles = results.profiles.items()
-        return {
-            "profiles": {
-                statistic_name: profile.model_dump(mode="json")
-                for statistic_name, profile in profiles
-            }
-        }
+        return {"profiles": {name: profile.model_dump(mode="json") for name, profile in profiles}}
 
     return Section("profile", "Profile", blocks, missing="No profile has been made.", values=values)
 
@@ -70,21 +65,17 @@ def scaled(statistic_name: str) -> tuple[float, str]:
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table:
     """Statistics or costs; values that stand for a share of a group are marked as assumed."""
     # Groups of costs that could not be distinguished, numbered from 1.
-    groups = {
-        statistic_name: tuple(sorted({statistic_name, *each_statistic.group}))
-        for statistic_name, each_statistic in statistics.items()
-        if each_statistic.group
-    }
+    groups = {name: tuple(sorted({name, *s.group})) for name, s in statistics.items() if s.group}
     numbers = {names: place for place, names in enumerate(dict.fromkeys(groups.values()), start=1)}
     rows = []
-    for statistic_name, statistic in statistics.items():
-        factor, unit = scaled(statistic_name)
+    for name, statistic in statistics.items():
+        factor, unit = scaled(name)
         spread = factor * statistic.spread
         remarks = ["assumed"] if statistic.assumed else []
-        remarks += [f"group {numbers[groups[statistic_name]]}"] if statistic_name in groups else []
+        remarks += [f"group {numbers[groups[name]]}"] if name in groups else []
         rows.append(
             (
-                statistic_name,
+                name,
                 number(factor * statistic.value, spread or None, most=6),
                 number(spread, spread, most=6) if spread else UNKNOWN,
                 *(unit, str(statistic.count), statistic.source),

@@ -9,7 +9,7 @@ from typing import Any
 from harness.records.task_times import SourceComparison
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
-from harness.reports.drawing import WIDE, Canvas, row_axes
+from harness.reports.drawing import WIDE, Canvas, Stack, draw_stacks
 from harness.reports.sections.profile import scaled
 from harness.reports.task_parts import PARTS, Bar, bars
 from harness.reports.wording import UNKNOWN, count, listing, number, one_line, percent, seconds
@@ -37,22 +37,12 @@ def section(results: ReportData) -> Section:
         jobs = []
         for (record, _), (workload_name, known_times) in zip(results.timelines, known, strict=True):
             parts = [
-                {
-                    **asdict(task_bar),
-                    "estimated": sorted(task_bar.estimated),
-                    "total_s": task_bar.total_s,
-                }
-                for task_bar in bars(known_times.parts)
+                asdict(each) | {"estimated": sorted(each.estimated), "total_s": each.total_s}
+                for each in bars(known_times.parts)
             ]
             differences = [asdict(difference) for difference in known_times.differences]
-            jobs.append(
-                {
-                    "trial": record.trial.id,
-                    "workload": workload_name,
-                    "parts": parts,
-                    "logs_beside_spans": differences,
-                }
-            )
+            job = {"trial": record.trial.id, "workload": workload_name, "parts": parts}
+            jobs.append(job | {"logs_beside_spans": differences})
         return {"inside": jobs}
 
     return Section(
@@ -60,10 +50,7 @@ def section(results: ReportData) -> Section:
         title="Where the time of a job went",
         blocks=[
             Figures(figures, _LEAD),
-            *(
-                differences_table(workload_name, known_times.differences)
-                for workload_name, known_times in known
-            ),
+            *(differences_table(workload, times.differences) for workload, times in known),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
         values=values,
@@ -78,28 +65,18 @@ def time_bars(place: int, workload_name: str, every: Sequence[Bar]) -> Figure:
         if not task_bar.host or hosts < _MOST_HOSTS:
             drawn.append(task_bar)
 
+    stacks = []
+    for task_bar in drawn:
+        pieces = []
+        for part_name, part_s in task_bar.seconds.items():
+            tooltip = f"{PARTS[part_name]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
+            tooltip += " (estimated)" if part_name in task_bar.estimated else ""
+            pieces.append((part_name, part_s, tooltip))
+        where = one_line(task_bar.host, 24) or "all nodes"
+        stacks.append(Stack(task_bar.kind, f"{task_bar.kind} tasks, {where}", pieces))
+
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        names, bar_row, before = [], -1.0, drawn[0].kind
-        for task_bar in drawn:
-            bar_row += 1.5 if task_bar.kind != before else 1.0
-            before, start_s = task_bar.kind, 0.0
-            for part_name, part_s in task_bar.seconds.items():
-                tooltip = (
-                    f"{PARTS[part_name]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
-                )
-                tooltip += " (estimated)" if part_name in task_bar.estimated else ""
-                canvas.bar(
-                    axes, bar_row, (start_s, start_s + part_s), part_name, tooltip=tooltip, edge=0.3
-                )
-                start_s += part_s
-            axes.annotate(number(start_s), (start_s, bar_row), (4, 0), textcoords="offset points",
-                          va="center", fontsize=8.5)  # fmt: skip
-            names.append(
-                (bar_row, f"{task_bar.kind} tasks, {one_line(task_bar.host, 24) or 'all nodes'}")
-            )
-        longest_s = max(task_bar.total_s for task_bar in drawn)
-        row_axes(axes, names, longest_s * 1.08, "mean seconds per task")
+        draw_stacks(canvas, stacks, "mean seconds per task")
         canvas.texture_legend(PARTS, columns=4)
 
     whole = [task_bar for task_bar in every if not task_bar.host]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, table
-from harness.reports.drawing import WIDE, Canvas, grid
+from harness.reports.drawing import WIDE, Canvas, time_axis
 from harness.reports.task_parts import PARTS
 from harness.reports.tracks import (
     DRAWN,
@@ -129,8 +129,6 @@ def threads_figure(
 
 def _draw_task(canvas: Canvas, thread_axes: Axes, drawn_task: ShownTask, longest_s: float) -> None:
     """Draw a row for each thread of a task."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     attempt = drawn_task.attempt
     for row, thread_track in enumerate(drawn_task.tracks):
         for piece in thinned(thread_track.pieces, longest_s / _STEPS):
@@ -143,14 +141,10 @@ def _draw_task(canvas: Canvas, thread_axes: Axes, drawn_task: ShownTask, longest
         range(len(drawn_task.tracks)), [thread_track.name for thread_track in drawn_task.tracks]
     )
     thread_axes.set_ylim(len(drawn_task.tracks) - 0.4, -0.6)
-    thread_axes.set_xlim(0, longest_s * 1.01)
-    thread_axes.xaxis.set_major_locator(MaxNLocator(10))
-    thread_axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    thread_axes.spines["left"].set_visible(False)
+    time_axis(thread_axes, longest_s)
     where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
     took = seconds(attempt.duration_s, 0.05)
     thread_axes.set_title(f"{drawn_task.why}: {where}, {took}", fontsize=8.5)
-    grid(thread_axes, "x")
 
 
 def _loop_shares(tasks_shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:

@@ -16,7 +16,7 @@ from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
-from harness.reports.drawing import INK, MUTED, WIDE, Canvas, grid
+from harness.reports.drawing import INK, MUTED, WIDE, Canvas, time_axis
 from harness.reports.sections.phases import PHASE_NAMES
 from harness.reports.tracks import DRAWN, Piece, is_detailed, paint, thinned, tracks
 from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
@@ -225,8 +225,6 @@ def _draw_axes(
 
     Of several jobs each submission with its number, as far as there is room, and the last end.
     """
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     if len(lane_names) <= 60:
         texts = [
             f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
@@ -246,13 +244,9 @@ def _draw_axes(
             *(attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts),
         ]
     )
-    lane_axes.set_xlim(0, max(last_s, 0.001) * 1.01)
+    time_axis(lane_axes, max(last_s, 0.001))
     which = "first job" if len(trial_jobs) > 1 else "job"
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
-    lane_axes.xaxis.set_major_locator(MaxNLocator(10))
-    lane_axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    lane_axes.spines["left"].set_visible(False)
-    grid(lane_axes, "x")
     height, end_s = canvas.figure.get_figheight(), trial_jobs[-1].finish_s - trial_jobs[0].submit_s
     end_text, raised = f"finished, {end_s:.1f} s", 1.0 + 0.16 / (height - 1.3)
     if len(trial_jobs) > 1:

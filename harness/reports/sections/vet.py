@@ -61,11 +61,9 @@ def section(results: ReportData) -> Section:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
     tests = [
         (
-            *(
-                results.label(each.cell),
-                SUBPHASES[each.kind],
-                "{} and {}".format(*each.repetitions),
-            ),
+            results.label(each.cell),
+            SUBPHASES[each.kind],
+            "{} and {}".format(*each.repetitions),
             ratio(each.ks.statistic),
             Value(number(each.ks.p_value), "mark" if each.ks.p_value < _UNLIKELY else ""),
         )
@@ -100,14 +98,10 @@ def _vet_document(results: ReportData) -> dict[str, Any]:
         kinds = []
         for vet_kind in job_vet.report.kinds:
             # JSON has no word for infinite, which the index of equal units is.
-            alpha = (
-                vet_kind.alpha if vet_kind.alpha is not None and isfinite(vet_kind.alpha) else None
-            )
+            alpha = vet_kind.alpha if isfinite(vet_kind.alpha or 0.0) else None
             buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
-            task = typical.get(vet_kind.kind)
-            kinds.append(
-                {**asdict(vet_kind), "alpha": alpha, "buckets": buckets, "typical_task": task}
-            )
+            more = {"alpha": alpha, "buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
+            kinds.append(asdict(vet_kind) | more)
         jobs.append(
             {
                 "label": results.label(job_vet.cell),

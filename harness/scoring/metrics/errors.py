@@ -73,8 +73,8 @@ MEAN_ERROR = Metric(
 )
 SIGNED_ERROR = Metric(
     title="signed",
-    description="the same with its sign, + where the prediction is too long; near 0 the errors of"
-    " the cells have no common direction",
+    description="mean of the errors with their signs, + where the prediction is too long; near 0"
+    " the errors of the cells have no common direction",
     unit="signed share",
     best="nearest to 0",
     compute=mean_signed_error,
