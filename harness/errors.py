@@ -57,7 +57,7 @@ class DataError(HarnessError):
 
 
 class ParseError(HarnessError):
-    """A text that should be ours does not read like ours."""
+    """A text is not in the format that it should have."""
 
     exit_status = 7
 

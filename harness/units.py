@@ -1,7 +1,7 @@
 """
 Sizes and durations as people write them, and back.
 
-Records hold bytes and seconds only; this module is the one door for other units.
+Records hold bytes and seconds only; this module alone reads and writes other units.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def parse_rate(text: str) -> int:
     >>> parse_rate("20 MiB/s"), parse_rate("100 Mbit/s"), parse_rate("1.5 kB/s")
     (20971520, 12500000, 1500)
 
-    Raises ``ValueError`` for anything else; a bare number may mean bits or bytes, and is none.
+    Raises ``ValueError`` for anything else; a bare number may mean bits or bytes, and is refused.
     """
-    wrong = f"{text!r:.80} is not a rate: write 20 MiB/s or 100 Mbit/s"
+    complaint = f"{text!r:.80} is not a rate: write 20 MiB/s or 100 Mbit/s"
     match = _NUMBER.fullmatch(text.strip().removesuffix("/s")) if isinstance(text, str) else None
     if match is None or not text.strip().endswith("/s") or not match[2]:
-        raise ValueError(wrong)
+        raise ValueError(complaint)
     unit = match[2].lower()
     bits = float(match[1]) * _BITS.get(unit, 8 * _SIZE.get(unit, 0))
     if not 8 <= bits < 2**63:
-        raise ValueError(wrong)
+        raise ValueError(complaint)
     return round(bits / 8)
 
 

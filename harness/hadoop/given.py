@@ -1,7 +1,7 @@
 """
 A cluster that somebody else has configured: where its services answer, and what a client adds.
 
-Everything is read from properties, as its configuration folder has them; nothing is asked.
+Everything is read from properties, as its configuration folder has them; no service is asked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEEP = "mapreduce.task.files.preserve.filepattern"
 _REFERENCE = re.compile(r"\$\{([^}$\s]{1,200})\}")
 _ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,253}):(\d{1,5})", re.ASCII)
 _DEPTH = 20  # as Hadoop itself
-_ANYWHERE = ("0.0.0.0", "")  # noqa: S104 - what a server binds to, and no address of it
+_ANYWHERE = ("0.0.0.0", "")  # noqa: S104 - what a server binds to, not where it is reached
 # What daemons read, and no client: a property given here would be believed, and not be so.
 _OF_DAEMONS = re.compile(
     r"(yarn\.(nodemanager|resourcemanager|scheduler|nm|am)|dfs\.(namenode|datanode))\..*"
@@ -55,7 +55,7 @@ class Services:
     """
     Web addresses as ``host:port``: of NameNodes, ResourceManagers, and the history server.
 
-    Of several only one is active; which one has to be asked.
+    Of several only one is active; which one, they report themselves.
     """
 
     namenodes: tuple[str, ...]
@@ -103,16 +103,16 @@ def _namenodes(properties: Mapping[str, str]) -> tuple[str, ...]:
     authority = authority.partition("/")[0]
     if scheme != "hdfs" or not authority:
         raise SpecError(
-            f"fs.defaultFS = {default!r:.80} names no HDFS",
+            f"fs.defaultFS = {default!r:.80} does not name an HDFS",
             where="core-site.xml of HADOOP_CONF_DIR, or cluster.site",
             fix="set HADOOP_CONF_DIR to the cluster's configuration folder, or write cluster.site:"
             " {fs.defaultFS: hdfs://host:8020, yarn.resourcemanager.hostname: host}",
         )
     if authority not in _words(properties, "dfs.nameservices"):
-        found = expanded(properties, key)
+        web = expanded(properties, key)
         host = authority.partition(":")[0]
-        port = found.rpartition(":")[2] or "9870"
-        return (_address(f"{host}:{port}" if _host(found) in _ANYWHERE else found, key),)
+        port = web.rpartition(":")[2] or "9870"
+        return (_address(f"{host}:{port}" if _host(web) in _ANYWHERE else web, key),)
     nodes = _words(properties, f"dfs.ha.namenodes.{authority}")
     names = [f"{key}.{authority}.{node}" for node in nodes] or [f"{key}.{authority}"]
     return tuple(_address(expanded(properties, name), name) for name in names)
@@ -128,14 +128,14 @@ def _resourcemanagers(properties: Mapping[str, str]) -> tuple[str, ...]:
             where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site",
             fix=f"name them, or leave {prefix}.ha.enabled out",
         )
-    found = []
+    addresses = []
     for ending in endings:
         name = f"{prefix}.webapp.address{ending}"
         web = expanded(properties, name)
         if _host(web) in _ANYWHERE:
             web = f"{expanded(properties, f'{prefix}.hostname{ending}')}:8088"
-        found.append(_address(web, f"{prefix}.hostname{ending}"))
-    return tuple(found)
+        addresses.append(_address(web, f"{prefix}.hostname{ending}"))
+    return tuple(addresses)
 
 
 def _refuse_security(properties: Mapping[str, str]) -> None:
@@ -167,7 +167,7 @@ def _address(text: str, name: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if not match or not 0 < int(match[2]) < 65536 or match[1] in _ANYWHERE:
         raise SpecError(
-            f"{name} = {text!r:.80} is no address of a service",
+            f"{name} = {text!r:.80} is not the address of a service",
             where="configuration of the existing cluster",
             fix=f"write host:port: cluster.site.{name}, or in the files of HADOOP_CONF_DIR",
         )
@@ -209,6 +209,6 @@ def client_files(
     return written
 
 
-def not_ours(spec: ClusterSpec) -> list[str]:
-    """Names in *spec.site* that only the daemons read, which nobody has told them."""
+def daemon_properties(spec: ClusterSpec) -> list[str]:
+    """Names in *spec.site* that only daemons read, and those of an existing cluster do not see."""
     return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]

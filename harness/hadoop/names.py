@@ -2,14 +2,14 @@
 Names of Hadoop's properties: which there are, and which one a misspelled name stands for.
 
 Hadoop takes any name and says nothing, so a misspelled property measures its default.  What is
-refused here, and what is only told, follows from that:
+refused here, and what is only a warning, follows from that:
 
 - a name that Hadoop knows is taken; so is one that continues a known name (``...address.rm1``) and
   one of the `_FAMILIES`, whose names hold words of their user;
 - a name out of use is refused with its successor, which is the one that models and slots go by;
 - a name one slip away from a known one is refused: a letter, a case, a dot, a lost part;
-- any other name that begins as Hadoop's do is taken, and told with the nearest known name: it may
-  belong to a job's own code;
+- any other name that begins as Hadoop's do is taken, with a warning that names the nearest known
+  one: it may belong to a job's own code;
 - a name with another beginning is the user's own.
 
 The table is written by ``scripts/export-properties`` from Hadoop's jars.
@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher, get_close_matches
+from collections.abc import Iterable
+from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 
 from harness.hadoop.properties import READ_NAMES
+from harness.text import nearest_name
 
 _FAMILIES = re.compile(
     r"yarn\.scheduler\.(capacity|fair)\..*|yarn\.nodemanager\.aux-services\..*"
@@ -45,19 +46,23 @@ def is_known(name: str) -> bool:
     >>> is_known("mapreduce.job.reduces"), is_known("yarn.resourcemanager.address.rm1")
     (True, True)
     """
-    if name in _known() or _FAMILIES.fullmatch(name):
+    if name in known_names() or _FAMILIES.fullmatch(name):
         return True
-    return any(head in _known() for head in _heads(name))
+    # What continues a known name of three parts or more.
+    parts = name.split(".")
+    heads = (".".join(parts[:count]) for count in range(_LEAST_PARTS, len(parts)))
+    return any(head in known_names() for head in heads)
 
 
+@cache
 def known_names() -> frozenset[str]:
-    """All names that are in use, families apart."""
-    return _known()
+    """All names that are in use, those that models read among them; families apart."""
+    return READ_NAMES | {name for name, _, replacement in _table() if not replacement}
 
 
 def is_own(name: str) -> bool:
     """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
-    return name.partition(".")[0] not in _beginnings()
+    return name.partition(".")[0] not in _first_words()
 
 
 def successor(name: str) -> str:
@@ -79,9 +84,14 @@ def meant(name: str) -> str:
     """
     if is_known(name):
         return ""
-    found = {*_slips().get(_squashed(name), ()), *_with_a_part_more(name)}
-    found |= {known for known in _with_another_part(name) if _alike(name, known)}
-    return min(found, key=lambda known: (-_likeness(name, known), known), default="")
+    parts = name.split(".")
+    near = set(_by_letters().get(_letters(name), ()))
+    if len(parts) >= _LEAST_PARTS:
+        near.update(_by_remaining_parts().get(name, ()))
+    for index in range(len(parts)):
+        alike = _by_other_parts().get(_without_part(parts, index), ())
+        near.update(known for known in alike if _is_misspelled(name, known))
+    return min(near, key=lambda known: (-_likeness(name, known), known), default="")
 
 
 def resembling(name: str) -> str:
@@ -94,9 +104,10 @@ def resembling(name: str) -> str:
     'mapreduce.reduce.shuffle.input.buffer.percent'
     """
     tail = f".{name}"
-    ends = [known for known in sorted(_known()) if known.endswith(tail)]
-    close = get_close_matches(name, sorted(_known()), n=1, cutoff=0.85)
-    return next(iter([*ends, *close]), "")
+    in_order = sorted(known_names())
+    longer = next((known for known in in_order if known.endswith(tail)), None)
+    # Hadoop's names are long and alike: a lower cut-off would offer one for any.
+    return longer or nearest_name(name, in_order, cutoff=0.85) or ""
 
 
 def objection(name: str) -> tuple[str, str] | None:
@@ -109,93 +120,72 @@ def objection(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _heads(name: str) -> Iterator[str]:
-    """Give what *name* continues: it less its last parts, three parts at least."""
-    parts = name.split(".")
-    return (".".join(parts[:n]) for n in range(_LEAST_PARTS, len(parts)))
-
-
-def _with_a_part_more(name: str) -> Iterable[str]:
-    return _gaps().get(name, ()) if name.count(".") + 1 >= _LEAST_PARTS else ()
-
-
-def _with_another_part(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    for index in range(len(parts)):
-        yield from _holes().get(_hole(parts, index), ())
-
-
-def _alike(name: str, known: str) -> bool:
+def _is_misspelled(name: str, known: str) -> bool:
     """Tell whether the one part in which the names differ is misspelled, and not another word."""
     pairs = zip(name.split("."), known.split("."), strict=True)
-    ((mine, theirs),) = [(a, b) for a, b in pairs if a != b]
-    if any(c.isdigit() for c in mine + theirs):
-        return False  # fs.s3a and fs.s3n are two things
-    short = len(theirs) <= _SHORT
-    return SequenceMatcher(None, mine, theirs).ratio() >= (_ALIKE_SHORT if short else _ALIKE)
+    ((part, known_part),) = [pair for pair in pairs if pair[0] != pair[1]]
+    if any(char.isdigit() for char in part + known_part):
+        return False  # fs.s3a and fs.s3n are two file systems
+    least = _ALIKE_SHORT if len(known_part) <= _SHORT else _ALIKE
+    return _likeness(part, known_part) >= least
 
 
 def _likeness(name: str, known: str) -> float:
     return SequenceMatcher(None, name, known).ratio()
 
 
-def _squashed(name: str) -> str:
+def _letters(name: str) -> str:
     return re.sub(r"[._-]", "", name).lower()
 
 
-def _hole(parts: list[str], index: int) -> str:
+def _without_part(parts: list[str], index: int) -> str:
+    """The name of *parts*, one of them blotted out."""
     return ".".join([*parts[:index], "*", *parts[index + 1 :]])
 
 
 @cache
 def _successors() -> dict[str, str]:
-    return {old: new for old, _, new in _table() if new}
+    return {name: replacement for name, _, replacement in _table() if replacement}
 
 
 @cache
-def _known() -> frozenset[str]:
-    """Names that are in use, those that models read among them."""
-    return READ_NAMES | {name for name, _, new in _table() if not new}
-
-
-@cache
-def _beginnings() -> frozenset[str]:
+def _first_words() -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name, _, _ in _table())
 
 
 @cache
-def _slips() -> dict[str, list[str]]:
+def _by_letters() -> dict[str, list[str]]:
     """Known names by their letters alone."""
-    return _index((_squashed(name), name) for name in _known())
+    return _index((_letters(name), name) for name in known_names())
 
 
 @cache
-def _gaps() -> dict[str, list[str]]:
+def _by_remaining_parts() -> dict[str, list[str]]:
     """Known names by what is left without one of their parts."""
     return _index(
-        (".".join([*parts[:i], *parts[i + 1 :]]), name)
-        for name in _known()
+        (".".join([*parts[:index], *parts[index + 1 :]]), name)
+        for name in known_names()
         for parts in [name.split(".")]
-        for i in range(len(parts))
+        for index in range(len(parts))
     )
 
 
 @cache
-def _holes() -> dict[str, list[str]]:
+def _by_other_parts() -> dict[str, list[str]]:
     """Known names by what is left with one of their parts blotted out."""
     return _index(
-        (_hole(parts, i), name)
-        for name in _known()
+        (_without_part(parts, index), name)
+        for name in known_names()
         for parts in [name.split(".")]
-        for i in range(len(parts))
+        for index in range(len(parts))
     )
 
 
 def _index(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for key, name in pairs:
-        found.setdefault(key, []).append(name)
-    return found
+        names.setdefault(key, []).append(name)
+    return names
 
 
 @cache

@@ -119,7 +119,7 @@ def block_bytes(spec: ClusterSpec) -> int:
     size = int(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ") if match else 0
     if size < _LEAST_BLOCK or size % _CHECKSUM_BYTES:
         raise SpecError(
-            f"dfs.blocksize = {value!r:.80} is no size of a block",
+            f"dfs.blocksize = {value!r:.80} is not the size of a block",
             where="cluster.site.dfs.blocksize",
             fix="write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB",
         )

@@ -30,6 +30,7 @@ Kind = Literal["map", "reduce"]
 
 _SUFFIX = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1, "g": 2**10, "t": 2**20}
 MOST_WORKERS = 200  # one machine has no room for more JVMs
+_NODE_CORES = 64  # that a NodeManager offers: slots are what limits tasks
 _LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
 
 
@@ -46,8 +47,8 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     reduces = _slots("reduce", cluster, properties)
     return Cluster(
         num_nodes=cluster.workers,
-        map_slots_per_node=max(1, _per_node(maps, cluster)),
-        reduce_slots_per_node=_per_node(reduces, cluster),
+        map_slots_per_node=max(1, math.ceil(maps / cluster.workers)),
+        reduce_slots_per_node=math.ceil(reduces / cluster.workers),
         map_slots=max(1, maps),
         reduce_slots=reduces,
     )
@@ -62,33 +63,33 @@ def refusals(
     Hadoop itself would wait for ever, or let every attempt fail.  Empty: it can.  *sets_site*
     tells whether the cluster's site files are written by its provider, who then owns some names.
     """
-    found = refused_overrides(cluster) if sets_site else []
+    reasons = refused_overrides(cluster) if sets_site else []
     if cluster.workers > MOST_WORKERS:
-        found.append(f"cluster.workers = {cluster.workers} is more than {MOST_WORKERS}: lower it")
-        return found  # nothing is laid out for so many
+        reasons.append(f"cluster.workers = {cluster.workers} is more than {MOST_WORKERS}: lower it")
+        return reasons  # nothing is laid out for so many
     try:
         properties = {**client_properties(cluster), **configuration}
         block_bytes(cluster)
-        for kind in _kinds(properties):
-            found += _memory_refusals(kind, cluster, properties)
-            found += _slot_refusals(kind, cluster, properties)
-            found += _gpu_refusals(kind, cluster, properties)
-        found += _sort_refusals(properties)
-        found += _model_refusals(properties, found)
+        has_reduces = _whole("mapreduce.job.reduces", properties, 1) > 0
+        kinds: tuple[Kind, ...] = ("map", "reduce") if has_reduces else ("map",)
+        for kind in kinds:
+            reasons += _container_refusals(kind, cluster, properties)
+            reasons += _gpu_refusals(kind, cluster, properties)
+        reasons += _sort_refusals(properties)
+        try:
+            job_config(properties)
+        except SpecError as error:  # what models cannot read: after all trials it would be too late
+            name = error.what.partition(" ")[0]
+            reasons += [] if any(name in reason for reason in reasons) else [error.what]
     except SpecError as error:
-        found.append(f"{error.what}: {error.fix}" if error.fix else error.what)
-    return found
-
-
-def _kinds(properties: Mapping[str, str]) -> tuple[Kind, ...]:
-    reduces = _whole("mapreduce.job.reduces", properties, 1)
-    return ("map", "reduce") if reduces > 0 else ("map",)
+        reasons.append(f"{error.what}: {error.fix}" if error.fix else error.what)
+    return reasons
 
 
 def _slots(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> int:
     """Tasks of *kind* at once in the whole cluster."""
     node = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
-    if gpus := gpus_asked(kind, properties):
+    if gpus := gpus_per_task(kind, properties):
         node = min(node, cluster.node.gpus // gpus)
     size, room = _container_mb(kind, properties), node_memory_mb(cluster.node)
     plain = min(node, room // size)
@@ -98,66 +99,59 @@ def _slots(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> i
     return max(0, min(total, limit) if limit > 0 else total)
 
 
-def gpus_asked(kind: Kind, properties: Mapping[str, str]) -> int:
-    """GPUs that each task of *kind* asks for; `SpecError` for what YARN would not read."""
+def gpus_per_task(kind: Kind, properties: Mapping[str, str]) -> int:
+    """GPUs that each task of *kind* requests; `SpecError` for what YARN would not read."""
     return _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
 
 
-def _per_node(total: int, cluster: ClusterSpec) -> int:
-    return math.ceil(total / cluster.workers)
-
-
-def _memory_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+def _container_refusals(
+    kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
+) -> list[str]:
+    """Say why a node has no room for a container of *kind*, or the container none for its heap."""
+    reasons = []
     size, room = _container_mb(kind, properties), node_memory_mb(cluster.node)
-    free = room - (_master_mb(properties) if cluster.workers == 1 else 0)
-    found = []
+    master = _master_mb(properties)
+    free = room - (master if cluster.workers == 1 else 0)
     if size > free:
-        found.append(
+        reasons.append(
             f"mapreduce.{kind}.memory.mb makes a container of {size} MiB, and a node has {free} MiB"
             " for tasks: raise cluster.node.task_memory, or lower it"
         )
-    heap, asked = _heap_mb(kind, properties), _asked_mb(kind, properties)
-    if heap > asked:
-        found.append(
+    heap, requested = _heap_mb(kind, properties), _requested_mb(kind, properties)
+    if heap > requested:
+        reasons.append(
             f"mapreduce.{kind}.java.opts asks for a heap of {heap:.0f} MiB in a container of"
-            f" {asked} MiB: lower -Xmx, or raise cluster.node.task_memory"
+            f" {requested} MiB: lower -Xmx, or raise cluster.node.task_memory"
         )
-    return found
-
-
-def _slot_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
     name = f"mapreduce.{kind}.cpu.vcores"
-    cores, offered = _whole(name, properties, 1), 64
-    if cores > offered:
-        return [f"{name} = {cores} is more than the {offered} of a node: lower it"]
-    master = _master_mb(properties)
-    room = node_memory_mb(cluster.node)
-    if kind == "map" and master > room:
+    cores = _whole(name, properties, 1)
+    if cores > _NODE_CORES:
+        reasons.append(f"{name} = {cores} is more than the {_NODE_CORES} of a node: lower it")
+    elif kind == "map" and master > room:
         name = "yarn.app.mapreduce.am.resource.mb"
-        return [f"{name} = {master} is more than the {room} MiB of a node: lower it"]
-    return []
+        reasons.append(f"{name} = {master} is more than the {room} MiB of a node: lower it")
+    return reasons
 
 
 def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
     """
-    Say why tasks of *kind* would never get the GPUs that they ask for.
+    Say why tasks of *kind* would never get the GPUs that they request.
 
-    YARN says so to nobody but itself, and the job waits.  A reduce that began early would hold, or
-    reserve, what the maps are waiting for.
+    YARN reports it nowhere but in its own log, and the job waits.  A reduce that started early
+    would hold, or reserve, what the maps are waiting for.
     """
-    name, has = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
-    asked = gpus_asked(kind, properties)
-    if asked < 0:
-        return [f"{name} = {asked} is below 0"]
-    if asked > has:
-        there = f"{name} = {asked}, and a node has {has or 'none'}"
-        fix = f"set cluster.node.gpus to {asked} (auto: the devices that it has), or ask for fewer"
-        return [f"{there}: {fix}; GPU workloads ask for none with device: cpu"]
-    starts = job_config(properties).reduce_slowstart
-    if kind == "reduce" and asked and starts < 1:
-        what = f"{name} = {asked}, and reduces that begin before the maps have ended would hold the"
+    name, offered = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
+    requested = gpus_per_task(kind, properties)
+    if requested < 0:
+        return [f"{name} = {requested} is below 0"]
+    if requested > offered:
+        what = f"{name} = {requested}, and a node has {offered or 'none'}"
+        fix = f"set cluster.node.gpus to {requested} (auto: the devices that it has)"
+        return [f"{what}: {fix}, or ask for fewer; GPU workloads ask for none with device: cpu"]
+    if kind == "reduce" and requested and job_config(properties).reduce_slowstart < 1:
+        what = f"{name} = {requested}, and reduces that start before the maps have ended would hold"
         fix = "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"
-        return [f"{what} GPUs that maps wait for: {fix}"]
+        return [f"{what} the GPUs that maps wait for: {fix}"]
     return []
 
 
@@ -178,29 +172,19 @@ def _sort_refusals(properties: Mapping[str, str]) -> list[str]:
     return [f"{name} = {buffer} does not fit, {fits}: lower it, or raise cluster.node.task_memory"]
 
 
-def _model_refusals(properties: Mapping[str, str], found: list[str]) -> list[str]:
-    """Say what models cannot read: after all trials it would come too late."""
-    try:
-        job_config(properties)
-    except SpecError as error:
-        name = error.what.partition(" ")[0]
-        return [] if any(name in reason for reason in found) else [error.what]
-    return []
-
-
 def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:
     """Container in MiB that YARN grants a task of *kind*."""
-    return math.ceil(_asked_mb(kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+    return math.ceil(_requested_mb(kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
-def _asked_mb(kind: Kind, properties: Mapping[str, str]) -> int:
-    asked = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
-    return asked if asked > 0 else 1024
+def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
+    requested = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
+    return requested if requested > 0 else 1024
 
 
 def _master_mb(properties: Mapping[str, str]) -> int:
-    asked = _whole("yarn.app.mapreduce.am.resource.mb", properties, 1536)
-    return math.ceil(asked / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+    requested = _whole("yarn.app.mapreduce.am.resource.mb", properties, 1536)
+    return math.ceil(requested / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
 def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
@@ -208,7 +192,7 @@ def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
     options = properties.get(f"mapreduce.{kind}.java.opts", "")
     sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d{1,18})([kKmMgGtT]?)(?=\s|$)", options)
     if not sizes:
-        return _asked_mb(kind, properties) * 0.8
+        return _requested_mb(kind, properties) * 0.8
     number, suffix = sizes[-1]
     return float(int(number) * _SUFFIX[suffix.lower()])
 

@@ -83,10 +83,6 @@ class Run:
         write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
         return manifest
 
-    def manifest(self, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Like `update_manifest` and `read_manifest`, which take the place of this."""
-        return (self.update_manifest(**facts) if facts else self.read_manifest()).document()
-
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
         value = self.read_manifest().experiment
@@ -288,10 +284,10 @@ class Run:
             raise DataError("the seal holds no hashes", where=str(path), fix=_PREDICT)
         return hashes
 
-    def write_scores(self, book: ScoreBook) -> None:
+    def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
         with self._prepared("scores") as folder:
-            tables.write_scores(folder, book)
+            tables.write_scores(folder, scores)
             self._replace(folder, self.path / "scores")
 
     def read_scores(self) -> ScoreBook:

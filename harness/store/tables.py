@@ -224,17 +224,17 @@ def _traces_type() -> TypeAdapter[tuple[JobTrace, ...]]:
 _ENDS = {"": "value", "_low": "low", "_high": "high"}
 
 
-def write_scores(folder: Path, book: ScoreBook) -> None:
+def write_scores(folder: Path, scores: ScoreBook) -> None:
     """
-    Write one table per list of *book* into *folder*, and `book.json` for the rest.
+    Write one table per list of *scores* into *folder*, and `book.json` for the rest.
 
     Records that hold lists themselves are not rows of a table: they are of the rest.
     """
     tables = _score_tables()
-    rest = book.model_dump(mode="json", exclude=set(tables))
+    rest = scores.model_dump(mode="json", exclude=set(tables))
     (folder / "book.json").write_bytes(json_bytes(rest))
     for name, kind in tables.items():
-        rows = [_row(record) for record in getattr(book, name)]
+        rows = [_row(record) for record in getattr(scores, name)]
         write_table(folder / f"{name}.parquet", _record_columns(kind), rows)
 
 

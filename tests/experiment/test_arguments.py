@@ -84,9 +84,9 @@ class TestSizesByName:
         """
         What ``--set`` says is read like the file.
         """
-        found = read(overrides=["workloads.sort.input=small"])
+        result = read(overrides=["workloads.sort.input=small"])
 
-        assert found.workloads[0].input_bytes == (2_000_000,)
+        assert result.workloads[0].input_bytes == (2_000_000,)
 
     @pytest.mark.parametrize(
         ("workload", "size", "where", "fix"),
@@ -100,10 +100,10 @@ class TestSizesByName:
         """
         The error says whose names are meant, and which there are.
         """
-        what, at, told = complaint(workload=workload, size=size)
+        what, at, reported = complaint(workload=workload, size=size)
 
         assert what.startswith(f"workloads.0.input: {workload} has no size called '")
-        assert (at, told.startswith(fix)) == (where, True)
+        assert (at, reported.startswith(fix)) == (where, True)
 
     def test_each_unknown_one_is_told_once(self):
         """

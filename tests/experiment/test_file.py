@@ -75,7 +75,7 @@ class TestReading:
         assert (e.cluster.workers, e.trial_limit_s) == ((1, 2), 600.0)
 
     @pytest.mark.parametrize(
-        ("written", "gpus", "found"),
+        ("written", "gpus", "result"),
         [
             ("1", (1,), False),
             ("[0, 2]", (0, 2), False),
@@ -83,7 +83,7 @@ class TestReading:
             ("[0, auto]", (0, 6), True),
         ],
     )
-    def test_gpus_are_declared_or_found(self, written, gpus, found):
+    def test_gpus_are_declared_or_found(self, written, gpus, result):
         """
         A number is taken as it is; for auto the provider tells what each of its nodes has, where
         there are as many as in the largest cluster of the grid.
@@ -92,7 +92,7 @@ class TestReading:
 
         node = read(f"cluster.node.gpus={written}", known=known).cluster.node
 
-        assert (node.gpus, node.gpus_found) == (gpus, found)
+        assert (node.gpus, node.gpus_found) == (gpus, result)
 
     @pytest.mark.parametrize("written", ["-1", "65", "1.5", "some"])
     def test_other_numbers_of_gpus_are_refused(self, written):
@@ -248,10 +248,10 @@ class TestErrors:
         """
         assert old in TEXT
 
-        said = complaint(text=TEXT.replace(old, new))
+        message = complaint(text=TEXT.replace(old, new))
 
-        assert what in said
-        assert "at:  f.yaml:" in said
+        assert what in message
+        assert "at:  f.yaml:" in message
 
     def test_a_grid_that_nobody_could_measure_is_refused_unexpanded(self):
         """
@@ -259,9 +259,9 @@ class TestErrors:
         """
         axes = "".join(f"  a{i}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n" for i in range(30))
 
-        said = complaint(text=TEXT.replace("configuration:\n", f"configuration:\n{axes}"))
+        message = complaint(text=TEXT.replace("configuration:\n", f"configuration:\n{axes}"))
 
-        assert "more than 10000 cells" in said
+        assert "more than 10000 cells" in message
 
     @given(st.integers(0, len(TEXT)), st.integers(0, 8), st.text(max_size=4))
     def test_any_change_gives_an_experiment_or_an_error(self, at, cut, put):
@@ -339,10 +339,10 @@ class TestOverrides:
         """
         The place of a mistake is the option, not a line of the file.
         """
-        said = complaint(override)
+        message = complaint(override)
 
-        assert what in said
-        assert "at:  --set" in said
+        assert what in message
+        assert "at:  --set" in message
 
     @given(st.text(max_size=30), st.text(max_size=20))
     def test_any_override_is_used_or_refused(self, key, value):

@@ -252,9 +252,9 @@ class TestGpus:
         ]
 
     @given(st.integers(0, 64), st.booleans())
-    def test_are_read_back(self, gpus, found):
+    def test_are_read_back(self, gpus, result):
         """
         What is written of a node, or of its axes, is the same again.
         """
-        for node in (NodeSpec(gpus=gpus), Node(gpus=(gpus,), gpus_found=found)):
+        for node in (NodeSpec(gpus=gpus), Node(gpus=(gpus,), gpus_found=result)):
             assert type(node).model_validate_json(node.model_dump_json()) == node

@@ -35,12 +35,12 @@ def read(node="{}", nodes="{}", workers="2", *, predict=""):
     return read_experiment(text, "f.yaml")
 
 
-def complaint(**asked):
+def complaint(**requested):
     """
     What is said of limits that cannot be.
     """
     with pytest.raises(SpecError) as caught:
-        read(**asked)
+        read(**requested)
     return str(caught.value)
 
 
@@ -80,7 +80,7 @@ class TestFile:
         assert [is_profiling(cell, e.predict) for cell in expand(e)] == [True, False]
 
     @pytest.mark.parametrize(
-        ("asked", "said"),
+        ("requested", "message"),
         [
             ({"node": "{cores: 0}"}, "cluster.node.cores: '0' is not a number of cores from 0.05"),
             ({"node": "{cores: true}"}, "'true' is not a number of cores"),
@@ -110,11 +110,11 @@ class TestFile:
             ),
         ],
     )
-    def test_refuses_what_cannot_be_set(self, asked, said):
+    def test_refuses_what_cannot_be_set(self, requested, message):
         """
         The error says what is wrong with the value, and where it stands.
         """
-        assert said in " ".join(complaint(**asked).split())
+        assert message in " ".join(complaint(**requested).split())
 
     def test_is_the_same_experiment_when_read_back(self):
         """

@@ -47,7 +47,7 @@ class TestServices:
         """
         Its port is, though.
         """
-        found = given.services(
+        result = given.services(
             {
                 **SIMPLE,
                 "dfs.namenode.http-address": "0.0.0.0:50070",
@@ -56,26 +56,26 @@ class TestServices:
             }
         )
 
-        assert (found.namenodes, found.historyserver) == (("nn:50070",), "jhs:19888")
+        assert (result.namenodes, result.historyserver) == (("nn:50070",), "jhs:19888")
 
     @pytest.mark.parametrize(
-        ("wrong", "told"),
+        ("wrong", "reported"),
         [
-            ({"fs.defaultFS": "file:///"}, r"fs\.defaultFS = 'file:///' names no HDFS"),
-            ({"fs.defaultFS": ""}, "names no HDFS"),
+            ({"fs.defaultFS": "file:///"}, r"fs\.defaultFS = 'file:///' does not name an HDFS"),
+            ({"fs.defaultFS": ""}, "does not name an HDFS"),
             ({"yarn.resourcemanager.hostname": "0.0.0.0"}, r"yarn\.resourcemanager\.hostname = "),
-            ({"yarn.resourcemanager.webapp.address": "rm:8088/x?y"}, "is no address"),
+            ({"yarn.resourcemanager.webapp.address": "rm:8088/x?y"}, "is not the address"),
             ({"yarn.resourcemanager.ha.enabled": "true"}, "names no ResourceManager"),
-            ({"yarn.resourcemanager.webapp.address": "rm:99999"}, "is no address"),
+            ({"yarn.resourcemanager.webapp.address": "rm:99999"}, "is not the address"),
             ({"hadoop.security.authentication": "kerberos"}, "'kerberos': only simple"),
             ({"dfs.http.policy": "HTTPS_ONLY"}, "by HTTP alone"),
         ],
     )
-    def test_what_cannot_be_reached_is_named_with_its_property(self, wrong, told):
+    def test_what_cannot_be_reached_is_named_with_its_property(self, wrong, reported):
         """
         Before anything is asked.
         """
-        with pytest.raises(SpecError, match=told) as caught:
+        with pytest.raises(SpecError, match=reported) as caught:
             given.services({**SIMPLE, **wrong})
         assert caught.value.fix
 
@@ -85,10 +85,10 @@ class TestServices:
         What comes out is a host and a port.
         """
         try:
-            found = given.services({**BOTH_TWICE, **changed})
+            result = given.services({**BOTH_TWICE, **changed})
         except SpecError:
             return
-        every_one = [*found.namenodes, *found.resourcemanagers, found.historyserver]
+        every_one = [*result.namenodes, *result.resourcemanagers, result.historyserver]
         assert all(given._ADDRESS.fullmatch(address) for address in every_one)
 
 
@@ -112,7 +112,7 @@ class TestClientFiles:
         """
         The configuration of a client of a cluster that sets little itself.
         """
-        theirs = {
+        others = {
             "core-site.xml": {"fs.defaultFS": "hdfs://nn:9000"},
             "mapred-site.xml": {
                 "mapreduce.application.classpath": "/opt/hadoop/*",
@@ -128,17 +128,17 @@ class TestClientFiles:
             site={"dfs.blocksize": "64 MiB"},
         )
         layout = Layout((Member("rm", "rm"),), "/base", "/home", "/home/classes.jsa")
-        return given.client_files(theirs, spec, layout, "/user/me/mapreduce-harness-x")
+        return given.client_files(others, spec, layout, "/user/me/mapreduce-harness-x")
 
     def test_the_cluster_keeps_what_is_its_own(self, written):
         """
         Addresses and class paths; nothing of ours lies on its nodes.
         """
-        told = str(written)
+        reported = str(written)
 
         assert written["core-site.xml"]["fs.defaultFS"] == "hdfs://nn:9000"
         assert written["mapred-site.xml"]["mapreduce.application.classpath"] == "/opt/hadoop/*"
-        assert not any(text in told for text in ("/home", "map-slot", "-cp "))
+        assert not any(text in reported for text in ("/home", "map-slot", "-cp "))
 
     def test_jobs_are_those_of_every_provider(self, written):
         """
@@ -179,4 +179,4 @@ def test_what_only_daemons_read_is_told():
     names = ("dfs.blocksize", "yarn.nodemanager.vmem-check-enabled", "dfs.namenode.rpc-address")
     spec = ClusterSpec(provider="existing", site=dict.fromkeys(names, "1"))
 
-    assert given.not_ours(spec) == ["yarn.nodemanager.vmem-check-enabled"]
+    assert given.daemon_properties(spec) == ["yarn.nodemanager.vmem-check-enabled"]

@@ -41,10 +41,10 @@ def slots(cluster, **configuration):
     """
     Effective slots: of maps and reduces, in the cluster and on a node.
     """
-    found = effective(cluster, configuration)
+    result = effective(cluster, configuration)
     return (
-        found.map_slots, found.reduce_slots,
-        found.map_slots_per_node, found.reduce_slots_per_node,
+        result.map_slots, result.reduce_slots,
+        result.map_slots_per_node, result.reduce_slots_per_node,
     )  # fmt: skip
 
 
@@ -56,13 +56,14 @@ class TestEffective:
         assert slots(spec()) == (6, 3, 2, 1)
 
     @pytest.mark.parametrize(
-        ("gpus", "asked", "maps"), [(1, "1", 1), (4, "1", 2), (4, "2", 2), (3, "2", 1), (0, "0", 2)]
+        ("gpus", "requested", "maps"),
+        [(1, "1", 1), (4, "1", 2), (4, "2", 2), (3, "2", 1), (0, "0", 2)],
     )
-    def test_gpus_cut_the_maps_that_ask_for_them(self, gpus, asked, maps):
+    def test_gpus_cut_the_maps_that_ask_for_them(self, gpus, requested, maps):
         """
         A node runs no more maps than it has GPUs for; reduces that ask for none keep their slots.
         """
-        assert slots(spec(gpus=gpus), **{MAP_GPU: asked}) == (3 * maps, 3, maps, 1)
+        assert slots(spec(gpus=gpus), **{MAP_GPU: requested}) == (3 * maps, 3, maps, 1)
 
     def test_limit_of_the_job_cuts(self):
         """
@@ -97,7 +98,7 @@ class TestEffective:
         """
         A node's slots are at most its own, and enough for the cluster's.
         """
-        found = effective(
+        result = effective(
             cluster,
             {
                 "mapreduce.job.running.map.limit": str(maps),
@@ -105,11 +106,11 @@ class TestEffective:
             },
         )
 
-        assert found.map_slots <= found.num_nodes * found.map_slots_per_node
-        assert found.reduce_slots <= found.num_nodes * found.reduce_slots_per_node
-        assert found.map_slots_per_node <= cluster.node.map_slots
-        assert found.reduce_slots_per_node <= cluster.node.reduce_slots
-        assert maps == 0 or found.map_slots <= maps
+        assert result.map_slots <= result.num_nodes * result.map_slots_per_node
+        assert result.reduce_slots <= result.num_nodes * result.reduce_slots_per_node
+        assert result.map_slots_per_node <= cluster.node.map_slots
+        assert result.reduce_slots_per_node <= cluster.node.reduce_slots
+        assert maps == 0 or result.map_slots <= maps
 
 
 class TestRefusals:
@@ -121,7 +122,7 @@ class TestRefusals:
         assert refusals(cluster, {}) == []
 
     @pytest.mark.parametrize(
-        ("configuration", "told"),
+        ("configuration", "reported"),
         [
             ({"mapreduce.map.memory.mb": "4096"}, ["mapreduce.map.memory.mb", "4096", "2048"]),
             ({"mapreduce.reduce.memory.mb": "2049"}, ["mapreduce.reduce.memory.mb", "2112"]),
@@ -133,14 +134,14 @@ class TestRefusals:
             ({"mapreduce.map.memory.mb": "much"}, ["mapreduce.map.memory.mb", "'much'"]),
         ],
     )
-    def test_names_value_and_limit(self, configuration, told):
+    def test_names_value_and_limit(self, configuration, reported):
         """
         One reason, with the property, its value and what there is.
         """
         reasons = refusals(spec(), configuration)
 
         assert len(reasons) == 1
-        assert [t for t in told if t not in reasons[0]] == []
+        assert [t for t in reported if t not in reasons[0]] == []
 
     def test_reduces_that_do_not_exist_are_not_looked_at(self):
         """
@@ -189,26 +190,26 @@ def test_more_workers_than_a_machine_starts_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "reported"),
     [
         ("mapreduce.job.reduces", "-1", "a whole number from 0"),
         ("mapreduce.job.reduce.slowstart.completedmaps", "1.5", "a share from 0 to 1"),
         ("mapreduce.map.output.compress", "yes", "true or false"),
     ],
 )
-def test_what_models_cannot_read_is_refused_before_it_is_measured(name, value, told):
+def test_what_models_cannot_read_is_refused_before_it_is_measured(name, value, reported):
     """
     It would be found out by the prediction, when all trials are done.
     """
     (reason,) = refusals(spec(), {name: value})
 
     assert name in reason
-    assert told in reason
+    assert reported in reason
 
 
 class TestGpus:
     @pytest.mark.parametrize(
-        ("gpus", "name", "asked", "said"),
+        ("gpus", "name", "requested", "message"),
         [
             (0, MAP_GPU, "1", "= 1, and a node has none: set cluster.node.gpus to 1"),
             (1, MAP_GPU, "2", "= 2, and a node has 1: set cluster.node.gpus to 2"),
@@ -217,14 +218,14 @@ class TestGpus:
             (1, REDUCE_GPU, "1", "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"),
         ],
     )
-    def test_what_yarn_would_let_wait_for_ever(self, gpus, name, asked, said):
+    def test_what_yarn_would_let_wait_for_ever(self, gpus, name, requested, message):
         """
         A task that asks for more than a node has is refused, and a reduce that may keep maps out.
         """
-        (reason,) = refusals(spec(gpus=gpus), {name: asked})
+        (reason,) = refusals(spec(gpus=gpus), {name: requested})
 
         assert reason.startswith(name)
-        assert said in reason
+        assert message in reason
 
     @pytest.mark.parametrize(
         "job",

@@ -146,8 +146,8 @@ def attempt(
 
 def _told(error: Exception) -> tuple[str, str] | None:
     """A refusal must be fit to be read: short, and of text that can be written."""
-    said = str(error)
-    if len(said) > 20_000:
+    message_text = str(error)
+    if len(message_text) > 20_000:
         return f"{type(error).__name__} of more than 20000 characters", _place(error)
     return None
 
@@ -161,8 +161,8 @@ def _kind(message: str) -> str:
 def _place(error: BaseException) -> str:
     """Last line of the harness, or else of the target, that the exception came through."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if "/harness/" in f.filename] or frames[-1:]
-    return f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else ""
+    project = [f for f in frames if "/harness/" in f.filename] or frames[-1:]
+    return f"{Path(project[-1].filename).name}:{project[-1].lineno}" if project else ""
 
 
 @contextmanager

@@ -32,8 +32,8 @@ def moved(data: bytes, attempt: str, start_s: float) -> bytes:
     later = round(start_s * 1e6) - wall
     struct.pack_into("<q", head, 16, wall + later)
     for at in (32, 184):
-        (told,) = struct.unpack_from("<q", data, at)
-        struct.pack_into("<q", head, at, told + later // 1000 if told else 0)
+        (reported,) = struct.unpack_from("<q", data, at)
+        struct.pack_into("<q", head, at, reported + later // 1000 if reported else 0)
     name = attempt.encode()
     struct.pack_into("<i120s", head, 60, len(name), name)
     return bytes(head)

@@ -88,9 +88,9 @@ predict: {models: [whatif, whatif-mr2], profile_on: {mapreduce.task.io.sort.fact
 
 def files(*patterns: str, folder: Path = DATA) -> tuple[bytes, ...]:
     """Contents of the files under *folder* that fit *patterns*."""
-    found = [p.read_bytes() for pattern in patterns for p in sorted(folder.glob(pattern))]
-    assert found, patterns
-    return tuple(found)
+    result = [p.read_bytes() for pattern in patterns for p in sorted(folder.glob(pattern))]
+    assert result, patterns
+    return tuple(result)
 
 
 def spoken(*texts: str) -> None:
@@ -174,8 +174,8 @@ def _task_logs() -> Iterator[Target]:
         shown(job_task_times(a_job(attempt), [logged_map_times(log, attempt)], []), a_job(attempt))
 
     def of_reduce(log: Any) -> None:
-        told = logged_reduce_times(TaskLog(), log, reduce)
-        shown(job_task_times(a_job(reduce), [told], []), a_job(reduce))
+        reported = logged_reduce_times(TaskLog(), log, reduce)
+        shown(job_task_times(a_job(reduce), [reported], []), a_job(reduce))
 
     task_logs = (*files("*.syslog"), *packed("*/*.syslog.gz"))
     yield _parser("task_log", read_task_log, task_logs, go_on=of_map, every=5)
@@ -249,8 +249,8 @@ def _attempt_of(task: TaskSpans) -> TaskAttempt:
 def _units() -> Target:
     corpus = tuple(recorded.recording(f"{name}.ltrace.units") for name in ("map", "killed"))
 
-    def go_on(told: Any) -> None:
-        records, seconds = told
+    def go_on(reported: Any) -> None:
+        records, seconds = reported
         assert records > 0
         assert ((seconds > 0) & (seconds < 69)).all()
 
@@ -269,7 +269,7 @@ def _planned(experiment: Any) -> None:
         model_inputs(cell)
     spoken(*(clean(label(cell, varying(cells))) for cell in cells[:50]))
     json.dumps(plan_json(make_plan(experiment, trials[:50], {})), allow_nan=False)
-    told(ReportData(experiment))
+    reported(ReportData(experiment))
 
 
 def _experiment() -> Target:
@@ -339,8 +339,8 @@ def made_run(folder: Path) -> Run:
     """A run of six trials with everything that a finished run holds."""
     experiment = read_experiment(EXPERIMENT, "recorded.yaml", known=KNOWN)
     run = Store(folder).open_run(experiment, EXPERIMENT)
-    run.manifest({"harness": "0", "command": "harness all", "seed": 7, "overrides": [],
-                  "machine": {"cores": 4, "memory_bytes": 2**33, "cpu": "a"}})  # fmt: skip
+    machine = {"cores": 4, "memory_bytes": 2**33, "cpu": "a"}
+    run.update_manifest(harness="0", command="harness all", seed=7, machine=machine)
     trials = order(experiment, expand(experiment), VERSIONS)
     run.write_plan(trials)
     for n, trial in enumerate(trials):
@@ -369,8 +369,8 @@ def _record(run: Run, trial: str) -> None:
         if kind == "map":
             units = recorded.recording("map.ltrace.units")[:400]
             (folder / "ltrace.units.gz").write_bytes(gzip.compress(units))
-    said = write_trace(run, run.trials()[trial], [job])
-    assert not any("cannot be read" in complaint for complaint in said)
+    message = write_trace(run, run.trials()[trial], [job])
+    assert not any("cannot be read" in complaint for complaint in message)
 
 
 def evaluation(run: Run) -> Evaluation:
@@ -378,7 +378,7 @@ def evaluation(run: Run) -> Evaluation:
     return Evaluation(run, run.experiment(), run.read_plan())
 
 
-def told(data: ReportData, *, html: bool = False) -> None:
+def reported(data: ReportData, *, html: bool = False) -> None:
     """Check that every report of *data* shows its text, and obeys none of it."""
     for name in ("terminal", "markdown", "json", *(("html",) if html else ())):
         text = REPORTS[name].render(data)
@@ -400,7 +400,7 @@ def report(run: Run, data: bytes, *, predict: bool = False) -> None:
         e.score()
     # Whoever hands over a changed file can seal it again.
     run.seal()
-    told(e.report_data(), html=zlib.crc32(data) % 10 == 0)
+    reported(e.report_data(), html=zlib.crc32(data) % 10 == 0)
 
 
 def _packed(run: Run) -> Target:

@@ -116,10 +116,10 @@ class TestExperiment:
         """
         No tag is obeyed, no anchor followed, no path taken for a name.
         """
-        said = spec_error(EXPERIMENT.replace("name: recorded", f"name: {value}"))
+        message = spec_error(EXPERIMENT.replace("name: recorded", f"name: {value}"))
 
-        assert what in said
-        spoken(said)
+        assert what in message
+        spoken(message)
 
     def test_a_billion_laughs(self):
         """
@@ -216,7 +216,7 @@ class TestText:
         attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)
         job = dataclasses.replace(job, name=EVIL, user=EVIL, diagnostics=EVIL, attempts=attempts)
         trials = [r.model_copy(update={"reason": EVIL, "state": "failed"}) for r in data.trials]
-        only = {"book": ScoreBook(), "measurements": (), "profiles": {}, "machine": {}}
+        only = {"scores": ScoreBook(), "measurements": (), "profiles": {}, "machine": {}}
         hostile = dataclasses.replace(data, timelines=[(record, job)], trials=trials, **only)
 
         for name, form in REPORTS.items():
@@ -414,9 +414,9 @@ class TestCounts:
         A vector of more tasks than are looked at is refused by its field.
         """
         field = {"statistics": {}, "cluster": {}, "config": {name: count}}
-        asked = vectors.CaseInput("x", field)
+        requested = vectors.CaseInput("x", field)
 
         with time_limit():
-            answer = vectors.compute("whatif", asked, EVALUATORS)
+            answer = vectors.compute("whatif", requested, EVALUATORS)
 
         assert answer["message"] == f"{name} is above 100000"

@@ -14,14 +14,14 @@ from tests.hostile.targets import NAMES, STORED, targets
 
 LONG = 100_000
 # Of each target, in the fast suite: what it can do in a moment.
-QUICK = dict.fromkeys(STORED, 6) | {
+QUICK = dict.fromkeys(STORED, 60) | {
     "history": 15, "history-binary": 30, "jobconf": 60, "machine": 150, "speed_probe": 200,
     "experiment": 8, "override": 8, "vectors": 30, "task_log": 40, "shuffle_log": 40, "ltrace": 60,
     "units": 60,
 }  # fmt: skip
 
 
-def told(hunts):
+def reported(hunts):
     """
     What was found, to be read by whoever mends it.
     """
@@ -38,11 +38,12 @@ def test_some_mutations_are_read_or_refused(names):
     """
     Whatever is done to a file, the answer is a record that can be used, or the documented error.
     """
-    with targets(names) as found:
-        hunts = [hunt(target, SEED, range(QUICK[target.name])) for target in found]
+    with targets(names) as result:
+        hunts = [hunt(target, SEED, range(QUICK[target.name])) for target in result]
 
-    assert told(hunts) == []
-    assert sum(h.read for h in hunts) > 20
+    assert reported(hunts) == []
+    # Most changes of a compressed file damage it.
+    assert sum(h.read for h in hunts) > (20 if names == NAMES else 0)
     assert sum(h.read for h in hunts) < sum(h.count for h in hunts)
 
 
@@ -54,7 +55,7 @@ def test_many_mutations_are_read_or_refused(name, tmp_path):
     """
     hunts = in_processes(name, SEED, LONG, jobs=os.cpu_count() or 1, folder=tmp_path)
 
-    assert told(hunts) == []
+    assert reported(hunts) == []
     assert sum(h.count for h in hunts) == LONG
 
 

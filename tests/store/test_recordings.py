@@ -67,7 +67,7 @@ class TestRecordings:
         Every field of every span, whatever a workload calls them.
         """
         folder = tmp_path_factory.mktemp("trace")
-        tasks = [task(n, *mine) for n, mine in enumerate(recorded)]
+        tasks = [task(n, *own) for n, own in enumerate(recorded)]
 
         write_recordings(folder, Kept(*tasks))
         assert list(read_recordings(folder)) == tasks
@@ -107,10 +107,10 @@ class TestRecordings:
         reduce = task(1, *copies)
         write_recordings(tmp_path, Kept(task(0), reduce))
 
-        found = list(read_segments(tmp_path))
+        result = list(read_segments(tmp_path))
 
-        assert found == [(reduce.attempt_id, s) for s in recorded_segments(reduce)]
-        assert [(s.to, s.sent_bytes, s.connect_s) for _, s in found] == [
+        assert result == [(reduce.attempt_id, s) for s in recorded_segments(reduce)]
+        assert [(s.to, s.sent_bytes, s.connect_s) for _, s in result] == [
             ("memory", 9, 0.5),
             ("disk", 7, 0.0),
         ]

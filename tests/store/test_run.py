@@ -33,7 +33,7 @@ def predicted(run, make):
     return run
 
 
-def book():
+def scores_():
     """
     A score book in which every kind of row occurs, with and without what is optional.
     """
@@ -76,19 +76,19 @@ class TestRecords:
         """
         A time is the same after the tables.
         """
-        one, times = book().scores[0], (0.1, 1 / 3, 5e-324, 9.9e99, -0.0, 2**53 + 1)
+        one, times = scores_().scores[0], (0.1, 1 / 3, 5e-324, 9.9e99, -0.0, 2**53 + 1)
         scores = tuple(one.model_copy(update={"predicted_s": float(t)}) for t in times)
 
         run.write_scores(ScoreBook(scores=scores))
 
         assert run.read_scores().scores == scores
 
-    @pytest.mark.parametrize("rows", [book(), ScoreBook()], ids=["full", "empty"])
+    @pytest.mark.parametrize("rows", [scores_(), ScoreBook()], ids=["full", "empty"])
     def test_scores_are_read_as_they_were_written(self, run, rows):
         """
         Every row and every missing value survives; later scores take the place of earlier ones.
         """
-        run.write_scores(ScoreBook(comparisons=book().comparisons * 2))
+        run.write_scores(ScoreBook(comparisons=scores_().comparisons * 2))
 
         run.write_scores(rows)
 
@@ -99,14 +99,14 @@ class TestRecords:
         However many parts an error has.
         """
         parts = tuple(PhaseError(phase=p, waves=1.0, error_s=0.5) for p in "abc")
-        told = Decomposition(
+        reported = Decomposition(
             model="whatif", cell="c", speed="raw", measured_s=1.0, predicted_s=2.5, parts=parts,
             cancelled=0.0,
         )  # fmt: skip
 
-        run.write_scores(ScoreBook(decompositions=(told, told)))
+        run.write_scores(ScoreBook(decompositions=(reported, reported)))
 
-        assert run.read_scores().decompositions == (told, told)
+        assert run.read_scores().decompositions == (reported, reported)
 
     def test_missing_results_say_which_command_makes_them(self, run):
         """

@@ -175,7 +175,7 @@ class TestDisk:
         """
         A disk that is full says so with its bytes; one that is damaged has no such number.
         """
-        for number, said in ((28, r"no space left on device \(.*B free\)$"), (5, "error$")):
+        for number, message in ((28, r"no space left on device \(.*B free\)$"), (5, "error$")):
 
             def refuse(_handle, number=number):
                 raise OSError(number, os.strerror(number))
@@ -183,7 +183,7 @@ class TestDisk:
             monkeypatch.setattr(os, "fsync", refuse)
             with pytest.raises(MachineError) as caught:
                 run.update_manifest(seed=8)
-            assert re.search(said, caught.value.what)
+            assert re.search(message, caught.value.what)
 
     def test_a_trial_needs_room(self, run, monkeypatch):
         """

@@ -224,7 +224,7 @@ class ExistingCluster(Cluster):
             limitations.append(
                 f"Hadoop {cluster} runs there, as trials say; the client is {client}"
             )
-        if ignored := given.not_ours(self.spec):
+        if ignored := given.daemon_properties(self.spec):
             limitations.append(f"what daemons read is the cluster's own, not {', '.join(ignored)}")
         return (*limitations, *LIMITATIONS)
 
