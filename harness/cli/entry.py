@@ -1,21 +1,26 @@
 """
-The entry: finds the command, runs it, and makes its end an exit status.
+The entry: finds the command, runs it, and turns its end into an exit status.
 
-A module of its own, because the modules `all` and `list` become attributes of the package and
-would hide the builtins there.
+Every error becomes up to three lines on stderr: what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
+import re
 import signal
 import sys
+import time
+import traceback
 
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from inspect import cleandoc
 from io import TextIOWrapper
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -24,31 +29,34 @@ import click
 from click.shell_completion import shell_complete
 
 from harness import __version__
-from harness.errors import HarnessError
+from harness.cli.console import show_text
+from harness.errors import HarnessError, MachineError, SpecError
+from harness.text import nearest_name
 
-# Name -> module and the line that `harness --help` shows: listing them imports none of them.
+# Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "doctor": ("harness.cli.doctor", "Say what this machine can do, and what cures its lacks."),
-    "all": ("harness.cli.all", "Run an experiment from its file to its report."),
-    "plan": ("harness.cli.plan", "Show the trials of an experiment, and how long they take."),
-    "run": ("harness.cli.run", "Measure the trials that are not done yet."),
-    "collect": ("harness.cli.collect", "Make traces from the raw logs of trials."),
-    "profile": ("harness.cli.profile", "Fit statistics and costs to the profiling trials."),
-    "predict": ("harness.cli.predict", "Predict every held-out cell, and seal the predictions."),
-    "score": ("harness.cli.score", "Compare sealed predictions with measurements."),
-    "report": ("harness.cli.report", "Write the report of a run."),
-    "trace": ("harness.cli.trace", "Show what happened inside the tasks of a trial."),
-    "vet": ("harness.cli.vet", "Measure the overhead of finished tasks."),
-    "cluster": ("harness.cli.cluster", "Start, look at and stop a cluster by hand."),
-    "trust": ("harness.cli.trust", "Pin the SSH key of a host by its fingerprint."),
-    "vectors": ("harness.cli.vectors", "Check the models against their published test vectors."),
-    "net": ("harness.cli.net", "Print the Petri net of SPN-GC, as a picture or for other tools."),
-    "list": ("harness.cli.list", "List workloads, models, providers, metrics or reports."),
-}
+    "doctor": ("harness.cli.doctor:doctor", "Show what this machine can do, and what it lacks."),
+    "all": ("harness.cli.steps:run_all", "Run an experiment from its file to its report."),
+    "plan": ("harness.cli.steps:plan", "Show the trials of an experiment, and how long they take."),
+    "run": ("harness.cli.steps:run", "Measure the trials that are not done yet."),
+    "collect": ("harness.cli.steps:collect", "Make traces from the raw logs of trials."),
+    "profile": ("harness.cli.steps:profile", "Fit statistics and costs to the profiling trials."),
+    "predict": ("harness.cli.steps:predict", "Predict every held-out cell, and seal the results."),
+    "score": ("harness.cli.steps:score", "Compare sealed predictions with measurements."),
+    "report": ("harness.cli.steps:report", "Write the report of a run."),
+    "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
+    "vet": ("harness.cli.vet:vet", "Measure the overhead of finished tasks."),
+    "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),
+    "trust": ("harness.cli.trust:trust", "Pin the SSH key of a host by its fingerprint."),
+    "vectors": ("harness.cli.vectors:vectors", "Check the models against their test vectors."),
+    "net": ("harness.cli.net:net", "Print the Petri net of SPN-GC, as a chart or for other tools."),
+    "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics or reports."),
+}  # fmt: skip
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class Terminated(KeyboardInterrupt):
@@ -63,19 +71,18 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of *cmd_name*; None when there is no such command."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
-        _end_with_example(command)
-        return command
+        """Import the module of *cmd_name*; `None` when there is no such command."""
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that *args* begin with; the error offers the nearest name."""
-        if self.get_command(ctx, args[0]) is None and (near := _nearest(args[0])):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near!r}?")
+        """Find the command that *args* start with; the error offers the nearest name."""
+        if args[0] not in COMMANDS:
+            nearest = nearest_name(args[0], [*COMMANDS, "help", "version"])
+            if nearest:
+                option = nearest if nearest in COMMANDS else f"--{nearest}"
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {option!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -84,20 +91,17 @@ class Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches
-
-    known = {**dict.fromkeys(COMMANDS, ""), "help": "--", "version": "--"}
-    return next((known[near] + near for near in get_close_matches(name, known, cutoff=0.7)), "")
-
-
-def _end_with_example(command: click.Command) -> None:
-    """Move the example, which stands in the docstring, behind the options: it ends the help."""
-    text, found, example = cleandoc(command.help or "").partition("\b\nExample:\n")
-    if found:
-        command.help, command.epilog = text.rstrip(), f"{found}{example}"
-    for below in getattr(command, "commands", {}).values():
-        _end_with_example(below)
+def load_command(name: str) -> click.Command:
+    """The command of that name, imported; its example stands behind the options."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    commands = [command]
+    for each in commands:  # which grows meanwhile
+        text, mark, example = cleandoc(each.help or "").partition("\b\nExample:\n")
+        if mark:
+            each.help, each.epilog = text.rstrip(), f"{mark}{example}"
+        commands += getattr(each, "commands", {}).values()
+    return command
 
 
 @click.group(
@@ -115,26 +119,20 @@ def group() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line (that of the process by default), and answer the exit status."""
+    """Run the command line (that of the process by default), and return the exit status."""
     ends = [signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored: so it stays
         ends.append(signal.SIGHUP)
-    _prepare_output()
-    before = {number: signal.signal(number, _terminate) for number in ends}
-    try:
-        status = _run(arguments)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return status
-
-
-def _prepare_output() -> None:
-    """See to it that there is an output, and that no character is one too many for it."""
     if sys.stdout is None:  # closed: harness ... >&-
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - till the end
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
+    previous = {number: signal.signal(number, _terminate) for number in ends}
+    try:
+        return _run(arguments)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
@@ -142,88 +140,121 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    """Invoke the command; every end of it is an exit status."""
+    # Not click's own main: where a pipe breaks it ends the process with another status.
     try:
-        return _invoke(arguments)
+        if instruction := os.environ.get("_HARNESS_COMPLETE"):
+            return shell_complete(group, {}, "harness", "_HARNESS_COMPLETE", instruction)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        try:
+            with group.make_context("harness", words) as context:
+                status = group.invoke(context)
+        except click.exceptions.Exit as end:
+            status = end.exit_code
+        except SystemExit as end:
+            status = end.code
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
     except HarnessError as error:
-        return _say(f"error: {error}", error.exit_status)
+        show_text(f"error: {error}")
+        return error.exit_status
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
     except click.ClickException as error:
-        from harness.cli.mishaps import usage_text
-
-        return _say(usage_text(error), 2)
+        show_text(usage_text(error))
+        return 2
     except BrokenPipeError:
-        return _leave_quietly()
-    except (KeyboardInterrupt, click.Abort) as stop:
-        return _interrupted(stop)
-    except OSError as error:
-        return _refused(error)
+        _discard_output()
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort) as interrupt:
+        return _interrupted_status(interrupt)
     except Exception as error:  # noqa: BLE001 - the last resort
         if isinstance(error.__cause__, KeyboardInterrupt):  # some libraries' modules make it theirs
-            return _interrupted(error.__cause__)
-        return _bug(error)
+            return _interrupted_status(error.__cause__)
+        known = system_error(error) if isinstance(error, OSError) else None
+        if known is None:
+            show_text(describe_bug(error))
+            return 70
+        _discard_output()
+        show_text(f"error: {known}")
+        return known.exit_status
 
 
-def _refused(error: OSError) -> int:
-    """The system refused something: often the user can mend it."""
-    from harness.cli.mishaps import foreseen
+def usage_text(error: click.ClickException) -> str:
+    """Lay out what is wrong with a command line as every other error: what, where, fix."""
 
-    known = foreseen(error)
-    if known is None:
-        return _bug(error)
-    _drop_output()
-    return _say(f"error: {known}", known.exit_status)
+    def lower(text: str) -> str:
+        return text[:1].lower() + text[1:]
+
+    message = " ".join(error.format_message().split())
+    what, hint = re.fullmatch(r"(.*?)\.?(?: ((?:Did you mean|Choose from).*))?", message).groups()  # type: ignore[union-attr]
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return f"error: {lower(what)}"
+    usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+    fix, help_command = lower(hint or ""), f"{context.command_path} --help"
+    if isinstance(error, click.MissingParameter) and (lines := example_lines(context.command)):
+        fix = lines[0]
+    fix = f"{fix} ({help_command} says more)" if fix else help_command
+    return str(HarnessError(f"error: {lower(what)}", where=usage, fix=fix))
 
 
-def _bug(error: Exception) -> int:
-    """Keep the traceback in a file."""
-    from harness.cli.crash import describe
+def example_lines(command: click.Command) -> list[str]:
+    """Lines of the example that ends the help of *command*."""
+    _, _, example = cleandoc(command.epilog or "").partition("Example:\n")
+    return [line.strip() for line in example.splitlines()]
 
-    return _say(describe(error), 70)
+
+def system_error(error: OSError) -> HarnessError | None:
+    """What the user can fix of an error of the system; `None` where it is a bug of ours."""
+    if error.filename is None and error.errno in _UNWRITABLE:
+        reason = error.strerror or "the system refuses"
+        return MachineError(
+            f"standard output cannot be written: {reason.lower()}",
+            where="standard output",
+            fix="write it to another place; what was measured is kept",
+        )
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()  # noqa: PTH109 - asks the system, as whatever failed did
+        except FileNotFoundError:
+            return SpecError(
+                "the folder that this shell is in has been removed",
+                where="current folder",
+                fix="cd to one that exists, and type the command again",
+            )
+    return None
 
 
-def _invoke(arguments: Sequence[str] | None) -> int:
-    # Not click's own main: where a pipe breaks it ends the process, with the status of a gate.
-    if instruction := os.environ.get("_HARNESS_COMPLETE"):
-        return shell_complete(group, {}, "harness", "_HARNESS_COMPLETE", instruction)
+def describe_bug(error: Exception) -> str:
+    """Write the traceback of *error* to a file of its own, and name it in two lines."""
+    what = f"error: {type(error).__name__}: {error} (a bug in harness {__version__})"
+    report = (
+        f"harness {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"arguments: {sys.argv[1:]}\n{''.join(traceback.format_exception(error))}"
+    )
+    base = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG rules: a relative path is not valid.
+    state = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    path = state / "mapreduce-harness" / time.strftime(f"crash-%Y%m%dT%H%M%S-{os.getpid()}.log")
     try:
-        with group.make_context(
-            "harness", list(sys.argv[1:] if arguments is None else arguments)
-        ) as context:
-            status = group.invoke(context)
-    except click.exceptions.Exit as end:
-        status = end.exit_code
-    except SystemExit as end:
-        status = end.code
-    sys.stdout.flush()
-    return status if isinstance(status, int) else 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(report, encoding="utf-8", errors="backslashreplace")
+    except OSError:  # No place to keep it: better on the terminal than lost.
+        return f"{report}\n{what}"
+    return f"{what}\n  fix: report it, with {path}"
 
 
-def _interrupted(stop: BaseException) -> int:
-    terminated = isinstance(stop, Terminated)
-    what = "terminated" if terminated else "interrupted"
-    note = f"{what}: what is finished is kept; the same command goes on from there"
-    status = TERMINATED if terminated else INTERRUPTED
-    try:
-        return _say(note, status)
-    except OSError:  # the terminal has gone
-        return status
+def _interrupted_status(interrupt: BaseException) -> int:
+    is_terminated = isinstance(interrupt, Terminated)
+    what = "terminated" if is_terminated else "interrupted"
+    with suppress(OSError):  # the terminal may have gone
+        show_text(f"{what}: what is finished is kept; the same command goes on from there")
+    return TERMINATED if is_terminated else INTERRUPTED
 
 
-def _leave_quietly() -> int:
-    _drop_output()
-    return BROKEN_PIPE
-
-
-def _drop_output() -> None:
-    # Nobody takes it.  Python would still flush what is left at exit, and complain.
+def _discard_output() -> None:
+    # Nobody reads it.  Python would still flush what is left at exit, and complain.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _say(text: str, status: int) -> int:
-    from harness.cli.console import talk
-
-    talk(text)
-    return status

@@ -1,0 +1,325 @@
+"""The steps of an experiment as commands: plan, run, collect, profile, predict, score, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import Progress, print_json, show_table, show_text
+
+if TYPE_CHECKING:
+    from harness.run.session import Session
+    from harness.store import Run
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+results_option = click.option(
+    "--results-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    envvar="HARNESS_RESULTS_DIR",
+    help="Folder of all results.",
+)
+
+
+class OnError(click.ParamType[tuple[str, int]]):
+    """``stop``, ``skip`` or ``retry:N``; converts to a policy and a number of retries."""
+
+    name = "stop|skip|retry:N"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
+        """Read the policy; usage error for anything else."""
+        if isinstance(value, tuple):
+            return value
+        if value in {"stop", "skip"}:
+            return value, 0
+        word, _, retries = str(value).partition(":")
+        if word == "retry" and retries.isdecimal() and 1 <= int(retries) <= 10:
+            return "skip", int(retries)
+        return self.fail(f"{value!r} is not stop, skip or retry:N with N from 1 to 10", param, ctx)
+
+
+def experiment_arguments(function: F) -> F:
+    """Add FILE, --results-dir and --set to a command."""
+    for decorate in (
+        click.option(
+            "--set",
+            "overrides",
+            multiple=True,
+            metavar="A.B=C",
+            help="Override one value of the file; repeatable.",
+            shell_complete=completion.overrides,
+        ),
+        results_option,
+        click.argument("file", type=click.Path(path_type=Path)),
+    ):
+        function = decorate(function)
+    return function
+
+
+def run_options(function: F) -> F:
+    """Add what decides how trials are run."""
+    for decorate in (
+        click.option("--new", is_flag=True, help="Open a new run even if one is unfinished."),
+        click.option(
+            "--on-error",
+            type=OnError(),
+            default="skip",
+            show_default=True,
+            help="What to do when a trial fails.",
+            shell_complete=completion.policies,
+        ),
+    ):
+        function = decorate(function)
+    return function
+
+
+def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
+    """Open the session of an experiment file; `SpecError` where the file cannot be read."""
+    from harness.run.session import Session, read_experiment_file
+
+    return Session(read_experiment_file(file), str(file), results_dir, overrides, Progress())
+
+
+def measure(session: Session, on_error: tuple[str, int], *, new: bool) -> tuple[Run, int]:
+    """Run the trials that are not done, and show how many are done and failed."""
+    policy, retries = on_error
+    run, failed = session.measure(
+        on_error="stop" if policy == "stop" else "skip", retries=retries, new=new
+    )
+    show_text(f"run {run.path}: {len(session.trials) - failed} trials done, {failed} failed")
+    return run, failed
+
+
+def show_plan(plan: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a plan as JSON or as a table."""
+    from harness.units import format_duration
+
+    if as_json:
+        print_json(plan)
+        return
+    trials = plan["trials"]
+    rows = [
+        (
+            trial["id"], trial["label"], trial["repetition"],
+            "profile" if trial["profiling"] else "score", trial["state"],
+        )
+        for trial in trials
+    ]  # fmt: skip
+    show_table(("trial", "cell", "repetition", "use", "state"), rows)
+    click.echo(f"{len(trials)} trials, about {format_duration(plan['estimate_s'])} to go")
+
+
+@click.command("plan")
+@experiment_arguments
+@json_option
+def plan(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    List every trial of FILE, done ones marked, with a time estimate; start nothing.
+
+    \b
+    Example:
+        harness plan experiments/quick.yaml
+        harness plan experiments/quick.yaml --set repeat=1 --json
+    """
+    from harness.run.plan import plan_json
+
+    show_plan(plan_json(open_session(file, results_dir, overrides).plan()), as_json=as_json)
+
+
+@click.command("run")
+@experiment_arguments
+@run_options
+@json_option
+def run(
+    file: Path,
+    results_dir: Path,
+    overrides: tuple[str, ...],
+    on_error: tuple[str, int],
+    new: bool,
+    as_json: bool,
+) -> None:
+    """
+    Measure the trials of FILE that are not done yet, on a cluster of its own.
+
+    Continues the newest unfinished run of the experiment, or opens one. A run can be interrupted
+    at any moment: the next call goes on where it was.
+
+    \b
+    Example:
+        harness run experiments/quick.yaml --on-error retry:1
+    """
+    session = open_session(file, results_dir, overrides)
+    measured_run, failed = measure(session, on_error, new=new)
+    if as_json:
+        done = len(session.trials) - failed
+        print_json({"run": measured_run.path, "done": done, "failed": failed})
+    if failed:
+        raise SystemExit(6)
+
+
+@click.command("all")
+@experiment_arguments
+@run_options
+@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
+@json_option
+def run_all(
+    file: Path,
+    results_dir: Path,
+    overrides: tuple[str, ...],
+    on_error: tuple[str, int],
+    new: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """
+    Run FILE to its end: measure, profile, predict, score, report.
+
+    The same as the commands run, profile, predict, score and report, one after the other.
+
+    \b
+    Example:
+        harness all experiments/demo.yaml
+        harness all experiments/quick.yaml --set cluster.workers=2 --dry-run
+    """
+    from harness.reports import REPORTS
+    from harness.run.plan import plan_json
+
+    session = open_session(file, results_dir, overrides)
+    if dry_run:
+        show_plan(plan_json(session.plan()), as_json=as_json)
+        return
+    measured_run, failed = measure(session, on_error, new=new)
+    evaluation = session.evaluation(measured_run)
+    evaluation.profile()
+    evaluation.predict()
+    evaluation.score()
+    paths = evaluation.report()
+    click.echo(REPORTS["json" if as_json else "terminal"].render(evaluation.report_data()))
+    show_text(f"report: {paths[0]}")
+    if failed:
+        raise SystemExit(6)
+
+
+@click.command("collect")
+@experiment_arguments
+@json_option
+def collect(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    Make the trace tables of the newest run of FILE again from its raw logs.
+
+    \b
+    Example:
+        harness collect experiments/quick.yaml
+    """
+    count = open_session(file, results_dir, overrides).collect()
+    show_text(f"trace tables of {count} trials made")
+    if as_json:
+        print_json({"trials": count})
+
+
+@click.command("profile")
+@experiment_arguments
+@json_option
+def profile(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    Fit one profile per workload on the profiling trials of the newest run of FILE.
+
+    \b
+    Example:
+        harness profile experiments/quick.yaml
+    """
+    profiles = open_session(file, results_dir, overrides).evaluation().profile()
+    if as_json:
+        print_json({"profiles": [fitted.model_dump(mode="json") for fitted in profiles.values()]})
+        return
+    rows = []
+    for workload, fitted in profiles.items():
+        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.overheads}.items():
+            source = statistic.source
+            if statistic.assumed:
+                source = f"assumed: its share of {len(statistic.group) + 1} costs"
+            value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
+            rows.append((workload, name, value, spread, statistic.count, source))
+    show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
+    for workload, fitted in profiles.items():
+        for group in fitted.groups:
+            click.echo(
+                f"{workload}: one sum stands for {', '.join(group.names)}."
+                " The profiling cells cannot distinguish them: how it is shared is assumed.\n"
+            )
+
+
+@click.command("predict")
+@experiment_arguments
+@json_option
+def predict(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    Predict every scored cell of the newest run of FILE with every model, and seal the predictions.
+
+    \b
+    Example:
+        harness predict experiments/quick.yaml --json
+    """
+    from harness.experiment.grid import label, varying
+
+    evaluation = open_session(file, results_dir, overrides).evaluation()
+    predictions = evaluation.predict()
+    if as_json:
+        print_json({"predictions": [one.model_dump(mode="json") for one in predictions]})
+        return
+    axes = varying(evaluation.cells.values())
+    labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
+    rows = []
+    for prediction in predictions:
+        seconds = (prediction.job_s, prediction.map_task_s, prediction.reduce_task_s)
+        texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
+        rows.append((labels[prediction.cell], prediction.model, *texts))
+    show_table(("cell", "model", "job, s", "map task, s", "reduce task, s"), rows)
+
+
+@click.command("score")
+@experiment_arguments
+@json_option
+def score(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    Score the sealed predictions of the newest run of FILE, each beside the noise of its cell.
+
+    \b
+    Example:
+        harness score experiments/quick.yaml
+    """
+    from harness.reports import REPORTS
+
+    evaluation = open_session(file, results_dir, overrides).evaluation()
+    scores = evaluation.score()
+    if as_json:
+        print_json(scores.model_dump(mode="json"))
+        return
+    click.echo(REPORTS["terminal"].render(evaluation.report_data()))
+
+
+@click.command("report")
+@experiment_arguments
+@json_option
+def report(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """
+    Write report.html, report.md and report.json of the newest run of FILE.
+
+    \b
+    Example:
+        harness report experiments/quick.yaml
+        harness report experiments/quick.yaml --json
+    """
+    paths = open_session(file, results_dir, overrides).evaluation().report()
+    if as_json:
+        print_json({"files": paths})
+        return
+    for path in paths:
+        click.echo(path)
