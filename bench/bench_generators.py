@@ -15,7 +15,7 @@ import tempfile
 
 from pathlib import Path
 
-from harness.cli.console import table
+from harness.cli.console import show_table
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
@@ -69,7 +69,7 @@ def main() -> None:
         (name, spread([r / MIB for r in each], 1), spread(ratios.get(name, [1.0]), 2))
         for name, each in rates.items()
     ]
-    table(("generator", "MiB/s of a map", "of dfsio's"), rows)
+    show_table(("generator", "MiB/s of a map", "of dfsio's"), rows)
 
 
 def arguments() -> argparse.Namespace:

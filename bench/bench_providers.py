@@ -18,7 +18,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from harness.cli.console import table
+from harness.cli.console import show_table
 from harness.providers.ssh.trust import trust
 from harness.run import QuietConsole
 from harness.run.session import Session
@@ -62,7 +62,7 @@ def main() -> None:
 
 def print_tables(names, ups, jobs) -> None:
     """Boot times; each cell on each provider beside the first provider."""
-    table(
+    show_table(
         ("provider", "nothing to healthy, s"),
         [
             (name, f"{statistics.median(u):.1f} ({min(u):.1f} to {max(u):.1f})")
@@ -79,7 +79,7 @@ def print_tables(names, ups, jobs) -> None:
         rows.append(
             (cell, name, f"{statistics.mean(means):.2f}", f"{statistics.mean(floors):.1%}", away)
         )
-    table(("cell", "provider", "job, s", "noise floor", f"beside {names[0]}"), rows)
+    show_table(("cell", "provider", "job, s", "noise floor", f"beside {names[0]}"), rows)
 
 
 def measured(provider: str, overrides: tuple[str, ...]) -> tuple[float, dict[str, list[float]]]:

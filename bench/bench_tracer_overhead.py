@@ -21,7 +21,7 @@ import bench_ltrace
 from tracer_effects import ALL_MODES, HEAD, MODES, STOCK, Effect, Sample, effects, rows
 from tracer_tasks import SPEC, known, measure
 
-from harness.cli.console import Progress, table
+from harness.cli.console import Progress, show_table
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 
@@ -41,7 +41,7 @@ def main() -> None:
     estimates, costs = effects(samples), hook_costs() if options.hooks else {}
     shares = [computed(effect, samples, costs) for effect in estimates]
     lines = zip(rows(estimates), shares, strict=True)
-    table((*HEAD, "hooks x cost"), [(*row, share) for row, share in lines])
+    show_table((*HEAD, "hooks x cost"), [(*row, share) for row, share in lines])
     for mode, cost in costs.items():
         print(f"{mode}: " + ", ".join(f"{hook} {ns:.0f} ns" for hook, ns in cost.items()))
     for line in readings(samples):

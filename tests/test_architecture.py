@@ -5,13 +5,13 @@ The rules of the whole package, checked on its syntax trees and on its table of 
 import ast
 import re
 
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
 from harness.cli import COMMANDS
+from harness.cli.entry import load_command
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOT = PROJECT / "harness"
@@ -149,7 +149,7 @@ def test_commands_are_documented(name):
     line of its own.
     """
     assert COMMANDS[name][1].endswith(".")
-    for full_name, command in commands(name, import_module(COMMANDS[name][0]).command):
+    for full_name, command in commands(name, load_command(name)):
         shown = command.get_help(click.Context(command, info_name=full_name)).splitlines()
         examples = [line for line in shown if line.lstrip().startswith(f"harness {full_name}")]
 

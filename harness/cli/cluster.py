@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 
-from collections.abc import Collection, Iterator
-from difflib import get_close_matches
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
-from harness.cli.console import clean, table
-from harness.cli.experiment import session
+from harness.cli.console import show_table
+from harness.cli.steps import json_option, open_session
+from harness.errors import ClusterError, HarnessError, SpecError
+from harness.records.hardware import format_control
+from harness.text import nearest_name, printable
+from harness.units import format_bytes
 
 if TYPE_CHECKING:
     from harness.providers.base import Cluster
@@ -25,11 +28,11 @@ _NAME = click.option(
     shell_complete=completion.clusters,
 )
 
-_MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager tells
+_MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager reports
 
 
 @click.group("cluster")
-def command() -> None:
+def cluster() -> None:
     """
     Start, look at and stop a cluster by hand.
 
@@ -41,7 +44,7 @@ def command() -> None:
     """
 
 
-@command.command("up")
+@cluster.command("up")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--provider",
@@ -62,17 +65,25 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     from harness.hadoop_home.home import HadoopHome
     from harness.providers import PROVIDERS
 
-    spec = _spec(file, provider, workers)
-    _require_known(spec.provider, list(PROVIDERS))
-    cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
+    spec = read_spec(file, provider, workers)
+    if spec.provider not in PROVIDERS:
+        raise SpecError(
+            f"no provider is called {spec.provider!r}",
+            where="--provider, or cluster.provider in the file",
+            fix=choice(spec.provider, list(PROVIDERS)),
+        )
+    new = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
-    cluster.up()
-    for loss in cluster.limitations:
-        click.echo(clean(f"warning: {loss}"), err=True)
-    for service, address in cluster.endpoints.items():
+    new.up()
+    for limitation in new.limitations:
+        click.echo(printable(f"warning: {limitation}"), err=True)
+    for service, address in new.endpoints.items():
         click.echo(f"{service:<16} {address}")
+    request = f"curl {new.endpoints['resourcemanager']}/cluster"
+    if new.exec_prefix:
+        request = f"{new.exec_prefix} {request}  (addresses hold in the cluster's own network)"
     click.echo(
-        f"\nask one:     {_asking(cluster)}"
+        f"\ncall one:    {request}"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}",
@@ -80,40 +91,59 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     )
 
 
-@command.command("status")
+@cluster.command("status")
 @_NAME
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def status(name: str | None, as_json: bool) -> None:
     """
     Nodes, daemons, slots, disks, GPUs, clocks and versions of a cluster.
 
-    A clock is told as seconds ahead of this machine's, with how far that may be off.
+    A clock is shown as seconds ahead of this machine's, with the error of that.
 
     \b
     Example:
         harness cluster status --json
     """
-    cluster = _attach(name)
-    facts = _facts(cluster)
+    running = _attach(name)
+    facts = cluster_facts(running)
     if as_json:
         click.echo(json.dumps(facts, indent=2))
         return
-    click.echo(_heading(cluster, facts))
+    node, version = running.spec.node, f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
+    click.echo(
+        f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
+        f" {node.map_slots} map and {node.reduce_slots} reduce slots each{version}"
+    )
     for daemon in facts["daemons"]:
-        click.echo(f"  {daemon['name']:<28} {_state(daemon)}")
+        state = f"process {daemon['pid']}" if daemon["pid"] else "runs"
+        if not daemon["running"]:
+            state = "not running"
+        elif not daemon["answers"]:
+            state = f"{state}, does not answer" if daemon["pid"] else "does not answer"
+        click.echo(f"  {daemon['name']:<28} {state}")
     for service, address in facts["endpoints"].items():
-        click.echo(clean(f"  {service:<28} {address}"))
+        click.echo(printable(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
-    for host in facts["hosts"]:
-        _show_gpus(host)
-    _show_nodes(facts["nodes"])
-    for line in _limits(cluster):
-        click.echo(line)
-    for loss in facts["losses"]:
-        click.echo(clean(f"  note: {loss}"))
+    rows = [
+        (one["id"], one["state"], one["containers"], one["used_mb"], one["memory_mb"],
+         one["version"])
+        for one in facts["nodes"]
+    ]  # fmt: skip
+    if rows:
+        columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
+        show_table(columns, rows)
+    for host, limits in running.limits.items():
+        for control, limit in limits.items():
+            effect = "" if limit.is_enforced else ", not enforced on buffered writes"
+            requested = format_control(control, limit.requested)
+            measured = format_control(control, limit.measured)
+            title = f"{control} of {host}"
+            click.echo(f"  {title:<28} {requested} requested, {measured} measured{effect}")
+    for limitation in facts["losses"]:
+        click.echo(printable(f"  note: {limitation}"))
 
 
-@command.command("logs")
+@cluster.command("logs")
 @click.argument("daemon", required=False, shell_complete=completion.daemons)
 @_NAME
 @click.option("--lines", type=click.IntRange(1, 100_000), default=20, show_default=True)
@@ -126,21 +156,19 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
         harness cluster logs "datanode on worker1"
         harness cluster logs namenode --lines 200
     """
-    from harness.errors import SpecError
-
-    cluster = _attach(name)
-    wanted = {k: v for k, v in cluster.daemon_logs(lines).items() if (daemon or "") in k}
-    if not wanted:
+    running = _attach(name)
+    texts = {key: text for key, text in running.daemon_logs(lines).items() if (daemon or "") in key}
+    if not texts:
         raise SpecError(
             f"no daemon is called {daemon!r}",
-            where=f"cluster {cluster.name!r}",
-            fix=_choice(daemon or "", {k.partition(" ")[0] for k in cluster.daemon_logs(1)}),
+            where=f"cluster {running.name!r}",
+            fix=choice(daemon or "", {key.partition(" ")[0] for key in running.daemon_logs(1)}),
         )
-    for title, text in wanted.items():
+    for title, text in texts.items():
         click.echo(f"==> {title} <==\n{text}\n")
 
 
-@command.command("down")
+@cluster.command("down")
 @_NAME
 @click.option(
     "--all",
@@ -158,32 +186,33 @@ def down(name: str | None, everything: bool) -> None:
         harness cluster down --all
     """
     from harness import providers
-    from harness.errors import HarnessError
 
-    known, failed = providers.names(), list[HarnessError]()
-    names = known if everything else [name or _only(known)]
+    existing_names, errors = providers.names(), list[HarnessError]()
+    names = existing_names if everything else [name or _only_name(existing_names)]
     for each in names or [""]:
         try:
-            there = bool(each) and providers.remove(each)
+            was_there = bool(each) and providers.remove(each)
         except HarnessError as error:  # a host or an engine is away: the others can still go
-            failed.append(error)
+            errors.append(error)
             continue
-        nothing = f"no cluster {each!r} is up" if each else "no cluster is up"
-        others = f"; there are: {', '.join(known)}" if known and not there else ""
-        click.echo(f"cluster {each!r} is down" if there else nothing + others, err=True)
-    for one in failed[:-1]:
-        click.echo(f"error: {one}", err=True)
-    if failed:
-        raise failed[-1]
+        message = f"cluster {each!r} is down"
+        if not was_there:
+            message = f"no cluster {each!r} is up" if each else "no cluster is up"
+            message += f"; there are: {', '.join(existing_names)}" if existing_names else ""
+        click.echo(message, err=True)
+    for failure in errors[:-1]:
+        click.echo(f"error: {failure}", err=True)
+    if errors:
+        raise errors[-1]
 
 
-def _spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
+def read_spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
     """The cluster that FILE describes, the first where it describes several; options win."""
     from harness.records.trial import ClusterSpec, NodeSpec
 
     fields: dict[str, Any] = {}
     if file is not None:
-        axes = session(file, Path(), ()).experiment.cluster
+        axes = open_session(file, Path(), ()).experiment.cluster
         node = NodeSpec(
             map_slots=axes.node.map_slots[0],
             reduce_slots=axes.node.reduce_slots[0],
@@ -200,57 +229,36 @@ def _spec(file: Path | None, provider: str | None, workers: int | None) -> Clust
             "nodes": axes.nodes,
             "hosts": axes.hosts, "ssh": axes.ssh,
         }  # fmt: skip
-    given = {"provider": provider, "workers": workers}
-    return ClusterSpec(**fields | {k: v for k, v in given.items() if v is not None})
+    options = {"provider": provider, "workers": workers}
+    return ClusterSpec(**fields | {key: one for key, one in options.items() if one is not None})
 
 
-def _asking(cluster: Cluster) -> str:
-    """Command that asks a web service of *cluster*, for people."""
-    url = f"{cluster.endpoints['resourcemanager']}/cluster"
-    if not cluster.exec_prefix:
-        return f"curl {url}"
-    return f"{cluster.exec_prefix} curl {url}  (addresses hold in the cluster's own network)"
-
-
-def _require_known(provider: str, known: list[str]) -> None:
-    from harness.errors import SpecError
-
-    if provider not in known:
-        raise SpecError(
-            f"no provider is called {provider!r}",
-            where="--provider, or cluster.provider in the file",
-            fix=_choice(provider, known),
-        )
-
-
-def _choice(name: str, known: Collection[str]) -> str:
+def choice(name: str, known: Collection[str]) -> str:
     """Fix for an unknown *name*: the nearest known one, or all of them."""
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"choose one of: {', '.join(sorted(known))}"
+    nearest = nearest_name(name, known)
+    return f"did you mean {nearest}?" if nearest else f"choose one of: {', '.join(sorted(known))}"
 
 
 def _attach(name: str | None) -> Cluster:
+    """The cluster of that name, or the only one; `ClusterError` where it is not up."""
     from harness import providers
-    from harness.errors import ClusterError
 
-    known = providers.names()
-    cluster = providers.attach(name or _only(known) or "default")
-    others = [other for other in known if other != cluster.name]
-    if not cluster.is_up():
+    existing_names = providers.names()
+    attached = providers.attach(name or _only_name(existing_names) or "default")
+    others = [other for other in existing_names if other != attached.name]
+    if not attached.is_up():
         raise ClusterError(
-            f"no cluster {cluster.name!r} is up",
-            where=str(cluster.folder),
-            fix=_choice(cluster.name, others)
+            f"no cluster {attached.name!r} is up",
+            where=str(attached.folder),
+            fix=choice(attached.name, others)
             if others
-            else f"harness cluster up --name {cluster.name}",
+            else f"harness cluster up --name {attached.name}",
         )
-    return cluster
+    return attached
 
 
-def _only(names: list[str]) -> str:
+def _only_name(names: list[str]) -> str:
     """The one name that there is, empty when there is none."""
-    from harness.errors import SpecError
-
     if len(names) > 1:
         raise SpecError(
             f"several clusters are known: {', '.join(names)}",
@@ -260,160 +268,103 @@ def _only(names: list[str]) -> str:
     return names[0] if names else ""
 
 
-def _heading(cluster: Cluster, facts: dict[str, Any]) -> str:
-    node, workers = cluster.spec.node, facts["workers"]
-    slots = f"{node.map_slots} map and {node.reduce_slots} reduce slots each"
-    version = f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
-    return f"cluster {cluster.name!r}, {facts['provider']}, {workers} workers, {slots}{version}"
-
-
 def _show_hosts(hosts: list[dict[str, Any]]) -> None:
-    from harness.units import format_bytes
-
+    """Hosts as a table, then the errors of those that did not answer, then all GPUs."""
     columns = ["host", "address", "clock, s", "cores", "memory", "disk free", "java", "kernel"]
     rows = [
         (
-            h["name"], h["address"], f"{h['clock_s']:+.3f} \u00b1 {h['clock_within_s']:.3f}",
-            h["cores"], format_bytes(h["memory_bytes"]),
-            f"{format_bytes(h['disk_free_bytes'])} of {format_bytes(h['disk_bytes'])}",
-            h["java"], h["kernel"],
+            host["name"], host["address"],
+            f"{host['clock_s']:+.3f} \u00b1 {host['clock_within_s']:.3f}",
+            host["cores"], format_bytes(host["memory_bytes"]),
+            f"{format_bytes(host['disk_free_bytes'])} of {format_bytes(host['disk_bytes'])}",
+            host["java"], host["kernel"],
         )
-        for h in hosts
-        if not h["error"]
+        for host in hosts
+        if not host["error"]
     ]  # fmt: skip
     if rows:
-        table(columns, rows)
-    for h in hosts:
-        if h["error"]:
-            click.echo(clean(f"  {h['name']:<28} {h['error']}"))
+        show_table(columns, rows)
+    for host in hosts:
+        if host["error"]:
+            click.echo(printable(f"  {host['name']:<28} {host['error']}"))
+    for host in hosts:  # nodes on one machine see the same devices
+        for gpu in host["gpus"].get("devices", ()):
+            parts = [gpu["name"]]
+            if "memory_bytes" in gpu:
+                parts.append(format_bytes(gpu["memory_bytes"]))
+            if "driver" in gpu:
+                parts.append(f"driver {gpu['driver']}")
+            if "pcie_generation_max" in gpu and "pcie_width_max" in gpu:
+                parts.append(f"PCIe {gpu['pcie_generation_max']} x{gpu['pcie_width_max']}")
+            if links := gpu.get("nvlink_gb_per_s"):
+                parts.append(f"{len(links)} NVLinks, {sum(links):g} GB/s")
+            title = f"GPU of {host['name']}"
+            click.echo(printable(f"  {title:<28} {', '.join(parts)}"))
+        if message := host["gpus"].get("message"):
+            click.echo(printable(f"  note: nvidia-smi on {host['name']}: {message}"))
 
 
-def _show_gpus(host: dict[str, Any]) -> None:
-    """The GPUs that a host has; nodes on one machine see the same ones."""
-    found = host["gpus"]
-    for gpu in found.get("devices", ()):
-        title = f"GPU of {host['name']}"
-        click.echo(clean(f"  {title:<28} {_gpu(gpu)}"))
-    if found.get("message"):
-        click.echo(clean(f"  note: nvidia-smi on {host['name']}: {found['message']}"))
-
-
-def _gpu(gpu: dict[str, Any]) -> str:
-    from harness.units import format_bytes
-
-    told = [gpu["name"]]
-    if "memory_bytes" in gpu:
-        told.append(format_bytes(gpu["memory_bytes"]))
-    if "driver" in gpu:
-        told.append(f"driver {gpu['driver']}")
-    if "pcie_generation_max" in gpu and "pcie_width_max" in gpu:
-        told.append(f"PCIe {gpu['pcie_generation_max']} x{gpu['pcie_width_max']}")
-    if links := gpu.get("nvlink_gb_per_s"):
-        told.append(f"{len(links)} NVLinks, {sum(links):g} GB/s")
-    return ", ".join(told)
-
-
-def _show_nodes(nodes: list[dict[str, Any]]) -> None:
-    columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
-    rows = [
-        (n["id"], n["state"], n["containers"], n["used_mb"], n["memory_mb"], n["version"])
-        for n in nodes
-    ]
-    if rows:
-        table(columns, rows)
-
-
-def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
-    """What the ResourceManager says of its nodes; nothing where it does not answer."""
-    from harness.errors import ClusterError
-    from harness.providers.existing.rest import elements
-
-    try:
-        answer = cluster.http_json("/ws/v1/cluster/nodes")
-    except (ClusterError, ValueError):
-        return []
-    return [
-        {
-            "id": _short(n.get("id")), "state": _short(n.get("state")),
-            "containers": _count(n.get("numContainers")), "used_mb": _count(n.get("usedMemoryMB")),
-            "memory_mb": _count(n.get("usedMemoryMB")) + _count(n.get("availMemoryMB")),
-            "version": _short(n.get("version")),
-        }
-        for n in elements(answer, "nodes", "node")[:_MOST_NODES]
-    ]  # fmt: skip
-
-
-def _short(value: object) -> str:
-    """Text of somebody else's, as much of it as a table holds."""
-    return clean(str(value))[:_MOST_TEXT]
-
-
-def _count(value: object) -> int:
-    """Somebody else's number, 0 where it is none."""
-    return value if type(value) is int and 0 <= value < _MOST_COUNT else 0
-
-
-def _facts(cluster: Cluster) -> dict[str, Any]:
+def cluster_facts(running: Cluster) -> dict[str, Any]:
+    """Everything that `harness cluster status --json` shows of a *running* cluster."""
     from dataclasses import asdict
 
     from harness.providers.survey import survey
 
-    nodes = _nodes(cluster)
-    pids, dead, silent = cluster.daemon_pids(), cluster.dead_daemons(), _silent(cluster)
+    nodes = _yarn_nodes(running)
+    pids, dead = running.daemon_pids(), running.dead_daemons()
+    try:
+        unanswering = running.missing_daemons()
+    except ClusterError:  # nobody can be reached
+        unanswering = []
     return {
         "schema_version": 1,
-        "name": cluster.name,
-        "provider": cluster.provider,
-        "workers": cluster.spec.workers,
+        "name": running.name,
+        "provider": running.provider,
+        "workers": running.spec.workers,
         "daemons": [
             {
                 "name": daemon,
                 "running": daemon not in dead,
-                "answers": daemon not in silent,
+                "answers": daemon not in unanswering,
                 "pid": pids.get(daemon),
             }
-            for daemon in cluster.daemon_logs(1)
+            for daemon in running.daemon_logs(1)
         ],
-        "endpoints": cluster.endpoints,
-        "hadoop": ", ".join(sorted({n["version"] for n in nodes})),
-        "hosts": [asdict(host) for host in survey(cluster)],
+        "endpoints": running.endpoints,
+        "hadoop": ", ".join(sorted({node["version"] for node in nodes})),
+        "hosts": [asdict(host) for host in survey(running)],
         "nodes": nodes,
-        "losses": list(cluster.limitations),
+        "losses": list(running.limitations),
         "limits": {
-            node: {dial: limit.model_dump(exclude_none=True) for dial, limit in dials.items()}
-            for node, dials in cluster.limits.items()
+            node: {key: limit.model_dump(exclude_none=True) for key, limit in limits.items()}
+            for node, limits in running.limits.items()
         },
-        "folder": str(cluster.folder),
+        "folder": str(running.folder),
     }
 
 
-def _silent(cluster: Cluster) -> list[str]:
-    """Daemons that do not answer, or that the masters have given up; nobody where none can ask."""
-    from harness.errors import ClusterError
+def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
+    """What the ResourceManager reports of its nodes; nothing where it does not answer."""
+
+    def text(value: object) -> str:
+        return printable(value)[:_MOST_TEXT]
+
+    def count(value: object) -> int:
+        return value if isinstance(value, int) and 0 <= value < _MOST_COUNT else 0
 
     try:
-        return cluster.missing_daemons()
-    except ClusterError:
+        listed = running.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
+    except (ClusterError, ValueError, KeyError, TypeError):
         return []
-
-
-def _state(daemon: dict[str, Any]) -> str:
-    if not daemon["running"]:
-        return "not running"
-    known = f"process {daemon['pid']}" if daemon["pid"] else "runs"
-    if daemon["answers"]:
-        return known
-    return f"{known}, does not answer" if daemon["pid"] else "does not answer"
-
-
-def _limits(cluster: Cluster) -> Iterator[str]:
-    """What limited nodes were asked to be, and what they were when they were measured."""
-    from harness.records.hardware import format_control
-
-    for node, dials in cluster.limits.items():
-        for dial, limit in dials.items():
-            enforced = "" if limit.is_enforced else ", not enforced on buffered writes"
-            yield (
-                f"  {f'{dial} of {node}':<28} {format_control(dial, limit.requested)} asked,"
-                f" {format_control(dial, limit.measured)} measured{enforced}"
-            )
+    nodes = [node for node in listed if isinstance(node, dict)] if isinstance(listed, list) else []
+    return [
+        {
+            "id": text(node.get("id")),
+            "state": text(node.get("state")),
+            "containers": count(node.get("numContainers")),
+            "used_mb": count(node.get("usedMemoryMB")),
+            "memory_mb": count(node.get("usedMemoryMB")) + count(node.get("availMemoryMB")),
+            "version": text(node.get("version")),
+        }
+        for node in nodes[:_MOST_NODES]
+    ]

@@ -1,8 +1,8 @@
 """
 What a shell completes besides commands, options and files: names that only the harness knows.
 
-Used as ``shell_complete`` of options and arguments.  Each imports what it needs when it is asked,
-and answers nothing where that fails: a shell has no place for an error.
+Used as ``shell_complete`` of options and arguments.  Each imports what it needs when it is called,
+and returns nothing where that fails: a shell has no place for an error.
 """
 
 from __future__ import annotations
@@ -28,57 +28,61 @@ _KEYS = (
 _HEADS = ("configuration.", "cluster.site.")  # a property of Hadoop follows
 
 
-def _from(names: Callable[[click.Context], Iterable[str]]) -> Complete:
-    def complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def completes(names: Callable[[click.Context], Iterable[str]]) -> Complete:
+    """Complete from *names*; a failure completes nothing."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
         with suppress(HarnessError, OSError):
-            return [name for name in names(context) if name.startswith(begun)]
+            return [name for name in names(context) if name.startswith(typed)]
         return []
 
     return complete
 
 
-def _providers(_context: click.Context) -> Iterable[str]:
+@completes
+def providers(_context: click.Context) -> Iterable[str]:
+    """Names of providers."""
     from harness.providers import PROVIDERS
 
     return list(PROVIDERS)
 
 
-def _clusters(_context: click.Context) -> Iterable[str]:
+@completes
+def clusters(_context: click.Context) -> Iterable[str]:
+    """Names of clusters that are up, or left something behind."""
     from harness.providers import names
 
     return names()
 
 
-def _daemons(context: click.Context) -> Iterable[str]:
+@completes
+def daemons(context: click.Context) -> Iterable[str]:
     """First words of the daemons' names: a blank would end what the shell completes."""
-    from harness.providers import attach
+    from harness.providers import attach, names
 
-    name = context.params.get("name") or next(iter(_clusters(context)), "default")
+    name = context.params.get("name") or next(iter(names()), "default")
     return sorted({daemon.partition(" ")[0] for daemon in attach(name).daemon_logs(1)})
 
 
-def _trials(context: click.Context) -> Iterable[str]:
+@completes
+def trials(context: click.Context) -> Iterable[str]:
+    """Ids of all trials of the results folder."""
     from harness.store import Store
 
     return Store(context.params.get("results_dir") or Path("results")).trial_ids()
 
 
-def overrides(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def overrides(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Keys of an experiment, and behind ``configuration.`` the properties of Hadoop."""
     from harness.hadoop.names import known_names
 
     for head in _HEADS:
-        if begun.startswith(head):
-            return [f"{head}{n}=" for n in sorted(known_names()) if f"{head}{n}".startswith(begun)]
-    return [key for key in (*_KEYS, *_HEADS) if key.startswith(begun)]
+        if typed.startswith(head):
+            keys = (f"{head}{name}=" for name in sorted(known_names()))
+            return [key for key in keys if key.startswith(typed)]
+    return [key for key in (*_KEYS, *_HEADS) if key.startswith(typed)]
 
 
-def policies(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def policies(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """What ``--on-error`` takes."""
-    return [word for word in ("skip", "stop", "retry:1", "retry:2") if word.startswith(begun)]
-
-
-providers = _from(_providers)
-clusters = _from(_clusters)
-daemons = _from(_daemons)
-trials = _from(_trials)
+    return [word for word in ("skip", "stop", "retry:1", "retry:2") if word.startswith(typed)]

@@ -1,31 +1,24 @@
-"""``harness doctor``: what this machine can do, and what cures its lacks."""
+"""``harness doctor``: what this machine can do, and how to fix what it lacks."""
 
 from __future__ import annotations
 
 import sys
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from harness.cli.console import clean, print_json
-from harness.cli.experiment import results_option
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from harness.providers.base import Finding
-
-_MARKS = {"ok": "ok", "note": "note", "lacking": "LACKING"}
+from harness.cli.console import print_json
+from harness.cli.steps import json_option, results_option
+from harness.text import printable
 
 
 @click.command("doctor")
 @results_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(results_dir: Path, as_json: bool) -> None:
+@json_option
+def doctor(results_dir: Path, as_json: bool) -> None:
     """
-    Say what this machine can do, and for each lack the command that cures it.
+    Show what this machine can do, and for each lack the command that fixes it.
 
     Changes nothing. Ends with status 3 where the local provider cannot work.
 
@@ -45,8 +38,8 @@ def command(results_dir: Path, as_json: bool) -> None:
             {
                 "machine": machine_facts(),
                 "findings": [
-                    {"name": f.name, "state": f.state, "what": f.what, "fix": f.fix}
-                    for f in findings
+                    {"name": one.name, "state": one.state, "what": one.what, "fix": one.fix}
+                    for one in findings
                 ],
                 "ready": [
                     {"name": name, "ready": not missing, "lacks": missing}
@@ -55,18 +48,14 @@ def command(results_dir: Path, as_json: bool) -> None:
             }
         )
     else:
-        _show(findings, lacking)
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            mark = "LACKING" if finding.state == "lacking" else finding.state
+            click.echo(f"{mark:<8} {finding.name:<{width}}  {printable(finding.what)}")
+            if finding.fix and finding.state != "ok":
+                click.echo(f"{'':<8} {'':<{width}}  fix: {printable(finding.fix)}")
+        click.echo()
+        for name, missing in lacking.items():
+            click.echo(f"{name}: " + (f"lacks {', '.join(missing)}" if missing else "ready"))
     if lacking[ClusterSpec().provider]:  # the one of experiments that name none
         sys.exit(3)
-
-
-def _show(findings: Sequence[Finding], lacking: dict[str, list[str]]) -> None:
-    width = max(len(f.name) for f in findings)
-    for finding in findings:
-        mark = _MARKS[finding.state]
-        click.echo(f"{mark:<8} {finding.name:<{width}}  {clean(finding.what)}")
-        if finding.fix and finding.state != "ok":
-            click.echo(f"{'':<8} {'':<{width}}  fix: {clean(finding.fix)}")
-    click.echo()
-    for name, missing in lacking.items():
-        click.echo(f"{name}: " + (f"lacks {', '.join(missing)}" if missing else "ready"))

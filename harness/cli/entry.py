@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trust": ("harness.cli.trust:trust", "Pin the SSH key of a host by its fingerprint."),
     "vectors": ("harness.cli.vectors:vectors", "Check the models against their test vectors."),
     "net": ("harness.cli.net:net", "Print the Petri net of SPN-GC, as a chart or for other tools."),
-    "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics or reports."),
+    "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics, reports."),
 }  # fmt: skip
 
 BROKEN_PIPE = 128 + signal.SIGPIPE

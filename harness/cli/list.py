@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.console import print_json, table
+from harness.cli.console import print_json, show_table
+from harness.text import nearest_name
 
 if TYPE_CHECKING:
     from harness.workloads.base import Workload
@@ -33,8 +34,8 @@ class Kind(click.Choice[str]):
         del param
         if value in KINDS:
             return value
-        near = get_close_matches(value, KINDS, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Choose from {', '.join(KINDS)}"
+        nearest = nearest_name(value, KINDS)
+        hint = f"Did you mean {nearest}?" if nearest else f"Choose from {', '.join(KINDS)}"
         raise click.UsageError(f"Nothing called {value!r} can be listed. {hint}", ctx)
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
@@ -46,7 +47,7 @@ class Kind(click.Choice[str]):
 @click.command("list")
 @click.argument("kind", type=Kind(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
-def command(kind: str, as_json: bool) -> None:
+def list_names(kind: str, as_json: bool) -> None:
     """
     List the workloads, models, providers, metrics or reports that there are.
 
@@ -58,13 +59,13 @@ def command(kind: str, as_json: bool) -> None:
         harness list workloads --json
     """
     module, name = KINDS[kind]
-    known = getattr(import_module(module), name)
+    entries = getattr(import_module(module), name)
     if as_json:
-        print_json([_document(kind, key, value) for key, value in known.items()])
+        print_json([_document(kind, key, value) for key, value in entries.items()])
         return
-    table(["name", "description"], [(key, describe(value)) for key, value in known.items()])
+    show_table(["name", "description"], [(key, describe(v)) for key, v in entries.items()])
     if kind == "workloads":
-        _show_arguments(known)
+        _show_arguments(entries)
 
 
 def describe(value: object) -> str:
@@ -74,50 +75,46 @@ def describe(value: object) -> str:
 
 
 def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": name, "description": describe(value)}
+    document: dict[str, Any] = {"name": name, "description": describe(value)}
     if kind == "metrics":
-        told |= {"unit": value.unit, "best": value.best}
+        document |= {"unit": value.unit, "best": value.best}
     if kind == "workloads":
-        told["scales"] = dict(value.scales)
-        told["parameters"] = [_parameter(key, each) for key, each in value.parameters.items()]
-    return told
+        document["scales"] = dict(value.scales)
+        document["parameters"] = [
+            {
+                "name": key,
+                "default": parameter.default,
+                "meaning": parameter.meaning,
+                "choices": list(parameter.choices),
+                # Infinite bounds have no word in JSON, and none is needed.
+                "least": None if parameter.least == -math.inf else parameter.least,
+                "most": None if parameter.most == math.inf else parameter.most,
+            }
+            for key, parameter in value.parameters.items()
+        ]
+    return document
 
 
-def _parameter(name: str, parameter: Any) -> dict[str, Any]:
-    """Bounds that are infinite have no word in JSON, and none are needed."""
-    ends = {"least": parameter.least, "most": parameter.most}
-    return {
-        "name": name,
-        "default": parameter.default,
-        "meaning": parameter.meaning,
-        "choices": list(parameter.choices),
-        **{key: None if abs(end) == float("inf") else end for key, end in ends.items()},
-    }
-
-
-def _show_arguments(known: dict[str, Workload]) -> None:
+def _show_arguments(workloads: dict[str, Workload]) -> None:
+    """Sizes by name and arguments of workloads, as tables."""
     from harness.units import format_bytes
 
-    names = list(dict.fromkeys(scale for w in known.values() for scale in w.scales))
+    scales = list(dict.fromkeys(scale for w in workloads.values() for scale in w.scales))
     sizes = [
-        (name, *(format_bytes(w.scales[s]) if s in w.scales else "" for s in names))
-        for name, w in known.items()
+        (name, *(format_bytes(w.scales[s]) if s in w.scales else "" for s in scales))
+        for name, w in workloads.items()
     ]
     click.echo()
-    table(["name", *names], sizes, title="sizes by name")
-    arguments = [
-        (name, key, str(p.default), _range(p), p.meaning)
-        for name, w in known.items()
-        for key, p in w.parameters.items()
-    ]
-    if arguments:
+    show_table(["name", *scales], sizes, title="sizes by name")
+    rows = []
+    for name, workload in workloads.items():
+        for key, parameter in workload.parameters.items():
+            values = ", ".join(parameter.choices)
+            if not values:
+                ends = [f"from {parameter.least:g}"] * (parameter.least > -math.inf)
+                ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
+                values = " ".join(ends)
+            rows.append((name, key, str(parameter.default), values, parameter.meaning))
+    if rows:
         click.echo()
-        table(["name", "argument", "default", "values", "meaning"], arguments, title="arguments")
-
-
-def _range(parameter: Any) -> str:
-    if parameter.choices:
-        return ", ".join(parameter.choices)
-    low, high = parameter.least, parameter.most
-    ends = [f"from {low:g}"] * (low > float("-inf")) + [f"to {high:g}"] * (high < float("inf"))
-    return " ".join(ends)
+        show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")

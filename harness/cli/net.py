@@ -31,7 +31,7 @@ import click
     multiple=True,
     help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
 )
-def command(
+def net(
     maps: int, reduces: int, variant: str, format_name: str, means: tuple[tuple[str, float], ...]
 ) -> None:
     """
@@ -50,10 +50,10 @@ def command(
     for name in phase_means:
         if name not in PHASES:
             raise click.UsageError(f"There is no phase {name!r}. Choose from {', '.join(PHASES)}")
-    net = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
+    timed = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
     if format_name == "mermaid":
-        text = to_mermaid(net)
+        text = to_mermaid(timed)
     else:
-        text = to_pnml(net, title) if format_name == "pnml" else to_pipe(net, title)
+        text = to_pnml(timed, title) if format_name == "pnml" else to_pipe(timed, title)
     click.echo(text, nl=False)

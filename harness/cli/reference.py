@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 import click
 
-from harness.cli.entry import group
-from harness.cli.mishaps import example_lines
+from harness.cli.entry import example_lines, group
 
 _HEAD = """\
 # Commands

@@ -1,4 +1,4 @@
-"""``harness trace``: what happened inside the tasks of a trial, and whether that is true."""
+"""``harness trace``: what happened inside the tasks of a trial; the self-test of the tracer."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import json
 import shutil
 import sys
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
-from harness.cli.console import Progress, print_json, table, talk
-from harness.cli.experiment import results_option
+from harness.cli.console import Progress, print_json, show_table, show_text
+from harness.cli.steps import json_option, results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from harness.records.spans import TaskSpans
     from harness.records.trace import JobTrace
-    from harness.store import Run
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
 
-class _Traces(click.Group):
-    """A trial where no command is named."""
+class TraceGroup(click.Group):
+    """A trial where no command is named: ``trace ID`` is ``trace show ID``."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that *args* name, else ``show``."""
         if args and args[0] not in self.commands:
             args = ["show", *args]
         return super().resolve_command(ctx, args)
 
 
-@click.group("trace", cls=_Traces, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
-def command() -> None:
+@click.group("trace", cls=TraceGroup, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
+def trace() -> None:
     """
     Show what happened inside the tasks of a trial; test the tracer.
 
@@ -51,11 +51,15 @@ def command() -> None:
     """
 
 
-@command.command("show")
+@trace.command("show")
 @click.argument("trial", shell_complete=completion.trials)
 @click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest).")
 @click.option(
-    "--job", "number", type=click.IntRange(1), metavar="K", help="Of several jobs the K-th alone."
+    "--job",
+    "job_number",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Of several jobs the K-th alone.",
 )
 @click.option(
     "--chrome",
@@ -64,17 +68,17 @@ def command() -> None:
     help="Write the job as a trace that Perfetto (ui.perfetto.dev) opens; .gz compresses it.",
 )
 @results_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def show(
     trial: str,
     task: str | None,
-    number: int | None,
+    job_number: int | None,
     chrome: Path | None,
     results_dir: Path,
     as_json: bool,
 ) -> None:
     """
-    List the tasks of TRIAL, an id or its begin, and draw one as a waterfall.
+    List the tasks of TRIAL, an id or its first characters, and draw one as a waterfall.
 
     Of a trial with several jobs these are the tasks of all, unless --job names one.  The word
     "show" may be left out.
@@ -86,36 +90,96 @@ def show(
         harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
+    from harness.records.trace import joined
+    from harness.reports.waterfall import render_task, render_tasks
     from harness.store import Store
 
     run, trial_id = Store(results_dir).find_trial(trial)
-    job = _job(run, trial_id, number)
-    mine = {a.attempt_id for a in job.attempts}
-    recorded = [t for t in run.read_recordings(trial_id) if number is None or t.attempt_id in mine]
+    folder = str(run.trial_dir(trial_id))
+    traces = run.read_trace(trial_id)
+    if not traces:
+        raise DataError(
+            f"trial {trial_id} left no history of a job",
+            where=folder,
+            fix="read why it failed in its trial.json",
+        )
+    if job_number is not None and job_number > len(traces):
+        raise DataError(
+            f"trial {trial_id} has no job {job_number}: its jobs are 1 to {len(traces)}",
+            where=folder,
+            fix=f"write --job {len(traces)}, or leave it out for all",
+        )
+    if job_number is None and len(traces) > 1:
+        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
+    job = joined(traces) if job_number is None else traces[job_number - 1]
+    attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
+    recordings = [
+        recording
+        for recording in run.read_recordings(trial_id)
+        if job_number is None or recording.attempt_id in attempts
+    ]
     if chrome is not None:
-        _write_chrome(chrome, job, recorded)
-        talk(f"wrote {chrome}: open it at https://ui.perfetto.dev")
+        write_chrome(chrome, job, recordings)
+        show_text(f"wrote {chrome}: open it at https://ui.perfetto.dev")
         return
-    if not recorded:
+    if not recordings:
         raise DataError(
             f"nothing was recorded in the tasks of trial {trial_id}",
-            where=str(run.trial_dir(trial_id)),
+            where=folder,
             fix="measure it with 'trace: spans' in the experiment",
         )
-    chosen = _chosen(job, recorded, task)
+    chosen = [recording for recording in recordings if (task or "") in recording.attempt_id]
+    if not chosen:
+        raise DataError(
+            f"no recorded attempt is called {task!a}",
+            where=job.job_id,
+            fix=f"write an id, or a part of it, such as {recordings[0].attempt_id}",
+        )
+    durations = {key: attempt.duration_s for key, attempt in attempts.items()}
+    chosen.sort(key=lambda recording: -durations.get(recording.attempt_id, 0.0))
     if as_json:
-        states = {a.attempt_id: a.state for a in job.attempts}
-        tasks = [{**_document(t), "outcome": states.get(t.attempt_id)} for t in chosen]
+        tasks = [
+            {
+                **asdict(recording),
+                "spans": [span._asdict() for span in recording.spans],
+                "sampled": [*recording.loop.sampled],
+                "outcome": getattr(attempts.get(recording.attempt_id), "state", None),
+            }
+            for recording in chosen
+        ]
         print_json({"trial": trial_id, "job": job.job_id, "tasks": tasks})
         return
-    _show(job, recorded, chosen[0], whole=task is None)
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    if task is None:
+        click.echo(render_tasks(job, recordings))
+    longest = chosen[0]
+    click.echo(render_task(longest, attempts.get(longest.attempt_id), width), nl=False)
 
 
-@command.command("selftest")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:
+    """Write the tasks of *job* as events that Perfetto opens; ``.gz`` compresses them."""
+    from harness.reports.chrome import chrome_events
+
+    opener: Any = gzip.open if file.suffix == ".gz" else open
+    try:
+        with opener(file, "wt", encoding="utf-8") as stream:
+            stream.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+            for index, event in enumerate(chrome_events(job, recordings)):
+                stream.write((",\n" if index else "") + json.dumps(event))
+            stream.write("\n]}\n")
+    except OSError as error:
+        raise DataError(
+            f"the file cannot be written: {error.strerror}",
+            where=str(file),
+            fix="name a file in a folder where you may write",
+        ) from error
+
+
+@trace.command("selftest")
+@json_option
 def selftest(as_json: bool) -> None:
     """
-    Prove on real tasks that the tracer tells the truth.
+    Prove on real tasks that the tracer records what happened.
 
     Runs small jobs on the cluster that is up, or on one of its own.  Exit status 1: a check failed.
 
@@ -148,84 +212,7 @@ def selftest(as_json: bool) -> None:
             ("ok" if check.ok else "WRONG", check.job, check.name, check.expected, check.observed)
             for check in checks
         ]
-        table(("", "job", "check", "expected", "found"), rows)
+        show_table(("", "job", "check", "expected", "found"), rows)
     if failed:
-        talk(f"{failed} of {len(checks)} checks failed")
+        show_text(f"{failed} of {len(checks)} checks failed")
         sys.exit(1)
-
-
-def _job(run: Run, trial_id: str, number: int | None) -> JobTrace:
-    """Trace of the *number*-th job of a trial, from 1; without a number, of all its jobs."""
-    from harness.records.trace import joined
-
-    traces = run.read_trace(trial_id)
-    if not traces:
-        raise DataError(
-            f"trial {trial_id} left no history of a job",
-            where=str(run.trial_dir(trial_id)),
-            fix="read why it failed in its trial.json",
-        )
-    if number is None:
-        if len(traces) > 1:
-            talk(f"{len(traces)} jobs, one after the other; --job K shows one of them")
-        return joined(traces)
-    if number > len(traces):
-        raise DataError(
-            f"trial {trial_id} has no job {number}: its jobs are 1 to {len(traces)}",
-            where=str(run.trial_dir(trial_id)),
-            fix=f"write --job {len(traces)}, or leave it out for all",
-        )
-    return traces[number - 1]
-
-
-def _chosen(job: JobTrace, recorded: list[TaskSpans], task: str | None) -> list[TaskSpans]:
-    """Recordings asked for, the longest attempt first."""
-    took = {a.attempt_id: a.duration_s for a in job.attempts}
-    chosen = [t for t in recorded if task is None or task in t.attempt_id]
-    if not chosen:
-        raise DataError(
-            f"no recorded attempt is called {task!a}",
-            where=job.job_id,
-            fix=f"write an id, or a part of it, such as {recorded[0].attempt_id}",
-        )
-    return sorted(chosen, key=lambda t: -took.get(t.attempt_id, 0.0))
-
-
-def _show(job: JobTrace, recorded: list[TaskSpans], chosen: TaskSpans, *, whole: bool) -> None:
-    from harness.reports.waterfall import render_task, render_tasks
-
-    attempt = next((a for a in job.attempts if a.attempt_id == chosen.attempt_id), None)
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    if whole:
-        click.echo(render_tasks(job, recorded))
-    click.echo(render_task(chosen, attempt, width), nl=False)
-
-
-def _document(task: TaskSpans) -> dict[str, Any]:
-    """Recording as JSON; what is sampled is named."""
-    from dataclasses import asdict
-
-    spans = [span._asdict() for span in task.spans]
-    return {**asdict(task), "spans": spans, "sampled": [*task.loop.sampled]}
-
-
-def _write_chrome(file: Path, job: JobTrace, recorded: list[TaskSpans]) -> None:
-    from harness.reports.chrome import chrome_events
-
-    opener: Any = gzip.open if file.suffix == ".gz" else open
-    try:
-        with opener(file, "wt", encoding="utf-8") as out:
-            out.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-            out.writelines(_separated(chrome_events(job, recorded)))
-            out.write("\n]}\n")
-    except OSError as error:
-        raise DataError(
-            f"the file cannot be written: {error.strerror}",
-            where=str(file),
-            fix="name a file in a folder where you may write",
-        ) from error
-
-
-def _separated(events: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    for number, event in enumerate(events):
-        yield (",\n" if number else "") + json.dumps(event)

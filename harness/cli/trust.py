@@ -9,11 +9,11 @@ import click
 @click.argument("host")
 @click.option("--fingerprint", required=True, help="What the host's owner says: SHA256:...")
 @click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
-def command(host: str, fingerprint: str, port: int) -> None:
+def trust(host: str, fingerprint: str, port: int) -> None:
     """
     Pin the SSH key of HOST, if it has the fingerprint that you give.
 
-    Take the fingerprint from who runs the host, or from its console, never from the network:
+    Take the fingerprint from whoever runs the host, or from its console, never from the network:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints it. A key pinned before is replaced.
 
     \b
@@ -21,7 +21,7 @@ def command(host: str, fingerprint: str, port: int) -> None:
         harness trust node1 --fingerprint SHA256:Hq4Ri3tYD5rGdYMTgVfqnjYhHpyFHfNiqCOSxfkxuM0
     """
     from harness.providers.ssh.pins import pins_file
-    from harness.providers.ssh.trust import trust
+    from harness.providers.ssh.trust import trust as pin_key
 
-    kind = trust(host, fingerprint, port)
+    kind = pin_key(host, fingerprint, port)
     click.echo(f"{host}: {kind} key pinned in {pins_file()}", err=True)

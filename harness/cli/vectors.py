@@ -12,26 +12,26 @@ from typing import Any
 import click
 
 from harness import models
-from harness.cli.console import clean, talk
+from harness.cli.console import show_text
 from harness.errors import DataError, HarnessError
-from harness.models import vectors as v
+from harness.models.vectors import CaseInput, Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring.accuracy import i_accu
+from harness.text import printable
 
 
-def _accuracy(case: v.CaseInput) -> dict[str, Any]:
-    data = case.fields
-    return i_accu(data["actual_s"], data["prophet_s"], data["whatif_s"])
+def _accuracy(case: CaseInput) -> dict[str, Any]:
+    return i_accu(case.fields["actual_s"], case.fields["prophet_s"], case.fields["whatif_s"])
 
 
 # The accuracy indicator belongs to the scores, which models do not know.
 EVALUATORS = (
     *models.EVALUATORS,
-    v.Evaluator("prophet", frozenset({"actual_s", "prophet_s", "whatif_s"}), _accuracy),
+    Evaluator("prophet", frozenset({"actual_s", "prophet_s", "whatif_s"}), _accuracy),
 )
 
 
 @click.group("vectors")
-def command() -> None:
+def vectors() -> None:
     """
     Run the models on test vectors (docs/models/README.md, section 1).
 
@@ -41,7 +41,7 @@ def command() -> None:
     """
 
 
-@command.command("check")
+@vectors.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 def check(files: tuple[str, ...]) -> None:
     """
@@ -54,28 +54,30 @@ def check(files: tuple[str, ...]) -> None:
     Example:
         harness vectors check tests/validation/vectors/whatif_*.json
     """
-    mismatches: list[bool] = []
+    mismatch_counts: list[int] = []
 
-    def run(name: str, document: v.VectorFile) -> None:
-        found = 0
+    def compare_file(name: str, document: VectorFile) -> None:
+        count = 0
         for case in document.cases:
-            answer = v.compute(document.model, case.input, EVALUATORS)
-            for miss in v.compare(answer, case.expected, document):
-                found += 1
-                click.echo(_line(name, case.input.name, miss))
-        mismatches.append(found > 0)
-        talk(f"{name}: {len(document.cases)} cases, {found} mismatches")
+            output = compute(document.model, case.input, EVALUATORS)
+            for mismatch in compare(output, case.expected, document):
+                count += 1
+                answer, expected = json.dumps(mismatch.answer), json.dumps(mismatch.expected)
+                where = f"{name}: {case.input.name}: {mismatch.field}"
+                click.echo(printable(f"{where}: got {answer}, expected {expected}"))
+        mismatch_counts.append(count)
+        show_text(f"{name}: {len(document.cases)} cases, {count} mismatches")
 
-    readable = _each(files, run)
-    if any(mismatches):
+    all_read = for_each_file(files, compare_file)
+    if any(mismatch_counts):
         sys.exit(1)
-    if not readable:
+    if not all_read:
         sys.exit(2)
 
 
-@command.command("compute")
+@vectors.command("compute")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-def compute(files: tuple[str, ...]) -> None:
+def compute_answers(files: tuple[str, ...]) -> None:
     """
     Print the models' answers to the vectors in FILES, a line of JSON per case.
 
@@ -87,41 +89,34 @@ def compute(files: tuple[str, ...]) -> None:
         harness vectors compute tests/validation/vectors/scheduler.json
     """
 
-    def run(name: str, document: v.VectorFile) -> None:
+    def print_file(name: str, document: VectorFile) -> None:
         for case in document.cases:
-            answer = v.compute(document.model, case.input, EVALUATORS)
-            click.echo(json.dumps({"file": name, "case": case.input.name, "output": answer}))
+            output = compute(document.model, case.input, EVALUATORS)
+            click.echo(json.dumps({"file": name, "case": case.input.name, "output": output}))
 
-    if not _each(files, run):
+    if not for_each_file(files, print_file):
         sys.exit(2)
 
 
-def _each(files: Sequence[str], run: Callable[[str, v.VectorFile], None]) -> bool:
-    """Run every file, telling of those that cannot be; whether all could."""
-    whole = True
+def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], None]) -> bool:
+    """*process* every file, showing the error of each that fails; whether all succeeded."""
+    all_processed = True
     for name in files:
         try:
-            run(name, v.read_vectors(_text(name), name))
+            try:
+                text = Path(name).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                why = "it is not UTF-8 text"
+                if isinstance(error, OSError):
+                    why = error.strerror or "the system refuses"
+                raise DataError(
+                    f"the file cannot be read: {why}",
+                    where=name,
+                    fix="name a file of test vectors,"
+                    " such as tests/validation/vectors/scheduler.json",
+                ) from error
+            process(name, read_vectors(text, name))
         except HarnessError as error:
-            whole = False
-            click.echo("\n".join(clean(line) for line in f"{name}: {error}".splitlines()), err=True)
-    return whole
-
-
-def _text(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        why = error.strerror or "the system refuses"
-    except ValueError:
-        why = "it is no UTF-8 text"
-    raise DataError(
-        f"the file cannot be read: {why}",
-        where=name,
-        fix="name a file of test vectors, such as tests/validation/vectors/scheduler.json",
-    )
-
-
-def _line(name: str, case: str, miss: v.Mismatch) -> str:
-    answer, expected = json.dumps(miss.answer), json.dumps(miss.expected)
-    return clean(f"{name}: {case}: {miss.field}: got {answer}, expected {expected}")
+            all_processed = False
+            show_text(f"{name}: {error}")
+    return all_processed

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness import providers
-from harness.cli.cluster import command
+from harness.cli.cluster import cluster as command
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home import home
 from harness.providers import survey

@@ -28,7 +28,7 @@ def run(monkeypatch, tmp_path):
         module = types.ModuleType("made_for_a_test")
         module.command = click.command("try")(body)
         monkeypatch.setitem(sys.modules, "made_for_a_test", module)
-        monkeypatch.setitem(COMMANDS, "try", ("made_for_a_test", "Try."))
+        monkeypatch.setitem(COMMANDS, "try", ("made_for_a_test:command", "Try."))
         return main(["try"])
 
     return run

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.entry import main
-from harness.cli.net import command
+from harness.cli.net import net as command
 
 
 def run(*words):

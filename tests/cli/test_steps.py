@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import collect, main, profile, report, run
+from harness.cli import main, steps
 from harness.records.profile import CostGroup, Profile, Statistic
 
 
@@ -44,8 +44,7 @@ def opened(monkeypatch):
         evaluation=lambda: evaluation,
         measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
     )
-    for module in (collect, profile, report, run):
-        monkeypatch.setattr(module, "session", lambda *_: session)
+    monkeypatch.setattr(steps, "open_session", lambda *_: session)
     return session
 
 

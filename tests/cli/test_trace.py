@@ -9,7 +9,7 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.trace import command
+from harness.cli.trace import trace as command
 from harness.errors import DataError
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes

@@ -8,7 +8,7 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.vectors import command
+from harness.cli.vectors import vectors as command
 
 CASE = {
     "name": "N28_F10",

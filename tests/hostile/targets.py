@@ -20,8 +20,8 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from harness.text import printable
 from harness.cli import vectors as cli_vectors
-from harness.cli.console import clean
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import model_inputs
@@ -114,7 +114,7 @@ def _parser(name: str, read: Callable[..., Any], corpus: tuple[bytes, ...], **mo
 def _history(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
     def go_on(trace: Any) -> None:
         measured([trace])
-        spoken(clean(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
+        spoken(printable(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
         assert read_traces(folder) == (trace,)
 
@@ -267,7 +267,7 @@ def _planned(experiment: Any) -> None:
     trials = order(experiment, cells, VERSIONS)
     for cell in cells[:2]:
         model_inputs(cell)
-    spoken(*(clean(label(cell, varying(cells))) for cell in cells[:50]))
+    spoken(*(printable(label(cell, varying(cells))) for cell in cells[:50]))
     json.dumps(plan_json(make_plan(experiment, trials[:50], {})), allow_nan=False)
     reported(ReportData(experiment))
 

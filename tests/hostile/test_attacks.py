@@ -16,8 +16,9 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.console import clean, table
-from harness.cli.vectors import command
+from harness.text import printable
+from harness.cli.console import show_table
+from harness.cli.vectors import vectors as command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.experiment.file import read_experiment
 from harness.models import EVALUATORS, vectors
@@ -233,7 +234,7 @@ class TestText:
         """
         A cell is text: no markup of rich, no escape, no mark that turns the text around.
         """
-        table(["name"], [[f"[bold red]{EVIL}[/]"]], title=EVIL)
+        show_table(["name"], [[f"[bold red]{EVIL}[/]"]], title=EVIL)
 
         out = capsys.readouterr().out
         spoken(out)
@@ -243,7 +244,7 @@ class TestText:
         """
         Direction marks are taken out like escapes.
         """
-        spoken(clean(EVIL))
+        spoken(printable(EVIL))
 
     def test_vectors_of_anything(self, tmp_path):
         """

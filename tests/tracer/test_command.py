@@ -9,7 +9,7 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.trace import command
+from harness.cli.trace import trace as command
 from harness.errors import MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.tracer import selftest

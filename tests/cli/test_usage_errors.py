@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.cli.mishaps import foreseen
+from harness.cli.entry import system_error
 
 
 def harness(*arguments, **more):
@@ -129,8 +129,8 @@ class TestFolder:
     ],
     ids=repr,
 )
-def test_what_should_have_been_foreseen_elsewhere_stays_a_bug(error):
+def test_other_errors_of_the_system_stay_bugs(error):
     """
     Not every refusal of the system is the output's.
     """
-    assert foreseen(error) is None
+    assert system_error(error) is None
