@@ -356,7 +356,8 @@ def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
         listed = running.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
     except (ClusterError, ValueError, KeyError, TypeError):
         return []
-    nodes = [node for node in listed if isinstance(node, dict)] if isinstance(listed, list) else []
+    # Hadoop writes a list of one element as that element.
+    nodes = listed if isinstance(listed, list) else [listed]
     return [
         {
             "id": text(node.get("id")),
@@ -367,4 +368,5 @@ def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
             "version": text(node.get("version")),
         }
         for node in nodes[:_MOST_NODES]
+        if isinstance(node, dict)
     ]

@@ -22,6 +22,7 @@ from harness.errors import DataError
 if TYPE_CHECKING:
     from harness.records.spans import TaskSpans
     from harness.records.trace import JobTrace
+    from harness.store import Run
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
@@ -90,28 +91,11 @@ def show(
         harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
-    from harness.records.trace import joined
     from harness.reports.waterfall import render_task, render_tasks
     from harness.store import Store
 
     run, trial_id = Store(results_dir).find_trial(trial)
-    folder = str(run.trial_dir(trial_id))
-    traces = run.read_trace(trial_id)
-    if not traces:
-        raise DataError(
-            f"trial {trial_id} left no history of a job",
-            where=folder,
-            fix="read why it failed in its trial.json",
-        )
-    if job_number is not None and job_number > len(traces):
-        raise DataError(
-            f"trial {trial_id} has no job {job_number}: its jobs are 1 to {len(traces)}",
-            where=folder,
-            fix=f"write --job {len(traces)}, or leave it out for all",
-        )
-    if job_number is None and len(traces) > 1:
-        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
-    job = joined(traces) if job_number is None else traces[job_number - 1]
+    job = read_job(run, trial_id, job_number)
     attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
     recordings = [
         recording
@@ -125,7 +109,7 @@ def show(
     if not recordings:
         raise DataError(
             f"nothing was recorded in the tasks of trial {trial_id}",
-            where=folder,
+            where=str(run.trial_dir(trial_id)),
             fix="measure it with 'trace: spans' in the experiment",
         )
     chosen = [recording for recording in recordings if (task or "") in recording.attempt_id]
@@ -154,6 +138,30 @@ def show(
         click.echo(render_tasks(job, recordings))
     longest = chosen[0]
     click.echo(render_task(longest, attempts.get(longest.attempt_id), width), nl=False)
+
+
+def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
+    """Trace of the *job_number*-th job of a trial, from 1; without a number, of all its jobs."""
+    from harness.records.trace import joined
+
+    traces, folder = run.read_trace(trial_id), str(run.trial_dir(trial_id))
+    if not traces:
+        raise DataError(
+            f"trial {trial_id} left no history of a job",
+            where=folder,
+            fix="read why it failed in its trial.json",
+        )
+    if job_number is None:
+        if len(traces) > 1:
+            show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
+        return joined(traces)
+    if job_number > len(traces):
+        raise DataError(
+            f"trial {trial_id} has no job {job_number}: its jobs are 1 to {len(traces)}",
+            where=folder,
+            fix=f"write --job {len(traces)}, or leave it out for all",
+        )
+    return traces[job_number - 1]
 
 
 def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:

@@ -228,7 +228,7 @@ def test_status_has_what_limited_nodes_are(harness):
     assert told["limits"] == {
         "worker1": {"cores": {"requested": 0.5, "setting": 0.5, "measured": 0.49}}
     }
-    assert "  cores of worker1             0.5 cores asked, 0.49 cores measured\n" in (
+    assert "  cores of worker1             0.5 cores requested, 0.49 cores measured\n" in (
         harness("status").out
     )
 

@@ -103,13 +103,13 @@ class TestJson:
 class TestTable:
     def test_shows_every_cell(self, capsys):
         """
-        Markup in a cell is text, and an escape sequence is gone.
+        Markup in a cell is text, and an escape sequence is written out.
         """
         show_table(("name", "what"), [("a", "[bold]x[/bold]"), ("b", "\x1b[31mred")])
 
         out = capsys.readouterr().out
         assert "[bold]x[/bold]" in out
-        assert out.split()[-2:] == ["b", "red"]
+        assert out.split()[-2:] == ["b", "\\x1b[31mred"]
 
     def test_is_not_cut_in_a_pipe(self, capsys):
         """

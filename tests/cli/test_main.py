@@ -150,13 +150,13 @@ class TestForeseenError:
             "error: no DataNode\n  at:  node w1\n  fix: read w1.log\n",
         )
 
-    def test_does_not_let_a_file_speak_to_the_terminal(self, run, capsys):
+    def test_escape_sequences_do_not_reach_the_terminal(self, run, capsys):
         """
-        Escape sequences in a value that is quoted do not reach the terminal.
+        Those in a value that is quoted are written out.
         """
         run(raises(errors.SpecError("unknown key \x1b]0;gotcha\x07\x1b[2Jname")))
 
-        assert capsys.readouterr().err == "error: unknown key name\n"
+        assert capsys.readouterr().err == "error: unknown key \\x1b]0;gotcha\\x07\\x1b[2Jname\n"
 
 
 class TestBug:
