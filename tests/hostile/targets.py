@@ -20,7 +20,6 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from harness.text import printable
 from harness.cli import vectors as cli_vectors
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
@@ -58,6 +57,7 @@ from harness.scoring.measured import measured
 from harness.store import Run, Store
 from harness.store.recordings import read_recordings, read_segments, write_recordings
 from harness.store.tables import read_traces, write_traces
+from harness.text import printable
 from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import VERSIONS, commit
 from tests.hostile import avro, recorded
@@ -322,12 +322,8 @@ def _vectors() -> Target:
                 continue
             json.dumps(answer)
             misses = v.compare(answer, case.expected, document)
-            spoken(
-                *(
-                    cli_vectors._line("v.json", case.input.name, m).replace("\t", " ")
-                    for m in misses
-                )
-            )
+            texts = (printable(f"{m.field} {m.answer} {m.expected}") for m in misses)
+            spoken(*(text.replace("\t", " ") for text in texts))
 
     return Target("vectors", (*corpus, few), read, (DataError,), go_on, (HarnessError,))
 

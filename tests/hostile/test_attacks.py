@@ -16,7 +16,6 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.text import printable
 from harness.cli.console import show_table
 from harness.cli.vectors import vectors as command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
@@ -31,6 +30,7 @@ from harness.reports import REPORTS
 from harness.reports.wording import decimals
 from harness.scoring.accuracy import relative_error
 from harness.store import Run, Store
+from harness.text import printable
 from tests.hostile.hunt import time_limit
 from tests.hostile.mutate import BIDI, SCRIPT
 from tests.hostile.targets import EXPERIMENT, KNOWN, evaluation, made_run, spoken
