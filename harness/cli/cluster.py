@@ -208,29 +208,14 @@ def down(name: str | None, everything: bool) -> None:
 
 def read_spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
     """The cluster that FILE describes, the first where it describes several; options win."""
-    from harness.records.trial import ClusterSpec, NodeSpec
+    from harness.experiment.grid import expand
+    from harness.records.trial import ClusterSpec
 
-    fields: dict[str, Any] = {}
+    spec = ClusterSpec()
     if file is not None:
-        axes = open_session(file, Path(), ()).experiment.cluster
-        node = NodeSpec(
-            map_slots=axes.node.map_slots[0],
-            reduce_slots=axes.node.reduce_slots[0],
-            task_memory_bytes=axes.node.task_memory_bytes[0],
-            gpus=axes.node.gpus[0],
-            cores=axes.node.cores[0],
-            disk_bytes_per_s=axes.node.disk_bytes_per_s[0],
-            network_bytes_per_s=axes.node.network_bytes_per_s[0],
-            memory_bytes=axes.node.memory_bytes[0],
-        )
-        site = {key: values[0] for key, values in axes.site.items()}
-        fields = {
-            "provider": axes.provider, "workers": axes.workers[0], "node": node, "site": site,
-            "nodes": axes.nodes,
-            "hosts": axes.hosts, "ssh": axes.ssh,
-        }  # fmt: skip
+        spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
     options = {"provider": provider, "workers": workers}
-    return ClusterSpec(**fields | {key: one for key, one in options.items() if one is not None})
+    return spec.model_copy(update={key: one for key, one in options.items() if one is not None})
 
 
 def choice(name: str, known: Collection[str]) -> str:
