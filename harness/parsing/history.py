@@ -146,7 +146,7 @@ def _lines(pieces: Iterable[bytes], source: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _read_json(lines: Iterable[tuple[int, bytes]], symbols: frozenset[bytes], job: _Job) -> None:
-    skipped = symbols - {kind.encode() for kind in _READ}
+    skipped = symbols - {event_type.encode() for event_type in _READ}
     for number, line in lines:
         # Half of a history is events of tasks, which repeat what their attempts report.
         if not line or (line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped):
@@ -158,11 +158,11 @@ def _read_json(lines: Iterable[tuple[int, bytes]], symbols: frozenset[bytes], jo
             event = orjson.loads(line)
         except ValueError as error:
             raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
-        kind = event.get("type") if isinstance(event, dict) else None
-        if not isinstance(kind, str) or kind.encode() not in symbols:
+        event_type = event.get("type") if isinstance(event, dict) else None
+        if not isinstance(event_type, str) or event_type.encode() not in symbols:
             raise job.error(f"not an event of the schema: '{excerpt(line)}'")
-        if kind in _READ:
-            job.add(kind, _untagged(event.get("event")))
+        if event_type in _READ:
+            job.add(event_type, _untagged(event.get("event")))
 
 
 def _untagged(member: Any) -> Any:
@@ -184,36 +184,38 @@ def _avro_schema(schema: Any, source: str) -> Any:
 
     names = set[str]()
 
-    def rebuilt(kind: Any, depth: int) -> Any:
+    def rebuilt(avro_type: Any, depth: int) -> Any:
         if depth > _DEEPEST_TYPE or len(names) > _MOST_TYPES:
             raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
-        if isinstance(kind, list):
-            members = [m if m == "null" else rebuilt(m, depth + 1) for m in kind]
+        if isinstance(avro_type, list):
+            members = [m if m == "null" else rebuilt(m, depth + 1) for m in avro_type]
             if not members or any(isinstance(member, list) for member in members):
                 raise ValueError("a union of nothing or of unions")
             return members
-        if isinstance(kind, str):
-            if kind in _PRIMITIVES:
-                return kind
-            if (name := _type_name(kind)) in names:
-                return name
-            raise ValueError(f"the type '{excerpt(kind)}' is not known here, or contains itself")
-        shape = kind["type"]
+        if isinstance(avro_type, str):
+            if avro_type in _PRIMITIVES:
+                return avro_type
+            if (type_name := _type_name(avro_type)) in names:
+                return type_name
+            raise ValueError(
+                f"the type '{excerpt(avro_type)}' is not known here, or contains itself"
+            )
+        shape = avro_type["type"]
         if shape == "record":
             fields = [
                 {"name": _type_name(field["name"]), "type": rebuilt(field["type"], depth + 1)}
-                for field in kind["fields"]
+                for field in avro_type["fields"]
             ]
             if not fields:
                 raise ValueError("a record without fields")
-            names.add(name := _type_name(kind["name"]))
-            return {"type": shape, "name": name, "fields": fields}
+            names.add(type_name := _type_name(avro_type["name"]))
+            return {"type": shape, "name": type_name, "fields": fields}
         if shape == "enum":
-            names.add(name := _type_name(kind["name"]))
-            return {"type": shape, "name": name, "symbols": kind["symbols"]}
+            names.add(type_name := _type_name(avro_type["name"]))
+            return {"type": shape, "name": type_name, "symbols": avro_type["symbols"]}
         if shape in ("array", "map"):
             inner = "items" if shape == "array" else "values"
-            return {"type": shape, inner: rebuilt(kind[inner], depth + 1)}
+            return {"type": shape, inner: rebuilt(avro_type[inner], depth + 1)}
         return rebuilt(shape, depth + 1)
 
     try:
@@ -259,9 +261,9 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
             stream, event_start = BytesIO(data), 0
             continue
         event_start = stream.tell()
-        kind = event.get("type") if isinstance(event, dict) else None
-        if isinstance(kind, str) and kind in _READ:
-            job.add(kind, event.get("event"))
+        event_type = event.get("type") if isinstance(event, dict) else None
+        if isinstance(event_type, str) and event_type in _READ:
+            job.add(event_type, event.get("event"))
 
 
 class Counters(Mapping[str, int]):
@@ -312,22 +314,22 @@ class _Job:
         line, byte = (self.place, None) if self._unit == "line" else (None, self.place)
         return ParseError(what, source=self._source, line=line, byte=byte, fix=fix)
 
-    def add(self, kind: str, fields: Any) -> None:
-        """Take what an event of the type *kind* reports."""
+    def add(self, event_type: str, fields: Any) -> None:
+        """Take what an event of the type *event_type* reports."""
         if not isinstance(fields, dict):
-            raise self.error(f"{kind} without its fields")
-        if "ATTEMPT" in kind:
-            self._add_attempt(kind, fields)
+            raise self.error(f"{event_type} without its fields")
+        if "ATTEMPT" in event_type:
+            self._add_attempt(event_type, fields)
             return
         job_id = self._text(fields, "jobid")
         if _JOB_ID.fullmatch(job_id) is None:
             raise self.error(f"'{excerpt(job_id)}' is not a job id")
         self._check_job(job_id, job_id)
-        if kind == "JOB_SUBMITTED":
+        if event_type == "JOB_SUBMITTED":
             self._facts["name"] = self._text(fields, "jobName")
             self._facts["user"] = self._text(fields, "userName")
             self._facts["submit_s"] = self._seconds(fields, "submitTime")
-        elif kind == "JOB_INITED":
+        elif event_type == "JOB_INITED":
             is_uberized = fields.get("uberized", False)
             if not isinstance(is_uberized, bool):
                 raise self.error(f"uberized is {value_excerpt(is_uberized)}, not true or false")
@@ -336,9 +338,9 @@ class _Job:
             self._facts["num_maps"] = self._whole(fields, "totalMaps")
             self._facts["num_reduces"] = self._whole(fields, "totalReduces")
         else:
-            succeeded = kind == "JOB_FINISHED"
+            succeeded = event_type == "JOB_FINISHED"
             self._end_place = self.place
-            self._facts["state"] = "SUCCEEDED" if succeeded else kind.removeprefix("JOB_")
+            self._facts["state"] = "SUCCEEDED" if succeeded else event_type.removeprefix("JOB_")
             self._facts["finish_s"] = self._seconds(fields, "finishTime")
             self._facts["diagnostics"] = self._text(fields, "diagnostics")
             self._facts["counters"] = self._counters(fields, "totalCounters")
@@ -350,17 +352,17 @@ class _Job:
                 if succeeded
             }
 
-    def _add_attempt(self, event: str, fields: Mapping[str, Any]) -> None:
+    def _add_attempt(self, event_type: str, fields: Mapping[str, Any]) -> None:
         attempt_id = self._text(fields, "attemptId")
         match = _ATTEMPT_ID.fullmatch(attempt_id)
-        kind: TaskKind = "map" if event.startswith("MAP") else "reduce"
-        if match is None or match[3] != kind[0]:
-            raise self.error(f"'{excerpt(attempt_id)}' is not the id of a {kind} attempt")
+        task_kind: TaskKind = "map" if event_type.startswith("MAP") else "reduce"
+        if match is None or match[3] != task_kind[0]:
+            raise self.error(f"'{excerpt(attempt_id)}' is not the id of a {task_kind} attempt")
         self._check_job(f"job{match[1]}", attempt_id)
-        if event.endswith("STARTED"):
+        if event_type.endswith("STARTED"):
             start = self._starts[attempt_id] = {
                 "task_id": f"task{match[1]}{match[2]}",
-                "kind": kind,
+                "kind": task_kind,
                 "start_s": self._seconds(fields, "startTime"),
                 "container_id": self._text(fields, "containerId"),
                 "locality": self._text(fields, "locality"),
@@ -371,14 +373,14 @@ class _Job:
         # An attempt that has succeeded may still be lost with its node, and be killed then.
         self._end_places[attempt_id] = self.place
         end = self._ends[attempt_id] = {
-            "state": _STATES[event.rpartition("_")[2]],
+            "state": _STATES[event_type.rpartition("_")[2]],
             "finish_s": self._seconds(fields, "finishTime"),
             "host": self._text(fields, "hostname"),
             "counters": self._counters(fields, "counters"),
         }
         if end["state"] != "succeeded":
             end["error"] = self._text(fields, "error")
-        elif kind == "map":
+        elif task_kind == "map":
             end["map_finish_s"] = self._seconds(fields, "mapFinishTime")
         else:
             end["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
@@ -394,60 +396,64 @@ class _Job:
         if self._facts["finish_s"] < self._facts["submit_s"]:
             raise self.error("the job ends before it is submitted")
         defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
-        attempts = tuple(sorted(self._attempts(), key=attrgetter("start_s", "attempt_id")))
+        attempts = []
+        for attempt_id, end in self._ends.items():
+            self.place = self._end_places[attempt_id]
+            start = self._starts.get(attempt_id)
+            if start is None and end["state"] == "succeeded":
+                raise self.error(f"{attempt_id} succeeds without having started")
+            if start is None:
+                continue  # It never got a container.
+            if end["finish_s"] < start["start_s"]:
+                raise self.error(f"{attempt_id} ends before it starts")
+            attempts.append(TaskAttempt(attempt_id=attempt_id, **{**end, **start}))
+        attempts.sort(key=attrgetter("start_s", "attempt_id"))
         # The job's own count of its successful tasks: a lost line must not go unseen.
         self.place = self._end_place
         for name, expected in self._finished_tasks.items():
             kind = "map" if name == "finishedMaps" else "reduce"
-            tasks = {a.task_id for a in attempts if (a.kind, a.state) == (kind, "succeeded")}
+            tasks = {
+                attempt.task_id
+                for attempt in attempts
+                if (attempt.kind, attempt.state) == (kind, "succeeded")
+            }
             if len(tasks) != expected:
                 raise self.error(
                     f"{name} is {expected}, and the history has {len(tasks)} such tasks"
                 )
-        return JobTrace(job_id=self._job_id, attempts=attempts, **{**defaults, **self._facts})
-
-    def _attempts(self) -> Iterator[TaskAttempt]:
-        """Attempts that ran, with their starts."""
-        for attempt_id, end in self._ends.items():
-            self.place = self._end_places[attempt_id]
-            start = self._starts.get(attempt_id)
-            if start is None:
-                if end["state"] == "succeeded":
-                    raise self.error(f"{attempt_id} succeeds without having started")
-                continue  # It never got a container.
-            if end["finish_s"] < start["start_s"]:
-                raise self.error(f"{attempt_id} ends before it starts")
-            yield TaskAttempt(attempt_id=attempt_id, **{**end, **start})
+        return JobTrace(
+            job_id=self._job_id, attempts=tuple(attempts), **{**defaults, **self._facts}
+        )
 
     def _check_job(self, job_id: str, name: str) -> None:
         self._job_id = self._job_id or job_id
         if job_id != self._job_id:
             raise self.error(f"{name} in the history of {self._job_id}")
 
-    def _whole(self, fields: Mapping[str, Any], name: str) -> int:
-        value = fields.get(name)
+    def _whole(self, fields: Mapping[str, Any], field_name: str) -> int:
+        value = fields.get(field_name)
         if type(value) is not int or not 0 <= value < LARGEST:
             raise self.error(
-                f"{name} is {value_excerpt(value)}, not a whole number from 0 to 2**53"
+                f"{field_name} is {value_excerpt(value)}, not a whole number from 0 to 2**53"
             )
         return value
 
-    def _seconds(self, fields: Mapping[str, Any], name: str) -> float:
-        """Field *name*, milliseconds since the epoch, in seconds."""
-        return self._whole(fields, name) / 1000
+    def _seconds(self, fields: Mapping[str, Any], field_name: str) -> float:
+        """Field *field_name*, milliseconds since the epoch, in seconds."""
+        return self._whole(fields, field_name) / 1000
 
-    def _text(self, fields: Mapping[str, Any], name: str) -> str:
-        """Field *name*; an absent or null one is empty."""
-        value = fields.get(name)
+    def _text(self, fields: Mapping[str, Any], field_name: str) -> str:
+        """Field *field_name*; an absent or null one is empty."""
+        value = fields.get(field_name)
         if isinstance(value, dict):
             value = _untagged(value)
         if value is not None and not isinstance(value, str):
-            raise self.error(f"{name} is {value_excerpt(value)}, not text")
+            raise self.error(f"{field_name} is {value_excerpt(value)}, not text")
         return value[:_LONGEST_TEXT] if value else ""
 
-    def _counters(self, fields: Mapping[str, Any], name: str) -> Mapping[str, int]:
-        """Field *name* as counters, keyed by the group's whole name and their own."""
-        value = fields.get(name)
+    def _counters(self, fields: Mapping[str, Any], field_name: str) -> Mapping[str, int]:
+        """Field *field_name* as counters, keyed by the group's whole name and their own."""
+        value = fields.get(field_name)
         if value is None:
             return {}
         try:
@@ -469,5 +475,5 @@ class _Job:
                 raise TypeError("true or false")
             return Counters(positions, array("q", values))
         except (LookupError, TypeError, OverflowError) as error:
-            what = f"{name} are not groups of named whole numbers: {excerpt(error)}"
+            what = f"{field_name} are not groups of named whole numbers: {excerpt(error)}"
             raise self.error(what) from error

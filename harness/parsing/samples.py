@@ -29,11 +29,7 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
 
     A line that is not such a sample is `ParseError` with *source*, line and field.
     """
-    return limited(_machine_samples(lines, source), source)
-
-
-def _machine_samples(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]:
-    for number, line in whole_lines(lines):
+    for number, line in limited(whole_lines(lines), source):
         if line.isspace():
             continue
         try:
@@ -65,11 +61,7 @@ def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
     units of fixed work that were done and the CPU time they took; or a header after ``#``.  Any
     other line is `ParseError` with *source* and line.
     """
-    return limited(_speed_samples(lines, source), source)
-
-
-def _speed_samples(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
-    for number, line in whole_lines(lines):
+    for number, line in limited(whole_lines(lines), source):
         if line.isspace() or line.startswith(b"#"):
             continue
         match = _SPEED_LINE.fullmatch(line)

@@ -17,27 +17,46 @@ from harness.records.profile import Statistic
 from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskKind
 
 _NAMES = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
-_Density = tuple[TaskKind, str, str]
-
-_MAP_OUTPUT: _Density = (
-    "map",
-    f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES",
-    f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
-)
-_OUTPUT: _Density = (
-    "reduce",
-    f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN",
-    f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
-)
+# Bytes for each byte or record, with which compression shows: of tasks of a kind, two counters.
+_DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
+    "map_output_compression_ratio": (
+        "map",
+        f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES",
+        f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
+    ),
+    "output_compression_ratio": (
+        "reduce",
+        f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN",
+        f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
+    ),
+}
 
 
 def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statistic]:
     """Ratios that the observations give, by the models' names."""
     ratios = {}
-    for place, (name, density) in enumerate(zip(_NAMES, (None, _MAP_OUTPUT, _OUTPUT), strict=True)):
-        ratio = _ratio(observations, place, density)
-        if ratio is not None:
-            ratios[name] = ratio
+    for place, name in enumerate(_NAMES):
+        jobs_with = [one for one in observations if _compressed(one)[place]]
+        jobs_without = [one for one in observations if not _compressed(one)[place]]
+        value, source = 1.0, "compression is off"
+        if jobs_with:
+            if name not in _DENSITIES or not jobs_without:
+                continue
+            kind, top, bottom = _DENSITIES[name]
+            densities = []
+            for jobs in (jobs_with, jobs_without):
+                attempts = [attempt for job in jobs for attempt in job.trace.succeeded(kind)]
+                top_sum, bottom_sum = (
+                    math.fsum(attempt.counters.get(counter, 0) for attempt in attempts)
+                    for counter in (top, bottom)
+                )
+                densities.append(top_sum / bottom_sum if bottom_sum else 0.0)
+            if not all(densities):
+                continue
+            value = densities[0] / densities[1]
+            source = f"{top.rpartition('.')[2]} / {bottom.rpartition('.')[2]} of {len(jobs_with)}"
+            source += f" trials with and {len(jobs_without)} without compression"
+        ratios[name] = Statistic(value=value, count=len(observations), spread=0.0, source=source)
     return ratios
 
 
@@ -53,32 +72,3 @@ def _compressed(observation: Observation) -> tuple[bool, bool, bool]:
     """Whether the job's input, map output and output are compressed."""
     config = observation.config
     return config.input_compressed, config.map_output_compressed, config.output_compressed
-
-
-def _ratio(
-    observations: Sequence[Observation], place: int, density: _Density | None
-) -> Statistic | None:
-    on = [observation for observation in observations if _compressed(observation)[place]]
-    off = [observation for observation in observations if not _compressed(observation)[place]]
-    if not on:
-        return Statistic(value=1.0, count=len(off), spread=0.0, source="compression is off")
-    if density is None or not off:
-        return None
-    kind, top, bottom = density
-    densities = []
-    for chosen in (on, off):
-        attempts = [a for observation in chosen for a in observation.trace.succeeded(kind)]
-        top_sum, bottom_sum = (
-            math.fsum(attempt.counters.get(counter, 0) for attempt in attempts)
-            for counter in (top, bottom)
-        )
-        densities.append(top_sum / bottom_sum if bottom_sum else 0.0)
-    if not all(densities):
-        return None
-    top, bottom = top.rpartition(".")[2], bottom.rpartition(".")[2]
-    return Statistic(
-        value=densities[0] / densities[1],
-        count=len(on) + len(off),
-        spread=0.0,
-        source=f"{top} / {bottom} of {len(on)} trials with and {len(off)} without compression",
-    )

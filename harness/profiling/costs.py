@@ -73,7 +73,12 @@ def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
         return CostFit({}, (), ())
     design = np.array([[row.terms.get(name, 0.0) for name in names] for row in rows])
     target = np.array([row.seconds for row in rows])
-    weights = _weights(rows)
+    scale_s = {}
+    for phase in {row.phase for row in rows}:
+        shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
+        median_s = statistics.median(row.seconds for row in rows if row.phase == phase)
+        scale_s[phase] = max(median_s, shortest_s)
+    weights = np.array([1 / scale_s[row.phase] for row in rows])
     column_groups = groups(design * weights[:, None])
     fit = _fit(design, target, weights, np.array([_TYPICAL[name] for name in names]))
     return CostFit(
@@ -81,15 +86,6 @@ def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
         groups=tuple(_group(rows, names, columns, design, fit) for columns in column_groups),
         diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
     )
-
-
-def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
-    scale_s = {}
-    for phase in {row.phase for row in rows}:
-        shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
-        median_s = statistics.median(row.seconds for row in rows if row.phase == phase)
-        scale_s[phase] = max(median_s, shortest_s)
-    return np.array([1 / scale_s[row.phase] for row in rows])
 
 
 def _fit(

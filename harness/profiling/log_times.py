@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.records.logs import ShuffleLog, SpillLog, TaskLog
+from harness.records.logs import ShuffleLog, TaskLog
 from harness.records.task_times import (
     Interval,
     MapTimes,
@@ -58,7 +58,7 @@ class _Overlap:
 
 
 def logged_map_times(
-    log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool = False
+    task_log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool = False
 ) -> MapTimes:
     """
     Times of the map *attempt*, as its log and its counters show them.
@@ -69,13 +69,13 @@ def logged_map_times(
     input_records = _counter(attempt, "MAP_INPUT_RECORDS")
     output_records = _counter(attempt, "MAP_OUTPUT_RECORDS")
     inputs_per_output = input_records / output_records if output_records else 0.0
-    loop_start = log.split_s if log.collector_s is None else log.collector_s
-    loop_end = log.done_s if log.flush_s is None else log.flush_s
+    loop_start = task_log.split_s if task_log.collector_s is None else task_log.collector_s
+    loop_end = task_log.done_s if task_log.flush_s is None else task_log.flush_s
     merge_start = None
-    if log.flush_s is not None:
+    if task_log.flush_s is not None:
         # The merge starts when the flush has waited for all spills.
-        merge_start = max([log.flush_s, *(spill.finish_s for spill in log.spills)])
-    overlaps = _overlaps(log, loop_end)
+        merge_start = max([task_log.flush_s, *(spill.finish_s for spill in task_log.spills)])
+    overlaps = _overlaps(task_log, loop_end)
     spilling_s, spilling_records, blocked_s = _while_spilling(overlaps, inputs_per_output)
     alone_s = overlapped = None
     estimated: tuple[str, ...] = ()
@@ -86,28 +86,30 @@ def logged_map_times(
             alone_s = max(loop_end - loop_start - during_s, 0.0)
         if len({overlap.state for overlap in overlaps if overlap.emitted}) > 1:
             estimated = ("spilling_s", "blocked_s")  # by the mean of other spills
-    file_bytes = _file_bytes(log, attempt, is_compressed=is_compressed)
+    file_bytes = _file_bytes(task_log, attempt, is_compressed=is_compressed)
     return MapTimes(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
         records=input_records,
-        spills=tuple(_spill_times(log, file_bytes, overlapped)),
+        spills=tuple(_spill_times(task_log, file_bytes, overlapped)),
         start_up_s=_between(attempt.start_s, loop_start),
         alone_s=alone_s,
         alone_records=None if spilling_records is None else input_records - spilling_records,
         spilling_s=spilling_s,
         spilling_records=spilling_records,
         blocked_s=blocked_s,
-        flush_s=_between(log.flush_s, merge_start),
-        merge_s=_between(merge_start, log.done_s),
-        end_s=_between(log.done_s, attempt.finish_s),
+        flush_s=_between(task_log.flush_s, merge_start),
+        merge_s=_between(merge_start, task_log.done_s),
+        end_s=_between(task_log.done_s, attempt.finish_s),
         cpu_s=_cpu_s(attempt),
         sampled=estimated,
     )
 
 
-def logged_reduce_times(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt) -> ReduceTimes:
+def logged_reduce_times(
+    task_log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt
+) -> ReduceTimes:
     """Times of the reduce *attempt*, as its two logs and its counters show them."""
     # A fetcher without memory goes on when the next memory merge has made room.
     room_s = sorted(merge.finish_s for merge in shuffle.merges if merge.kind == "memory")
@@ -135,9 +137,9 @@ def logged_reduce_times(log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt)
         shuffle_s=_between(shuffle.begin_s, shuffle.merged_s),
         waited_s=waited_s,
         stalled_s=stalled_s,
-        loop_s=_between(shuffle.merged_s, log.done_s),
-        commit_s=_between(log.allowed_s, log.saved_s or log.ended_s),
-        end_s=_between(log.done_s, attempt.finish_s),
+        loop_s=_between(shuffle.merged_s, task_log.done_s),
+        commit_s=_between(task_log.allowed_s, task_log.saved_s or task_log.ended_s),
+        end_s=_between(task_log.done_s, attempt.finish_s),
         cpu_s=_cpu_s(attempt),
     )
 
@@ -159,35 +161,34 @@ def _between(start_s: float | None, finish_s: float | None) -> float | None:
     return finish_s - start_s
 
 
-def _overlaps(log: TaskLog, loop_end: float | None) -> list[_Overlap] | None:
+def _overlaps(task_log: TaskLog, loop_end: float | None) -> list[_Overlap] | None:
     """Each spill of the spill thread beside the map function; `None` where a line is missing."""
-    beside = [spill for spill in log.spills if not spill.last]
+    beside = [spill for spill in task_log.spills if not spill.last]
     if loop_end is None or any(spill.collected is None for spill in beside):
         return None
     # Mean bytes of a record: those collected during a spill are in the next one, if there is one.
-    following = [*log.spills[1:], *log.spills[-1:]]
+    following = [*task_log.spills[1:], *task_log.spills[-1:]]
     overlaps = []
     for spill, next_spill in zip(beside, following, strict=False):
-        records = next_spill.records
-        record_bytes = (next_spill.buffer_bytes or 0) / records if records else 0.0
-        overlaps.append(_overlap(spill, record_bytes, loop_end))
+        finish = min(spill.finish_s, loop_end)
+        reset = loop_end if spill.reset_s is None else min(spill.reset_s, loop_end)
+        during_s, until_reset_s = max(finish - spill.start_s, 0.0), max(reset - spill.start_s, 0.0)
+        collected, is_full = spill.collected or 0, False
+        if spill.room_records is not None and spill.room_bytes is not None:
+            # Full by its metadata, or by keys and values.
+            records = next_spill.records
+            record_bytes = (next_spill.buffer_bytes or 0) / records if records else 0.0
+            most = min(spill.room_records - _LEFT_RECORDS, _FILLED_SHARE * spill.room_records)
+            is_full = collected >= most
+            is_full |= collected * record_bytes >= _FILLED_SHARE * spill.room_bytes
+        if is_full:
+            overlaps.append(_Overlap(during_s, collected, "blocked"))
+        elif reset >= loop_end:
+            overlaps.append(_Overlap(during_s, collected, "cut"))
+        else:
+            emitted = collected * during_s / until_reset_s if until_reset_s else 0.0
+            overlaps.append(_Overlap(during_s, emitted, "running"))
     return overlaps
-
-
-def _overlap(spill: SpillLog, record_bytes: float, loop_end: float) -> _Overlap:
-    finish = min(spill.finish_s, loop_end)
-    reset = loop_end if spill.reset_s is None else min(spill.reset_s, loop_end)
-    during_s, until_reset_s = max(finish - spill.start_s, 0.0), max(reset - spill.start_s, 0.0)
-    collected = spill.collected or 0
-    if spill.room_records is not None and spill.room_bytes is not None:
-        # Full by its metadata, or by keys and values.
-        most = min(spill.room_records - _LEFT_RECORDS, _FILLED_SHARE * spill.room_records)
-        if collected >= most or collected * record_bytes >= _FILLED_SHARE * spill.room_bytes:
-            return _Overlap(during_s, collected, "blocked")
-    if reset >= loop_end:
-        return _Overlap(during_s, collected, "cut")
-    emitted = collected * during_s / until_reset_s if until_reset_s else 0.0
-    return _Overlap(during_s, emitted, "running")
 
 
 def _while_spilling(
@@ -215,28 +216,28 @@ def _while_spilling(
     return running_s + sum(estimates), records, blocked_s
 
 
-def _file_bytes(log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool) -> int | None:
+def _file_bytes(task_log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool) -> int | None:
     """
     Bytes of all spill files: what the merge read, or the output itself where there was one.
 
     The merge leaves out the first key of each segment and its checksum, some ten bytes.
     """
-    if log.large_records or not log.spills or log.done_s is None:
+    if task_log.large_records or not task_log.spills or task_log.done_s is None:
         return None
-    if len(log.spills) == 1:
+    if len(task_log.spills) == 1:
         return _counter(attempt, "MAP_OUTPUT_MATERIALIZED_BYTES") or None
-    if is_compressed and log.merge_passes:
+    if is_compressed and task_log.merge_passes:
         return None
-    return log.merged_bytes or None
+    return task_log.merged_bytes or None
 
 
 def _spill_times(
-    log: TaskLog, file_bytes: int | None, overlapped: Sequence[int] | None
+    task_log: TaskLog, file_bytes: int | None, overlapped: Sequence[int] | None
 ) -> Iterator[SpillTimes]:
     """Spills with their shares of all *file_bytes*: by the bytes that each took."""
     overlaps = iter(overlapped or ())
-    total_bytes = sum(spill.buffer_bytes or 0 for spill in log.spills)
-    for spill in log.spills:
+    total_bytes = sum(spill.buffer_bytes or 0 for spill in task_log.spills)
+    for spill in task_log.spills:
         share = (spill.buffer_bytes or 0) / total_bytes if total_bytes else 0.0
         yield SpillTimes(
             start_s=spill.start_s,

@@ -94,15 +94,21 @@ def part_terms_of(parts: PartTimes, terms: Terms) -> dict[str, tuple[float, dict
     }
 
 
-def _map_parts(task: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:
-    times = (task.start_up_s, task.alone_s, task.spilling_s, task.read_s, task.blocked_s)
+def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:
+    times = (
+        map_times.start_up_s,
+        map_times.alone_s,
+        map_times.spilling_s,
+        map_times.read_s,
+        map_times.blocked_s,
+    )
     known = [seconds for seconds in times if seconds is not None]
-    if len(known) < len(times) or task.records != _count(attempt, "MAP_INPUT_RECORDS"):
+    if len(known) < len(times) or map_times.records != _count(attempt, "MAP_INPUT_RECORDS"):
         return None
     start_up_s, alone_s, spilling_s, read_s, blocked_s = known
     mapping_s = alone_s + spilling_s - read_s
     # An estimate, and no more than what it is a part of.
-    output_s = min(task.collect_s or 0.0, mapping_s)
+    output_s = min(map_times.collect_s or 0.0, mapping_s)
     parts = {
         "map_setup_s": start_up_s,
         "map_read_s": read_s,
@@ -112,33 +118,41 @@ def _map_parts(task: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> Pa
     }
     if is_map_only:  # Closing the writer comes behind the record loop: it counts as cleaning up.
         return PartTimes(parts)
-    spilled = sum(spill.records or 0 for spill in task.spills)
-    if task.merge_s is None or spilled != _count(attempt, "MAP_OUTPUT_RECORDS"):
+    spilled = sum(spill.records or 0 for spill in map_times.spills)
+    if map_times.merge_s is None or spilled != _count(attempt, "MAP_OUTPUT_RECORDS"):
         return None
-    parts["map_cleanup_s"] -= math.fsum(spill.duration_s for spill in task.spills if spill.last)
-    if task.spills:
-        parts["spill_sort_s"] = math.fsum(spill.sort_s or 0.0 for spill in task.spills)
+    parts["map_cleanup_s"] -= math.fsum(
+        spill.duration_s for spill in map_times.spills if spill.last
+    )
+    if map_times.spills:
+        parts["spill_sort_s"] = math.fsum(spill.sort_s or 0.0 for spill in map_times.spills)
         parts["spill_write_s"] = math.fsum(
-            (spill.combine_s or 0.0) + (spill.write_s or 0.0) for spill in task.spills
+            (spill.combine_s or 0.0) + (spill.write_s or 0.0) for spill in map_times.spills
         )
-    if len(task.spills) > 1:  # A single one is renamed.
-        parts["map_merge_s"] = task.merge_s
-        parts["map_cleanup_s"] -= task.merge_s
+    if len(map_times.spills) > 1:  # A single one is renamed.
+        parts["map_merge_s"] = map_times.merge_s
+        parts["map_cleanup_s"] -= map_times.merge_s
     return PartTimes(parts)
 
 
-def _reduce_parts(task: ReduceTimes, attempt: TaskAttempt, maps: int) -> PartTimes | None:
-    times = (task.start_up_s, task.shuffle_s, task.read_s, task.function_s, task.write_s)
+def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) -> PartTimes | None:
+    times = (
+        reduce_times.start_up_s,
+        reduce_times.shuffle_s,
+        reduce_times.read_s,
+        reduce_times.function_s,
+        reduce_times.write_s,
+    )
     known = [seconds for seconds in times if seconds is not None]
-    has_all_records = task.records == _count(attempt, "REDUCE_INPUT_RECORDS")
-    has_all_segments = len(task.segments) == _count(attempt, "SHUFFLED_MAPS", maps)
+    has_all_records = reduce_times.records == _count(attempt, "REDUCE_INPUT_RECORDS")
+    has_all_segments = len(reduce_times.segments) == _count(attempt, "SHUFFLED_MAPS", maps)
     if len(known) < len(times) or not (has_all_records and has_all_segments):
         return None
     start_up_s, shuffle_s, read_s, function_s, write_s = known
-    copying_s = covered_s((segment.start_s, segment.finish_s) for segment in task.segments)
+    copying_s = covered_s((segment.start_s, segment.finish_s) for segment in reduce_times.segments)
     visiting_s = covered_s(
         (segment.start_s - (segment.connect_s or 0.0), segment.finish_s)
-        for segment in task.segments
+        for segment in reduce_times.segments
     )
     left_s = attempt.duration_s - start_up_s - shuffle_s - read_s - function_s - write_s
     parts = {
@@ -150,13 +164,15 @@ def _reduce_parts(task: ReduceTimes, attempt: TaskAttempt, maps: int) -> PartTim
     }
     merges = {}
     for part, kind in _MERGES.items():
-        times_s = [merge.finish_s - merge.start_s for merge in task.merges if merge.kind == kind]
+        times_s = [
+            merge.finish_s - merge.start_s for merge in reduce_times.merges if merge.kind == kind
+        ]
         if times_s:
             merges[part] = math.fsum(times_s)
-    straight_to_disk = any(segment.to == "disk" for segment in task.segments)
+    straight_to_disk = any(segment.to == "disk" for segment in reduce_times.segments)
     if straight_to_disk:
         parts["copy_s"] += merges.pop("inmem_merge_s", 0.0)
-    sent_bytes = sum(segment.sent_bytes for segment in task.segments)
+    sent_bytes = sum(segment.sent_bytes for segment in reduce_times.segments)
     return PartTimes(parts | merges, sent_bytes, straight_to_disk)
 
 

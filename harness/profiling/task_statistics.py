@@ -64,25 +64,19 @@ def _spills(
 ) -> Callable[[MapTimes, Counters], _MaybePair]:
     """Sums over the spills of which both are known."""
 
-    def pair(task: MapTimes, _: Counters) -> Pair:
-        pairs = [(part(spill), per(spill)) for spill in task.spills]
+    def pair(map_times: MapTimes, _: Counters) -> Pair:
+        pairs = [(part(spill), per(spill)) for spill in map_times.spills]
         known = [(top, bottom) for top, bottom in pairs if top is not None and bottom is not None]
         return math.fsum(top for top, _ in known), math.fsum(bottom for _, bottom in known)
 
     return pair
 
 
-def _spill_bytes(task: MapTimes, counters: Counters) -> _MaybePair:
-    taken = [spill.buffer_bytes for spill in task.spills]
+def _spill_bytes(map_times: MapTimes, counters: Counters) -> _MaybePair:
+    taken = [spill.buffer_bytes for spill in map_times.spills]
     emitted = counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
-    file_bytes = _sum(spill.file_bytes for spill in task.spills)
+    file_bytes = _sum(spill.file_bytes for spill in map_times.spills)
     return file_bytes, _sum(taken) if None not in taken else emitted
-
-
-def _map_merge(task: MapTimes, _: Counters) -> _MaybePair:
-    """A single spill is the output: nothing is merged."""
-    is_merged = len(task.spills) > 1
-    return task.merge_s, _sum(spill.file_bytes for spill in task.spills) if is_merged else None
 
 
 def _sum(values: Iterable[_Maybe]) -> _Maybe:
@@ -94,22 +88,22 @@ def _sum(values: Iterable[_Maybe]) -> _Maybe:
 MAP: dict[str, TaskStatistic[MapTimes]] = {
     "map_s_per_record": TaskStatistic(
         "map function with reading and collecting, no spill running / records",
-        lambda task, _: (task.alone_s, task.alone_records),
+        lambda map_times, _: (map_times.alone_s, map_times.alone_records),
         of="alone_s",
     ),
     "map_while_spilling_s_per_record": TaskStatistic(
         "map function with reading and collecting, a spill running / records",
-        lambda task, _: (task.spilling_s, task.spilling_records),
+        lambda map_times, _: (map_times.spilling_s, map_times.spilling_records),
         codec="map_output",
         of="spilling_s",
     ),
     "read_s_per_record": TaskStatistic(
-        "reading / records", lambda task, _: (task.read_s, task.records)
+        "reading / records", lambda map_times, _: (map_times.read_s, map_times.records)
     ),
     "collect_s_per_record": TaskStatistic(
         "collecting / map output records",
-        lambda task, counters: (
-            task.collect_s,
+        lambda map_times, counters: (
+            map_times.collect_s,
             counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
         ),
         of="collect_s",
@@ -141,46 +135,45 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
         codec="map_output",
     ),
     "map_merge_s_per_byte": TaskStatistic(
-        "merging of spills / bytes of their files", _map_merge, codec="map_output"
+        "merging of spills / bytes of their files",
+        # A single spill is the output: nothing is merged.
+        lambda map_times, _: (
+            map_times.merge_s,
+            _sum(spill.file_bytes for spill in map_times.spills)
+            if len(map_times.spills) > 1
+            else None,
+        ),
+        codec="map_output",
     ),
-    "map_startup_s": TaskStatistic("launch to map function", lambda task, _: (task.start_up_s, 1)),
-    "map_end_s": TaskStatistic("merge to end", lambda task, _: (task.end_s, 1)),
-    "map_flush_s": TaskStatistic("flush", lambda task, _: (task.flush_s, 1), kept=False),
+    "map_startup_s": TaskStatistic(
+        "launch to map function", lambda map_times, _: (map_times.start_up_s, 1)
+    ),
+    "map_end_s": TaskStatistic("merge to end", lambda map_times, _: (map_times.end_s, 1)),
+    "map_flush_s": TaskStatistic("flush", lambda map_times, _: (map_times.flush_s, 1), kept=False),
     "map_blocked_s": TaskStatistic(
         "blocked on the full buffer",
-        lambda task, _: (task.blocked_s, 1),
+        lambda map_times, _: (map_times.blocked_s, 1),
         of="blocked_s",
         kept=False,
     ),
     "map_overlap_share": TaskStatistic(
         "records mapped while a spill ran / records",
-        lambda task, _: (task.spilling_records, task.records),
+        lambda map_times, _: (map_times.spilling_records, map_times.records),
         time="",
         kept=False,
     ),
 }
 
 
-def _sent_bytes(task: ReduceTimes) -> float:
-    return math.fsum(segment.sent_bytes for segment in task.segments)
-
-
-def _copying_s(task: ReduceTimes) -> float:
-    return math.fsum(
-        segment.finish_s - segment.start_s + (segment.connect_s or 0.0) for segment in task.segments
-    )
-
-
-def _copied_s(task: ReduceTimes) -> float:
-    """Seconds in which one or more map outputs were on their way."""
-    return covered_s((segment.start_s, segment.finish_s) for segment in task.segments)
+def _sent_bytes(reduce_times: ReduceTimes) -> float:
+    return math.fsum(segment.sent_bytes for segment in reduce_times.segments)
 
 
 def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
-    def pair(task: ReduceTimes, _: Counters) -> Pair:
+    def pair(reduce_times: ReduceTimes, _: Counters) -> Pair:
         known = [
             (merge.finish_s - merge.start_s, merge.bytes)
-            for merge in task.merges
+            for merge in reduce_times.merges
             if merge.kind == kind and merge.bytes is not None
         ]
         return math.fsum(seconds for seconds, _ in known), float(sum(size for _, size in known))
@@ -188,26 +181,32 @@ def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
     return pair
 
 
-def _reduce_loop(task: ReduceTimes, _: Counters) -> _MaybePair:
-    parts_s = _sum((task.read_s, task.function_s, task.write_s))
-    return parts_s if task.loop_s is None else task.loop_s, task.records
-
-
-def _final_merge(task: ReduceTimes, _: Counters) -> _MaybePair:
-    final = [merge.finish_s - merge.start_s for merge in task.merges if merge.kind == "final"]
-    return math.fsum(final), len(final)
+def _reduce_loop(reduce_times: ReduceTimes, _: Counters) -> _MaybePair:
+    parts_s = _sum((reduce_times.read_s, reduce_times.function_s, reduce_times.write_s))
+    return parts_s if reduce_times.loop_s is None else reduce_times.loop_s, reduce_times.records
 
 
 REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
-    "reduce_startup_s": TaskStatistic("launch to shuffle", lambda task, _: (task.start_up_s, 1)),
+    "reduce_startup_s": TaskStatistic(
+        "launch to shuffle", lambda reduce_times, _: (reduce_times.start_up_s, 1)
+    ),
     "copy_s_per_byte": TaskStatistic(
         "connecting and copying of each fetcher / bytes sent",
-        lambda task, _: (_copying_s(task), _sent_bytes(task)),
+        lambda reduce_times, _: (
+            math.fsum(
+                segment.finish_s - segment.start_s + (segment.connect_s or 0.0)
+                for segment in reduce_times.segments
+            ),
+            _sent_bytes(reduce_times),
+        ),
         codec="map_output",
     ),
     "shuffle_bytes_per_s": TaskStatistic(
         "bytes sent / time in which map outputs were on their way",
-        lambda task, _: (_sent_bytes(task), _copied_s(task)),
+        lambda reduce_times, _: (
+            _sent_bytes(reduce_times),
+            covered_s((segment.start_s, segment.finish_s) for segment in reduce_times.segments),
+        ),
         time="bottom",
         codec="map_output",
     ),
@@ -219,18 +218,18 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
     ),
     "reduce_read_s_per_record": TaskStatistic(
         "reading with the last merge / records",
-        lambda task, _: (task.read_s, task.records),
+        lambda reduce_times, _: (reduce_times.read_s, reduce_times.records),
         of="read_s",
     ),
     "reduce_s_per_record": TaskStatistic(
         "reduce function / records",
-        lambda task, _: (task.function_s, task.records),
+        lambda reduce_times, _: (reduce_times.function_s, reduce_times.records),
         of="function_s",
     ),
     "reduce_write_s_per_record": TaskStatistic(
         "writing / output records",
-        lambda task, counters: (
-            task.write_s,
+        lambda reduce_times, counters: (
+            reduce_times.write_s,
             counters.get(f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS"),
         ),
         codec="output",
@@ -239,16 +238,29 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
     "reduce_loop_s_per_record": TaskStatistic(
         "reading, reduce function and writing / records", _reduce_loop, codec="output"
     ),
-    "reduce_commit_s": TaskStatistic("commit", lambda task, _: (task.commit_s, 1)),
-    "reduce_end_s": TaskStatistic("reduce function to end", lambda task, _: (task.end_s, 1)),
-    "shuffle_s": TaskStatistic("shuffle", lambda task, _: (task.shuffle_s, 1), kept=False),
+    "reduce_commit_s": TaskStatistic("commit", lambda reduce_times, _: (reduce_times.commit_s, 1)),
+    "reduce_end_s": TaskStatistic(
+        "reduce function to end", lambda reduce_times, _: (reduce_times.end_s, 1)
+    ),
+    "shuffle_s": TaskStatistic(
+        "shuffle", lambda reduce_times, _: (reduce_times.shuffle_s, 1), kept=False
+    ),
     "shuffle_waited_s": TaskStatistic(
-        "nothing to copy", lambda task, _: (task.waited_s, 1), kept=False
+        "nothing to copy", lambda reduce_times, _: (reduce_times.waited_s, 1), kept=False
     ),
     "shuffle_stalled_s": TaskStatistic(
-        "no memory for a map output", lambda task, _: (task.stalled_s, 1), kept=False
+        "no memory for a map output",
+        lambda reduce_times, _: (reduce_times.stalled_s, 1),
+        kept=False,
     ),
-    "final_merge_s": TaskStatistic("final merge", _final_merge, kept=False),
+    "final_merge_s": TaskStatistic(
+        "final merge",
+        lambda reduce_times, _: (
+            math.fsum(m.finish_s - m.start_s for m in reduce_times.merges if m.kind == "final"),
+            sum(merge.kind == "final" for merge in reduce_times.merges),
+        ),
+        kept=False,
+    ),
 }
 
 
@@ -291,19 +303,24 @@ def task_statistics(
                 value = _Value(task.source, task.host, pair, definition.of in task.sampled)
                 suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
                 values.setdefault(name + suffix, []).append(value)
-    names = [name + suffix for name in (*MAP, *REDUCE) for suffix in ("", COMPRESSED)]
-    return {name: _statistic(name, values[name]) for name in names if name in values}
-
-
-def _statistic(name: str, values: Sequence[_Value]) -> Statistic:
-    source: Source = "spans" if any(value.source == "spans" for value in values) else "logs"
-    chosen = [value for value in values if value.source == source]
-    plain = name.removesuffix(COMPRESSED)
-    kind, text = ("map", MAP[plain].text) if plain in MAP else ("reduce", REDUCE[plain].text)
-    text = f"{source}: {text}, over {len(chosen)} {kind} tasks"
-    if any(value.is_estimate for value in chosen):
-        text += "; estimated for some"
-    return pooled([(value.host, value.pair) for value in chosen], text)
+    statistics = {}
+    for name in (*MAP, *REDUCE):
+        kind, definition_text = (
+            ("map" if name in MAP else "reduce"),
+            (MAP.get(name) or REDUCE[name]).text,
+        )
+        for suffixed in (name, name + COMPRESSED):
+            if suffixed not in values:
+                continue
+            has_spans = any(value.source == "spans" for value in values[suffixed])
+            source: Source = "spans" if has_spans else "logs"
+            chosen = [value for value in values[suffixed] if value.source == source]
+            text = f"{source}: {definition_text}, over {len(chosen)} {kind} tasks"
+            if any(value.is_estimate for value in chosen):
+                text += "; estimated for some"
+            pairs = [(value.host, value.pair) for value in chosen]
+            statistics[suffixed] = pooled(pairs, text)
+    return statistics
 
 
 def _pairs(task: MapTimes | ReduceTimes, counters: Counters) -> Iterator[tuple[str, Pair]]:

@@ -28,51 +28,55 @@ _MERGES: dict[str, Literal["memory", "disk", "final"]] = {
 }
 
 
-def recorded_times(task: TaskSpans, attempt: TaskAttempt) -> MapTimes | ReduceTimes:
-    """Times of *attempt*, a map or a reduce, as *task* recorded it."""
+def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | ReduceTimes:
+    """Times of *attempt*, a map or a reduce, as *recording* recorded it."""
     if attempt.kind == "map":
-        return recorded_map_times(task, attempt)
-    return recorded_reduce_times(task, attempt)
+        return recorded_map_times(recording, attempt)
+    return recorded_reduce_times(recording, attempt)
 
 
-def recorded_map_times(task: TaskSpans, attempt: TaskAttempt) -> MapTimes:
-    """Times of the map *attempt*, as *task* recorded it."""
-    loop, loop_span, merges = task.loop, _first_span(task, "map_loop"), task.named("merge")
+def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
+    """Times of the map *attempt*, as *recording* recorded it."""
+    record_loop, loop_span, merges = (
+        recording.loop,
+        _first_span(recording, "map_loop"),
+        recording.named("merge"),
+    )
     loop_end = loop_span.finish_s if loop_span else None
     merge_start = merges[0].start_s if merges else None
     return MapTimes(
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
-        records=loop.records,
+        records=record_loop.records,
         spills=tuple(
-            _spill_times(task, place)
-            for place, span in enumerate(task.spans)
+            _spill_times(recording, place)
+            for place, span in enumerate(recording.spans)
             if span.name == "spill"
         ),
         start_up_s=loop_span.start_s - attempt.start_s if loop_span else None,
-        alone_s=loop.function_s + loop.read_s - loop.spilling_read_s,
-        alone_records=loop.records - loop.overlapped,
-        spilling_s=loop.spilling_s + loop.spilling_read_s,
-        spilling_records=loop.overlapped,
+        alone_s=record_loop.function_s + record_loop.read_s - record_loop.spilling_read_s,
+        alone_records=record_loop.records - record_loop.overlapped,
+        spilling_s=record_loop.spilling_s + record_loop.spilling_read_s,
+        spilling_records=record_loop.overlapped,
         loop_s=loop_span.wall_s if loop_span else None,
-        read_s=loop.read_s,
-        collect_s=loop.output_s if loop.outputs else None,
-        blocked_s=loop.blocked_s,
+        read_s=record_loop.read_s,
+        collect_s=record_loop.output_s if record_loop.outputs else None,
+        blocked_s=record_loop.blocked_s,
         flush_s=merge_start - loop_end if merge_start and loop_end else None,
         merge_s=sum(span.wall_s for span in merges) if merges else None,
         end_s=attempt.finish_s - merges[-1].finish_s if merges else None,
-        cpu_s=_cpu_s(task),
-        sampled=_sampled_fields(loop, {"read_s": ("read_s",), "output_s": ("collect_s",)}),
+        cpu_s=_cpu_s(recording),
+        sampled=_sampled_fields(record_loop, {"read_s": ("read_s",), "output_s": ("collect_s",)}),
     )
 
 
-def recorded_reduce_times(task: TaskSpans, attempt: TaskAttempt) -> ReduceTimes:
-    """Times of the reduce *attempt*, as *task* recorded it."""
-    shuffle, reducer = _first_span(task, "shuffle"), _first_span(task, "run_reducer")
-    loop, loop_span = task.loop, _first_span(task, "reduce_loop")
-    waits = [_interval(span) for span in task.named("wait_memory")]
-    visits = [_interval(span) for span in task.named("visit")]
+def recorded_reduce_times(recording: TaskSpans, attempt: TaskAttempt) -> ReduceTimes:
+    """Times of the reduce *attempt*, as *recording* recorded it."""
+    shuffle, reducer = _first_span(recording, "shuffle"), _first_span(recording, "run_reducer")
+    record_loop, loop_span = recording.loop, _first_span(recording, "reduce_loop")
+    waits = [_interval(span) for span in recording.named("wait_memory")]
+    visits = [_interval(span) for span in recording.named("visit")]
     waited_s = None
     if shuffle:
         # After the last copy the shuffle waits for merges, which have their own spans.
@@ -83,39 +87,39 @@ def recorded_reduce_times(task: TaskSpans, attempt: TaskAttempt) -> ReduceTimes:
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
-        records=loop.records,
-        segments=tuple(recorded_segments(task)),
+        records=record_loop.records,
+        segments=tuple(recorded_segments(recording)),
         merges=tuple(
             MergeTimes(_MERGES[span.name], span.start_s, span.finish_s, span.amount or None)
-            for span in task.named(*_MERGES)
+            for span in recording.named(*_MERGES)
         ),
         start_up_s=shuffle.start_s - attempt.start_s if shuffle else None,
         shuffle_s=shuffle.wall_s if shuffle else None,
         waited_s=waited_s,
         stalled_s=covered_s(waits, _interval(shuffle)) if shuffle else None,
-        read_s=loop.read_s,
-        function_s=max(loop.function_s - loop.output_s, 0.0),
-        write_s=loop.output_s + sum(span.wall_s for span in task.named("writer_close")),
+        read_s=record_loop.read_s,
+        function_s=max(record_loop.function_s - record_loop.output_s, 0.0),
+        write_s=record_loop.output_s + sum(span.wall_s for span in recording.named("writer_close")),
         loop_s=loop_span.wall_s if loop_span else None,
-        commit_s=sum(span.wall_s for span in task.named("commit")),
+        commit_s=sum(span.wall_s for span in recording.named("commit")),
         end_s=attempt.finish_s - reducer.finish_s if reducer else None,
-        cpu_s=_cpu_s(task),
+        cpu_s=_cpu_s(recording),
         sampled=_sampled_fields(
-            loop, {"read_s": ("read_s", "function_s"), "output_s": ("function_s", "write_s")}
+            record_loop, {"read_s": ("read_s", "function_s"), "output_s": ("function_s", "write_s")}
         ),
     )
 
 
-def recorded_segments(task: TaskSpans) -> Iterable[SegmentTimes]:
-    """Every map output that the reduce *task* copied."""
-    connects = {span.parent: span.wall_s for span in task.named("connect")}
-    for place, span in enumerate(task.spans):
+def recorded_segments(recording: TaskSpans) -> Iterable[SegmentTimes]:
+    """Every map output that the reduce *recording* copied."""
+    connects = {span.parent: span.wall_s for span in recording.named("connect")}
+    for place, span in enumerate(recording.spans):
         if span.name != "segment":
             continue
         visit = place
-        while visit >= 0 and task.spans[visit].name != "visit":
-            visit = task.spans[visit].parent
-        address = task.spans[visit].text if visit >= 0 else ""
+        while visit >= 0 and recording.spans[visit].name != "visit":
+            visit = recording.spans[visit].parent
+        address = recording.spans[visit].text if visit >= 0 else ""
         sent_bytes, raw_bytes, is_on_disk = span.amount, span.amount, 0
         if len(span.details) > 2:
             sent_bytes, raw_bytes, is_on_disk = span.details[:3]
@@ -132,9 +136,9 @@ def recorded_segments(task: TaskSpans) -> Iterable[SegmentTimes]:
         )
 
 
-def _spill_times(task: TaskSpans, place: int) -> SpillTimes:
-    span = task.spans[place]
-    parts = [inner for inner in task.spans if inner.parent == place]
+def _spill_times(recording: TaskSpans, place: int) -> SpillTimes:
+    span = recording.spans[place]
+    parts = [inner for inner in recording.spans if inner.parent == place]
     sort_s = sum(part.wall_s for part in parts if part.name == "sort")
     combine_s = sum(part.wall_s for part in parts if part.name == "combine")
     records: int = span.amount
@@ -154,21 +158,23 @@ def _spill_times(task: TaskSpans, place: int) -> SpillTimes:
     )
 
 
-def _first_span(task: TaskSpans, name: str) -> Span | None:
-    return next(iter(task.named(name)), None)
+def _first_span(recording: TaskSpans, name: str) -> Span | None:
+    return next(iter(recording.named(name)), None)
 
 
 def _interval(span: Span) -> Interval:
     return span.start_s, span.finish_s
 
 
-def _cpu_s(task: TaskSpans) -> float | None:
+def _cpu_s(recording: TaskSpans) -> float | None:
     """CPU time of all threads, as far as spans show it."""
-    known = [span.cpu_s for span in task.spans if span.parent < 0 and span.cpu_s is not None]
+    known = [span.cpu_s for span in recording.spans if span.parent < 0 and span.cpu_s is not None]
     return sum(known) if known else None
 
 
-def _sampled_fields(loop: RecordLoop, dependent: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _sampled_fields(
+    record_loop: RecordLoop, dependent: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     """Names of the fields that rest on the loop's estimates, each once."""
-    names = (name for estimate in loop.sampled for name in dependent.get(estimate, ()))
+    names = (name for estimate in record_loop.sampled for name in dependent.get(estimate, ()))
     return tuple(dict.fromkeys(names))
