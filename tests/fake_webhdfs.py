@@ -26,7 +26,7 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path.startswith("/ws"):
             return self.answer(200, b'{"clusterInfo": {"state": "STARTED"}}')
-        path, op = self.asked()
+        path, op = self.requested()
         if op == "LISTSTATUS":
             return self.listed(path)
         if path not in self.files:
@@ -39,7 +39,7 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
         return self.answer(200, self.files[path][: len(self.files[path]) - self.cut])
 
     def do_PUT(self):
-        path, op = self.asked()
+        path, op = self.requested()
         if op == "RENAME":
             target = parse_qs(urlsplit(self.path).query)["destination"][0]
             there = target in self.files
@@ -65,12 +65,12 @@ class FakeWebHdfs(http.server.BaseHTTPRequestHandler):
         return self.answer(201, b"")
 
     def do_DELETE(self):
-        path, _ = self.asked()
+        path, _ = self.requested()
         self.files.pop(path, None)
         self.quotas.pop(path, None)
         self.answer(200, b'{"boolean": true}')
 
-    def asked(self):
+    def requested(self):
         url = urlsplit(self.path)
         path = unquote(url.path).partition("/webhdfs/v1")[2]
         return path, parse_qs(url.query)["op"][0]

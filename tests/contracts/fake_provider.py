@@ -37,7 +37,7 @@ class FakeCluster(Cluster):
     provider = "fake"
     description = "for tests"
     java, python = "java", sys.executable
-    keepers: ClassVar = {}
+    supervisors: ClassVar = {}
 
     @classmethod
     def attach(cls, name):
@@ -58,9 +58,9 @@ class FakeCluster(Cluster):
                 os.killpg(group, signal.SIGKILL)
                 while living(group):
                     time.sleep(0.01)
-            if keeper := FakeCluster.keepers.pop(name, None):
-                keeper.stdout.close()
-                keeper.wait()
+            if supervisor := FakeCluster.supervisors.pop(name, None):
+                supervisor.stdout.close()
+                supervisor.wait()
             state.remove_tree(folder)
             return True
 
@@ -80,11 +80,11 @@ class FakeCluster(Cluster):
     @property
     def hosts(self):
         return [
-            LocalHost(m.name, m.address, self.layout.data(m), self._enter, dict(os.environ))
+            LocalHost(m.name, m.address, self.layout.data(m), self._wrap, dict(os.environ))
             for m in self.layout.members
         ]
 
-    def _enter(self, argv):
+    def _wrap(self, argv):
         if not self.is_up():
             raise self.not_up_error()
         return list(argv)
@@ -112,13 +112,13 @@ class FakeCluster(Cluster):
         plan = {"deaths": str(self.folder / "deaths"), "daemons": list(map(self._plan, self._all))}
         (self.folder / "plan.json").write_text(json.dumps(plan))
         program = [sys.executable, "-m", "tests.contracts.fake_hadoop"]
-        keeper = subprocess.Popen(
+        supervisor = subprocess.Popen(
             [*program, str(self.folder / "plan.json")], cwd=PROJECT, stdout=subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip
-        self.keepers[self.name] = keeper
-        (self.folder / "keeper").write_text(str(keeper.pid))
-        (self.folder / "port").write_text(keeper.stdout.readline().decode().strip())
+        self.supervisors[self.name] = supervisor
+        (self.folder / "keeper").write_text(str(supervisor.pid))
+        (self.folder / "port").write_text(supervisor.stdout.readline().decode().strip())
 
     @property
     def _all(self):
@@ -150,13 +150,13 @@ def living(group):
     """
     Processes of a group that have not ended.
     """
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
             if entry.name.isdigit():
                 status, _, own = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                found += [entry.name] * (int(own) == group and status not in "ZX")
-    return found
+                processes += [entry.name] * (int(own) == group and status not in "ZX")
+    return processes
 
 
 def register():

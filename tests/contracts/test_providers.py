@@ -53,11 +53,11 @@ class Bench:
     home: Callable[[], object] = HadoopHome.find
     place: Callable[[], AbstractContextManager] = lambda: nullcontext({})
     register: Callable[[], None] = lambda: None
-    known_by: str = "pass"
+    registration: str = "pass"
     left: Callable[[str], list] = lambda name: []
     fields: dict = field(default_factory=dict)
     variables: dict = field(default_factory=dict)
-    ours: bool = True
+    is_ours: bool = True
 
 
 @contextmanager
@@ -121,13 +121,13 @@ BENCHES = {
     "fake": Bench(
         home=lambda: None,
         register=fake_provider.register,
-        known_by="from tests.contracts import fake_provider; fake_provider.register()",
+        registration="from tests.contracts import fake_provider; fake_provider.register()",
     ),
     "local": Bench(),
     "local on ports": Bench(
         fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
     ),
-    "existing": Bench(place=somebody_elses, ours=False),
+    "existing": Bench(place=somebody_elses, is_ours=False),
     "docker": Bench(place=docker_place, left=engine.left),
     "ansible": Bench(place=bare_place, left=left_on_hosts, fields=BARE),
 }
@@ -185,11 +185,11 @@ def cluster(maker):
 
 
 @pytest.fixture
-def ours(maker):
+def is_ours(maker):
     """
     Only for clusters that we start.
     """
-    if not maker.bench.ours:
+    if not maker.bench.is_ours:
         pytest.skip("the cluster is not ours to start, and its nodes have no door")
 
 
@@ -205,30 +205,30 @@ def left(maker, name):
     What is left of the cluster *name*: files, processes that name them, what the provider knows of.
     """
     folder = state.cluster_folder(name)
-    found = [str(folder)] if folder.exists() else []
-    return found + processes_of(folder) + maker.bench.left(name)
+    seen = [str(folder)] if folder.exists() else []
+    return seen + processes_of(folder) + maker.bench.left(name)
 
 
 def processes_of(folder):
     """
     Processes whose command line names *folder*.
     """
-    found = []
+    seen = []
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
         if f"{folder}/".encode() in words:
-            found.append(words.replace(b"\0", b" ").decode()[:200])
-    return found
+            seen.append(words.replace(b"\0", b" ").decode()[:200])
+    return seen
 
 
 def elsewhere(maker, program):
     """
     What *program* prints in another process.
     """
-    code = f"{maker.bench.known_by}\nfrom harness import providers\n{program}"
+    code = f"{maker.bench.registration}\nfrom harness import providers\n{program}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
     )
@@ -261,7 +261,7 @@ class TestLife:
         assert took == ["True", "False"]
         assert (one.is_up(), "life" in one.names(), left(maker, "life")) == (False, False, [])
 
-    def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker, ours):
+    def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker, is_ours):
         """
         Who died or is silent, on which node; all that was started is gone.
         """
@@ -300,7 +300,7 @@ class TestLife:
             nothing.hosts[0].run(["true"])
         assert caught.value.fix.startswith("harness cluster up")
 
-    def test_what_belongs_to_the_provider_is_refused(self, maker, ours):
+    def test_what_belongs_to_the_provider_is_refused(self, maker, is_ours):
         """
         Before anything is started.
         """
@@ -339,7 +339,7 @@ class TestLife:
 
 
 class TestHosts:
-    def test_master_first_then_the_workers(self, cluster, ours):
+    def test_master_first_then_the_workers(self, cluster, is_ours):
         """
         Each with its name.
         """
@@ -537,12 +537,12 @@ class TestEvidence:
         """
         Each its clock, its disk and its versions.
         """
-        told = survey(cluster)
+        reported = survey(cluster)
 
-        assert [(h.name, h.error) for h in told] == [(h.name, "") for h in cluster.hosts]
-        assert all(abs(h.clock_s) < 60 and h.disk_free_bytes > 0 and h.python for h in told)
+        assert [(h.name, h.error) for h in reported] == [(h.name, "") for h in cluster.hosts]
+        assert all(abs(h.clock_s) < 60 and h.disk_free_bytes > 0 and h.python for h in reported)
 
-    def test_every_daemon_has_a_log(self, cluster, ours):
+    def test_every_daemon_has_a_log(self, cluster, is_ours):
         """
         By its name; nothing in it moves a terminal's cursor.
         """
@@ -554,7 +554,7 @@ class TestEvidence:
         }  # fmt: skip
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(logs.values()))
 
-    def test_zz_a_dead_daemon_is_named(self, cluster, ours):
+    def test_zz_a_dead_daemon_is_named(self, cluster, is_ours):
         """
         The last of the tests: it leaves the cluster ill.
         """

@@ -25,6 +25,8 @@ from harness.hadoop_home.home import HadoopHome, path_jar_bytes
 from harness.hadoop_home.java import Java
 from harness.providers.local import class_lists
 
+pytestmark = pytest.mark.process
+
 PROJECT = Path(__file__).parents[2]
 JARS = {
     "hadoop-common-3.5.0.jar": b"common",
@@ -120,17 +122,17 @@ class TestFind:
         """
         jar = tmp_path / "ours.jar"
         monkeypatch.setattr(homes, "built_jars", lambda: {"ours.jar": jar})
-        found = setup.ensure()
+        hadoop_home = setup.ensure()
 
         digests = []
         for content in (b"one", b"two"):
             jar.write_bytes(content)
-            digests.append(found.versions().jars["ours.jar"])
+            digests.append(hadoop_home.versions().jars["ours.jar"])
 
         assert digests == [hashlib.sha256(content).hexdigest() for content in (b"one", b"two")]
 
     @pytest.mark.parametrize(
-        ("spoil", "told"),
+        ("spoil", "reported"),
         [
             (lambda lib: (lib / "snappy.jar").unlink(), "lib/snappy.jar is missing"),
             (
@@ -141,13 +143,13 @@ class TestFind:
         ],
         ids=["missing", "changed", "foreign"],
     )
-    def test_a_spoilt_jar_is_named(self, source, maven, spoil, told):
+    def test_a_spoilt_jar_is_named(self, source, maven, spoil, reported):
         """
         Any change after the first verification is seen, and `ensure` cures it.
         """
         spoil(setup.ensure().path / "lib")
 
-        with pytest.raises(MachineError, match=told):
+        with pytest.raises(MachineError, match=reported):
             HadoopHome.find()
         setup.ensure()
         assert HadoopHome.find().path == source / "home"

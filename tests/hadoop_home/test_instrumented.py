@@ -129,10 +129,10 @@ class TestEnsureInstrumented:
         setup.ensure_instrumented(home)
         made = (home.path / homes.INSTRUMENTED).read_bytes()
         (home.path / homes.INSTRUMENTED).write_bytes(made[:-1])
-        found = home.trace_path_jar
+        outdated_jar = home.trace_path_jar
         setup.ensure_instrumented(home)
 
-        assert (found, (home.path / homes.INSTRUMENTED).read_bytes()) == (None, made)
+        assert (outdated_jar, (home.path / homes.INSTRUMENTED).read_bytes()) == (None, made)
 
     def test_missing_hooks(self, home, tracer):
         """

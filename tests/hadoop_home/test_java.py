@@ -30,9 +30,9 @@ def test_java_home_wins(jdk):
     The variable is taken before the search path, and the full version is told.
     """
     home = jdk("17.0.15+6-Debian")
-    found = find_java({"JAVA_HOME": str(home), "PATH": "/usr/bin"})
+    java = find_java({"JAVA_HOME": str(home), "PATH": "/usr/bin"})
 
-    assert (found.home, found.version, found.launcher) == (
+    assert (java.home, java.version, java.launcher) == (
         home,
         "17.0.15+6-Debian",
         f"{home}/bin/java",

@@ -23,14 +23,14 @@ class FakeHadoop:
     The answers of a cluster's daemons; *alive* are those that answer.
     """
 
-    def __init__(self, datanodes=("worker1",), nodemanagers=("worker1",), silent=()):
-        self.datanodes, self.nodemanagers, self.silent = datanodes, nodemanagers, set(silent)
-        self.metrics, self.asked = dict.fromkeys(COUNTS, 0), []
+    def __init__(self, datanodes=("worker1",), nodemanagers=("worker1",), missing=()):
+        self.datanodes, self.nodemanagers, self.missing = datanodes, nodemanagers, set(missing)
+        self.metrics, self.requested = dict.fromkeys(COUNTS, 0), []
 
     def fetch(self, where, path):
-        self.asked.append(where)
+        self.requested.append(where)
         kind = {"m:1": "namenode", "m:2": "resourcemanager", "m:3": "historyserver"}[where]
-        if kind in self.silent:
+        if kind in self.missing:
             return {}
         if path == "/ws/v1/cluster/metrics":
             return {"clusterMetrics": self.metrics}
@@ -50,27 +50,27 @@ class FakeHadoop:
 
 
 @pytest.fixture
-def ask(monkeypatch):
+def check(monkeypatch):
     """
     A function that lets a waiter look at a fake cluster, without a pause, for *looks* looks.
     """
 
-    def ask(hadoop, looks=3, until="healthy", workers=WORKERS, **more):
+    def check(hadoop, looks=3, until="healthy", workers=WORKERS, **more):
         seconds = iter(range(1000))
         monkeypatch.setattr(health, "fetch_object", hadoop.fetch)
         monkeypatch.setattr(health.time, "monotonic", lambda: float(next(seconds)))
         monkeypatch.setattr(health.time, "sleep", lambda s: None)
-        question = {
+        request = {
             "until": until, "master": "master", "workers": workers,
             "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks, **more,
         }  # fmt: skip
         output = io.StringIO()
-        monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(question)))
+        monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
         monkeypatch.setattr(sys, "stdout", output)
         health.main([])
         return json.loads(output.getvalue())
 
-    return ask
+    return check
 
 
 BOTH = ("worker1", "worker2")
@@ -78,7 +78,7 @@ BOTH = ("worker1", "worker2")
 
 class TestHealthy:
     @pytest.mark.parametrize(
-        ("hadoop", "silent"),
+        ("hadoop", "missing"),
         [
             (FakeHadoop(BOTH, BOTH), []),
             (FakeHadoop(["worker2"], BOTH), ["datanode on worker1"]),
@@ -99,15 +99,15 @@ class TestHealthy:
             (FakeHadoop(BOTH, BOTH, {"historyserver"}), ["historyserver on master"]),
         ],
     )
-    def test_names_who_is_silent(self, ask, hadoop, silent):
+    def test_names_who_is_silent(self, check, hadoop, missing):
         """
         Live DataNodes, active NodeManagers and workers must be the same, and the masters answer.
         """
-        answer = ask(hadoop)
+        answer = check(hadoop)
 
-        assert (answer["ok"], answer["missing"]) == (not silent, silent)
+        assert (answer["ok"], answer["missing"]) == (not missing, missing)
 
-    def test_workers_of_one_host_are_told_apart_by_their_ports(self, ask):
+    def test_workers_of_one_host_are_told_apart_by_their_ports(self, check):
         """
         Where all are called the same.
         """
@@ -119,54 +119,54 @@ class TestHealthy:
             "LiveNodeManagers": json.dumps([{"NodeId": "localhost:8041", "State": "RUNNING"}]),
         }  # fmt: skip
 
-        assert ask(hadoop, workers=ports)["missing"] == ["nodemanager on worker1"]
+        assert check(hadoop, workers=ports)["missing"] == ["nodemanager on worker1"]
 
-    def test_history_server_is_started_once_hdfs_answers(self, ask, tmp_path):
+    def test_history_server_is_started_once_hdfs_answers(self, check, tmp_path):
         """
         One line goes to the control file, and not before the NameNode is out of safe mode.
         """
         control = tmp_path / "control"
         control.touch()
         more = {"control": str(control), "start": "historyserver-master"}
-        ask(FakeHadoop(BOTH, BOTH, {"namenode"}), **more)
+        check(FakeHadoop(BOTH, BOTH, {"namenode"}), **more)
         before = control.read_text()
-        ask(FakeHadoop(BOTH, BOTH), **more)
+        check(FakeHadoop(BOTH, BOTH), **more)
 
         assert (before, control.read_text()) == ("", "start historyserver-master\n")
 
-    def test_a_death_ends_the_waiting(self, ask, tmp_path):
+    def test_a_death_ends_the_waiting(self, check, tmp_path):
         """
         Nobody waits for a daemon that has died.
         """
         (tmp_path / "deaths").write_text('{"key": "datanode-worker1", "status": 1}\n')
         hadoop = FakeHadoop([], BOTH)
-        answer = ask(hadoop, looks=1000, deaths=str(tmp_path / "deaths"))
+        answer = check(hadoop, looks=1000, deaths=str(tmp_path / "deaths"))
 
         assert (answer["ok"], answer["died"]) == (False, ["datanode-worker1"])
-        assert len(hadoop.asked) < 10
+        assert len(hadoop.requested) < 10
 
 
 class TestIdle:
-    def test_a_lingering_master_is_waited_for(self, ask):
+    def test_a_lingering_master_is_waited_for(self, check):
         """
         An application without tasks still holds a container.
         """
         hadoop = FakeHadoop()
         hadoop.metrics["containersAllocated"] = 1
-        answer = ask(hadoop, until="idle")
+        answer = check(hadoop, until="idle")
 
         assert (answer["ok"], answer["missing"]) == (False, ["1 containersAllocated"])
 
-    def test_nothing_runs(self, ask):
+    def test_nothing_runs(self, check):
         """
         All counts are zero.
         """
-        assert ask(FakeHadoop(), until="idle")["ok"]
+        assert check(FakeHadoop(), until="idle")["ok"]
 
-    def test_silence_is_not_idleness(self, ask):
+    def test_silence_is_not_idleness(self, check):
         """
         A ResourceManager that does not answer may run anything.
         """
-        answer = ask(FakeHadoop(silent={"resourcemanager"}), until="idle")
+        answer = check(FakeHadoop(missing={"resourcemanager"}), until="idle")
 
         assert answer["missing"] == ["resourcemanager on master"]

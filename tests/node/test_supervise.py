@@ -15,6 +15,8 @@ import pytest
 
 from tests.node_agent import node_agent
 
+pytestmark = pytest.mark.process
+
 PATIENCE_S = 30.0
 
 

@@ -35,7 +35,7 @@ H100 = Gpu("NVIDIA H100 80GB HBM3", 81559 * MIB, "550.54.15", 5, 5, 16, 16, (26.
 A100 = Gpu("NVIDIA A100-PCIE, 40GB", 40960 * MIB, "550.54.15", 4, 1)
 
 
-def node(**said):
+def node(**outputs):
     """
     A node whose commands say *said*, by their names, and fail where nothing is given; `nvlink` is
     what the driver's tool says of links.
@@ -43,13 +43,15 @@ def node(**said):
 
     def run(argv):
         name = "nvlink" if "nvlink" in argv else argv[0].replace("-", "_")
-        return Completed(tuple(argv), 0 if name in said else 127, said.get(name, ""), "not found")
+        return Completed(
+            tuple(argv), 0 if name in outputs else 127, outputs.get(name, ""), "not found"
+        )
 
     return run
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("outputs", "devices"),
     [
         (
             {"nvidia_smi": LISTED, "ldconfig": LIBRARY, "nvlink": LINKS},
@@ -73,11 +75,11 @@ def node(**said):
         "files without a driver", "nothing",
     ],
 )  # fmt: skip
-def test_devices_of_a_node(said, found):
+def test_devices_of_a_node(outputs, devices):
     """
     The driver's tool describes them; without it, device files count where the driver's library is.
     """
-    assert find_devices(node(**said)) == found
+    assert find_devices(node(**outputs)) == devices
 
 
 def test_what_is_not_known_is_left_out():
@@ -126,11 +128,11 @@ def test_any_answer_is_read(text, links, fields):
     Whatever a tool prints, what is kept is short and has no character that moves a cursor.
     """
     listing = f"0, {text}, {', '.join(fields)}\n{text}"
-    found = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
-    texts = [*found.names, *(gpu.driver or "" for gpu in found.gpus), found.message]
+    devices = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
+    texts = [*devices.names, *(gpu.driver or "" for gpu in devices.gpus), devices.message]
 
     assert [excerpt(each, 300) for each in texts] == texts
-    assert json.loads(json.dumps(found.described())).keys() >= {"devices", "library"}
+    assert json.loads(json.dumps(devices.described())).keys() >= {"devices", "library"}
 
 
 def test_a_missing_command_has_failed():

@@ -21,6 +21,8 @@ from harness.providers.host import LocalHost
 from tests.fake_webhdfs import FakeWebHdfs
 from tests.node_agent import node_agent
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def fake():
@@ -44,8 +46,8 @@ def hdfs(fake, tmp_path):
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
     address = f"127.0.0.1:{fake.port}"
     services = json.dumps({"nn": address, "rm": address, "user": "root"})
-    door = node_agent("hdfs", services)
-    return Hdfs(lambda: here, lambda arguments: [*door, *arguments])
+    agent_command = node_agent("hdfs", services)
+    return Hdfs(lambda: here, lambda arguments: [*agent_command, *arguments])
 
 
 NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']
@@ -153,8 +155,8 @@ class TestRefusals:
         """
         Nobody listens: an error with the reason.
         """
-        door = hdfs._command
-        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+        agent_command = hdfs._command
+        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in agent_command(a)]
 
         with pytest.raises(ClusterError, match="ConnectionRefused"):
             hdfs.list("/")
@@ -163,25 +165,25 @@ class TestRefusals:
         """
         The writer hears why, not that a pipe is broken.
         """
-        door = hdfs._command
-        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in door(a)]
+        agent_command = hdfs._command
+        hdfs._command = lambda a: [x.replace(str(fake.port), "1") for x in agent_command(a)]
 
         with pytest.raises(ClusterError, match="ConnectionRefused"):
             hdfs.put("/x", (bytes(2**20) for _ in range(64)))
 
     @pytest.mark.parametrize(
-        ("full", "said"),
+        ("full", "message"),
         [("The quota of /x is exceeded.\nat x.Y", "^The quota of /x is exceeded\\.\n"),
          ("", r"^127\.0\.0\.1:\d+ has hung up while it was sent a file")],
         ids=["refused", "silent"],
     )  # fmt: skip
-    def test_put_where_there_is_no_room(self, hdfs, fake, full, said):
+    def test_put_where_there_is_no_room(self, hdfs, fake, full, message):
         """
         A DataNode that hangs up in the middle is heard first; the file counts as not written.
         """
         fake.full = full
 
-        with pytest.raises(ClusterError, match=said) as caught:
+        with pytest.raises(ClusterError, match=message) as caught:
             hdfs.put("/x", (bytes(2**20) for _ in range(64)))
         assert isinstance(caught.value, RefusedError) == bool(full)
 
@@ -197,22 +199,22 @@ def test_a_host_that_makes_answers_up(tmp_path, answer):
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
     liar = Hdfs(lambda: here, lambda arguments: ["cat", str(tmp_path / "answer")])
 
-    for ask in (liar.list, lambda path: list(liar.open(path))):
+    for operation in (liar.list, lambda path: list(liar.open(path))):
         with pytest.raises(ClusterError, match="does not have the form of the node agent's"):
-            ask("/f")
+            operation("/f")
 
 
 @pytest.mark.parametrize(
-    "talk",
+    "script",
     [r"yes | tr -d '\n'", r"exec 3>&2 >&-; yes | tr -d '\n' >&3"],
     ids=["as an answer", "as an error"],
 )
-def test_a_host_that_talks_without_end(tmp_path, talk):
+def test_a_host_that_talks_without_end(tmp_path, script):
     """
     It is left after some KiB: neither a header nor words of an error are read to their end.
     """
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
-    liar = Hdfs(lambda: here, lambda arguments: ["sh", "-c", talk])
+    liar = Hdfs(lambda: here, lambda arguments: ["sh", "-c", script])
 
     with pytest.raises(ClusterError) as caught:
         list(liar.open("/f"))
@@ -228,10 +230,10 @@ def test_a_host_that_falls_silent(tmp_path, monkeypatch, say):
     """
     monkeypatch.setattr(module, "LIMIT_S", 0.4)
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
-    silent = Hdfs(lambda: here, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
+    mute_hdfs = Hdfs(lambda: here, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
 
     with pytest.raises(ClusterError, match=r"no answer after 0\.4 s"):
-        list(silent.open("/f"))
+        list(mute_hdfs.open("/f"))
 
 
 def test_a_caller_may_take_its_time(hdfs, fake, monkeypatch):
@@ -251,15 +253,15 @@ def children():
     """
     Processes that this one has started and that have not been collected.
     """
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except (OSError, NotADirectoryError):
             continue
         if fields[1] == str(os.getpid()):
-            found.append(int(entry.name))
-    return found
+            processes.append(int(entry.name))
+    return processes
 
 
 def test_a_reader_that_stops_leaves_no_process(hdfs, fake):

@@ -50,7 +50,7 @@ def health_error(answer):
     logs = {"datanode on worker1": "the last line", "namenode on master": "another line"}
     with pytest.raises(ClusterError) as raised:
         health.await_healthy(
-            lambda question: answer, {"limit_s": 180.0}, where="cluster 'c'", log=logs.__getitem__
+            lambda request: answer, {"limit_s": 180.0}, where="cluster 'c'", log=logs.__getitem__
         )
     return str(raised.value)
 
@@ -61,7 +61,7 @@ class TestAwait:
         The time that it took, for people.
         """
         seconds = health.await_healthy(
-            lambda question: {"ok": True, "seconds": 4.5}, {"limit_s": 1}, where="", log=str
+            lambda request: {"ok": True, "seconds": 4.5}, {"limit_s": 1}, where="", log=str
         )
 
         assert seconds == 4.5
@@ -70,27 +70,29 @@ class TestAwait:
         """
         Who, how long, where, and the last lines of the first of them.
         """
-        told = health_error({"ok": False, "missing": ["datanode on worker1", "namenode on master"]})
+        message = health_error(
+            {"ok": False, "missing": ["datanode on worker1", "namenode on master"]}
+        )
 
-        assert "no datanode on worker1, namenode on master after 180 s" in told
-        assert "the last line" in told
-        assert "cluster 'c'" in told
+        assert "no datanode on worker1, namenode on master after 180 s" in message
+        assert "the last line" in message
+        assert "cluster 'c'" in message
 
     def test_death_is_told_before_silence(self):
         """
         The dead daemon is the reason, whoever else is silent because of it.
         """
-        told = health_error({"died": ["datanode-worker1"], "missing": ["namenode on master"]})
+        message = health_error({"died": ["datanode-worker1"], "missing": ["namenode on master"]})
 
-        assert told.startswith("datanode on worker1 died at start\nthe last line")
+        assert message.startswith("datanode on worker1 died at start\nthe last line")
 
     def test_many_silent_ones_are_counted(self):
         """
         A message stays readable with two hundred workers.
         """
-        told = health_error({"missing": ["datanode on worker1", *[f"d{i}" for i in range(9)]]})
+        message = health_error({"missing": ["datanode on worker1", *[f"d{i}" for i in range(9)]]})
 
-        assert "d0, d1, d2 and 6 more" in told
+        assert "d0, d1, d2 and 6 more" in message
 
     def test_a_cluster_that_is_gone_gives_no_answer(self):
         """
@@ -99,7 +101,7 @@ class TestAwait:
         assert health_error({}).startswith("the cluster was gone after 0 s")
 
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "message"),
         [
             ({"missing": "datanode"}, "no answer after 180 s"),
             ({"missing": ["\x1b[2Jx", 7, {}]}, r"no \x1b[2Jx, 7, {} after 180 s"),
@@ -107,16 +109,16 @@ class TestAwait:
             ({"missing": ["x" * 10**6] * 5000}, f"no {'x' * 77}..., {'x' * 77}"),
         ],
     )
-    def test_a_host_that_makes_answers_up(self, answer, told):
+    def test_a_host_that_makes_answers_up(self, answer, message):
         """
         What it names is shown short and safe; its log is asked for by our own names.
         """
         with pytest.raises(ClusterError) as raised:
             health.await_healthy(
-                lambda question: answer, {"limit_s": 180.0}, where="c", log=lambda name: ""
+                lambda request: answer, {"limit_s": 180.0}, where="c", log=lambda name: ""
             )
 
-        assert raised.value.what.startswith(told)
+        assert raised.value.what.startswith(message)
         assert len(raised.value.what) < 1000
 
     @pytest.mark.parametrize("seconds", ["4", None, float("nan"), -1, 10**400])
@@ -126,7 +128,7 @@ class TestAwait:
         """
         answer = {"ok": True, "seconds": seconds}
 
-        took = health.await_healthy(lambda question: answer, {"limit_s": 1}, where="", log=str)
+        took = health.await_healthy(lambda request: answer, {"limit_s": 1}, where="", log=str)
 
         assert 0 <= took < 60
 
@@ -148,4 +150,4 @@ class TestAwait:
             ClusterError,
             match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
         ):
-            health.await_idle(lambda question: answer, {"limit_s": 60.0}, where="c")
+            health.await_idle(lambda request: answer, {"limit_s": 60.0}, where="c")

@@ -36,18 +36,18 @@ class TestDeferredInterrupt:
         """
         The second one cuts a block that lets one wait; each that waits is told.
         """
-        told, done = [], []
+        notified, done = [], []
 
         with (  # noqa: PT012 - the block is what is tested
             pytest.raises(KeyboardInterrupt),
-            DeferredInterrupt(patience=1, notify=lambda: told.append(1)),
+            DeferredInterrupt(patience=1, notify=lambda: notified.append(1)),
         ):
             interrupt()
             done.append("once")
             interrupt()
             done.append("twice")
 
-        assert (done, told) == (["once"], [1])
+        assert (done, notified) == (["once"], [1])
 
     def test_leaves_everything_as_it_was(self):
         """

@@ -27,6 +27,8 @@ from harness.providers.local.cluster import LocalCluster
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, NodeSpec
 
+pytestmark = pytest.mark.process
+
 HOLDER = """
 import subprocess, sys, time
 if sys.stdin.readline() != "go\\n":
@@ -90,14 +92,14 @@ def processes():
     """
     Process ids of the fake holder and its child; other tests may run fakes of their own.
     """
-    found = []
+    devices_here = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and mark().encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
+                devices_here.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return devices_here
 
 
 def remains():
@@ -146,8 +148,8 @@ class TestLife:
         """
         Evenly, rounded down: no device is counted twice.
         """
-        found = Devices((Gpu("H100"),) * devices, "/lib/libcuda.so.1")
-        monkeypatch.setattr(local, "find_devices", lambda run: found)
+        devices_here = Devices((Gpu("H100"),) * devices, "/lib/libcuda.so.1")
+        monkeypatch.setattr(local, "find_devices", lambda run: devices_here)
 
         assert LocalCluster.gpus_per_node(workers) == each
 
@@ -198,15 +200,15 @@ class TestLife:
         """
         with subprocess.Popen(
             [sys.executable, "-c", HOLDER, mark()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as holder:
-            holder.stdin.close()
+        ) as supervisor_process:
+            supervisor_process.stdin.close()
 
-            assert holder.wait(timeout=60) == 0
+            assert supervisor_process.wait(timeout=60) == 0
 
 
 class TestFailures:
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "message"),
         [
             ({"ok": False, "missing": ["datanode on worker1"]}, "no datanode on worker1 after"),
             ({"ok": False, "died": ["namenode-master"]}, "namenode on master died at start"),
@@ -214,17 +216,17 @@ class TestFailures:
         ],
         ids=["missing", "died", "gone"],
     )
-    def test_unhealthy_leaves_nothing(self, cluster, answer, told):
+    def test_unhealthy_leaves_nothing(self, cluster, answer, message):
         """
         The error says who; everything that was started is gone.
         """
-        with pytest.raises(ClusterError, match=told), cluster(answer):
+        with pytest.raises(ClusterError, match=message), cluster(answer):
             pytest.fail("the body must not run")
 
         assert remains() == ([], [])
 
     @pytest.mark.parametrize(
-        ("program", "error", "told"),
+        ("program", "error", "message"),
         [
             (
                 "import sys; sys.exit('unshare: unshare failed: Operation not permitted')",
@@ -240,11 +242,11 @@ class TestFailures:
         ],
         ids=["refused", "at once", "later"],
     )
-    def test_no_namespaces(self, cluster, program, error, told):
+    def test_no_namespaces(self, cluster, program, error, message):
         """
         What the system said is told, and nothing is left.
         """
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             cluster(program=program).up()
 
         assert (remains(), supervisor._started) == (([], []), {})
@@ -310,9 +312,9 @@ class TestLimits:
         monkeypatch.setattr(local, "calibrate", measure)
         limited.up()
 
-        told = os.read(heard[0], 4096).decode()
+        message = os.read(heard[0], 4096).decode()
         os.close(heard[0])
-        assert told.splitlines() == [
+        assert message.splitlines() == [
             f"start {d.key}" for d in limited.files.all_daemons if d.kind != "historyserver"
         ]
         assert not any(d["at_once"] for d in limited.files.plan()["daemons"])

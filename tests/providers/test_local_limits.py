@@ -86,8 +86,8 @@ class TestRequire:
         with pytest.raises(MachineError) as caught:
             nodes.require(spec({}, worker2=limits), tmp_path)
 
-        said = f"the {named} of nodes cannot be limited here: an ordinary user limits"
-        assert caught.value.what.startswith(said)
+        message = f"the {named} of nodes cannot be limited here: an ordinary user limits"
+        assert caught.value.what.startswith(message)
 
     def test_refuses_all_without_namespaces(self, machine, tmp_path):
         """
@@ -228,9 +228,9 @@ class TestLimiter:
         The device is the one behind which the node's file lies.
         """
         nodes.make(tmp_path, spec(CORES | DISK), {"worker1": "/w1", "worker2": "/w2"})
-        dials = {"cores": 0.5, "disk_read": 7.0, "disk_write": 9.0}
+        rates = {"cores": 0.5, "disk_read": 7.0, "disk_write": 9.0}
 
-        nodes.NodeLimiter(tmp_path, None, {}).set({"worker2": dials})
+        nodes.NodeLimiter(tmp_path, None, {}).set({"worker2": rates})
 
         quota = next((machine.root / "cpu").rglob("worker2/cpu.cfs_quota_us"))
         write = machine.root / "blkio" / "blkio.throttle.write_bps_device"

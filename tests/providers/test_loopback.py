@@ -22,13 +22,15 @@ from harness.node.processes import descendants_of, parents
 from harness.providers.local import loopback, namespace, supervisor
 from tests.node_agent import node_agent
 
+pytestmark = pytest.mark.process
+
 PATIENCE_S = 60.0
 # A child, one that has left its session, and one whose parent has ended.
 DAEMON = 'sleep 600 & setsid sleep 600 & (sleep 600 &); touch "$1"; wait'
 
 
 @pytest.fixture
-def holder(tmp_path):
+def guard_process(tmp_path):
     """
     A holder without namespaces and with two daemons, which run; whatever it left is ended.
     """
@@ -91,27 +93,27 @@ def until(condition):
 
 class TestHolder:
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-    @pytest.mark.parametrize("who", ["guard", "keeper"])
-    def test_whoever_of_the_two_ends_nothing_is_left(self, holder, tmp_path, who, number):
+    @pytest.mark.parametrize("victim", ["guard", "keeper"])
+    def test_whoever_of_the_two_ends_nothing_is_left(self, guard_process, tmp_path, victim, number):
         """
         Children, those that left their session, orphans: the other of the two ends them all.
         """
         before = len(sleepers(tmp_path))
-        (keeper,) = children(holder.pid)
-        os.kill(holder.pid if who == "guard" else keeper, number)
+        (supervisor_id,) = children(guard_process.pid)
+        os.kill(guard_process.pid if victim == "guard" else supervisor_id, number)
 
         assert before == 8
         assert until(lambda: not sleepers(tmp_path))
-        assert until(lambda: holder.poll() is not None)
-        assert until(lambda: not Path(f"/proc/{keeper}").exists())
+        assert until(lambda: guard_process.poll() is not None)
+        assert until(lambda: not Path(f"/proc/{supervisor_id}").exists())
 
-    def test_orphans_belong_to_the_cluster(self, holder, tmp_path):
+    def test_orphans_belong_to_the_cluster(self, guard_process, tmp_path):
         """
         They are below the keeper, wherever their parents have gone.
         """
-        assert set(sleepers(tmp_path)) <= set(descendants_of(*children(holder.pid)))
+        assert set(sleepers(tmp_path)) <= set(descendants_of(*children(guard_process.pid)))
 
-    def test_a_death_is_written_down(self, holder, tmp_path):
+    def test_a_death_is_written_down(self, guard_process, tmp_path):
         """
         As in a cluster with namespaces.
         """
@@ -127,18 +129,18 @@ class TestStrays:
         A reader of a cluster's logs is none.
         """
         (tmp_path / "log").touch()
-        ours = {"HADOOP_CONF_DIR": f"{tmp_path}/conf/worker1"}
+        own_environment = {"HADOOP_CONF_DIR": f"{tmp_path}/conf/worker1"}
         other = {"HADOOP_CONF_DIR": f"{tmp_path}-2/conf/worker1"}
         with (
-            subprocess.Popen(["/bin/sleep", "600"], env=ours) as stray,
+            subprocess.Popen(["/bin/sleep", "600"], env=own_environment) as stray,
             subprocess.Popen(["/bin/sleep", "600"], env=other) as stranger,
             subprocess.Popen(["/usr/bin/tail", "-f", str(tmp_path / "log")], env={}) as reader,
         ):
-            found = until(lambda: [p.pid for p in supervisor.stray_processes(tmp_path)])
+            processes = until(lambda: [p.pid for p in supervisor.stray_processes(tmp_path)])
             for each in (stray, stranger, reader):
                 each.kill()
 
-        assert found == [stray.pid]
+        assert processes == [stray.pid]
 
 
 class TestPorts:
@@ -214,6 +216,6 @@ class TestReason:
         Only a refusal is a reason: another failure is told by the start itself.
         """
         monkeypatch.setattr(namespace, "make_argv", lambda argv, as_root: ["sh", "-c", program])
-        found = loopback.reason()
+        processes = loopback.reason()
 
-        assert (found.startswith(begins), bool(found)) == (True, bool(begins))
+        assert (processes.startswith(begins), bool(processes)) == (True, bool(begins))

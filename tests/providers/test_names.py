@@ -8,6 +8,8 @@ import pytest
 
 from tests.node_agent import node_agent_path
 
+pytestmark = pytest.mark.process
+
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -13,6 +13,8 @@ from harness.providers import state
 from harness.providers.local.supervisor import ClusterState
 from harness.providers.state import Process
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path, monkeypatch):

@@ -17,6 +17,8 @@ from harness.providers.host import LocalHost
 from harness.providers.survey import survey
 from tests.node_agent import node_agent
 
+pytestmark = pytest.mark.process
+
 LATE = "import sys, time; time.time = (lambda now=time.time: now() + 3600); "
 RUN = "import runpy; p = sys.argv.pop(1); sys.argv[0] = p; runpy.run_path(p, run_name='__main__')"
 # What stands before our program of a host whose clock is an hour ahead.
@@ -30,11 +32,11 @@ def cluster(tmp_path):
     """
 
     def make(**hosts):
-        def host(name, enter):
-            return LocalHost(name, "127.0.0.1", str(tmp_path), enter, dict(os.environ))
+        def host(name, wrap):
+            return LocalHost(name, "127.0.0.1", str(tmp_path), wrap, dict(os.environ))
 
         return SimpleNamespace(
-            hosts=[host(name, enter) for name, enter in hosts.items()],
+            hosts=[host(name, wrap) for name, wrap in hosts.items()],
             agent=lambda host, *arguments: node_agent(*arguments),
             java_on=lambda host: shutil.which("java"),
         )
@@ -86,9 +88,9 @@ def test_nothing_is_left_on_a_host(cluster, tmp_path):
     java.parent.mkdir()
     java.write_text('#!/bin/sh\necho "$@" > $0.asked\necho " java.runtime.version = 17.0.1" >&2\n')
     java.chmod(0o755)
-    asked = cluster(here=list)
-    asked.java_on = lambda host: str(java)
-    (here,) = survey(asked)
+    surveyed = cluster(here=list)
+    surveyed.java_on = lambda host: str(java)
+    (here,) = survey(surveyed)
 
     assert (here.error, here.java) == ("", "17.0.1")
     assert (tmp_path / "bin" / "java.asked").read_text().startswith("-XX:-UsePerfData ")
@@ -107,15 +109,15 @@ def test_a_host_without_java_says_so(cluster):
     """
     The rest is known all the same.
     """
-    asked = cluster(here=list)
-    asked.java_on = lambda host: "/no/java"
-    (here,) = survey(asked)
+    surveyed = cluster(here=list)
+    surveyed.java_on = lambda host: "/no/java"
+    (here,) = survey(surveyed)
 
     assert (here.error, here.java) == ("", "/no/java is not there")
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         ("exit 0", "no answer|Broken pipe"),
         ("while read x; do echo yes; done", "could not convert"),
@@ -129,7 +131,7 @@ def test_a_host_without_java_says_so(cluster):
         ("printf '\\033[2J\\n'; cat", "could not convert"),
     ],
 )
-def test_a_host_that_answers_nonsense_is_named(cluster, monkeypatch, script, told):
+def test_a_host_that_answers_nonsense_is_named(cluster, monkeypatch, script, message):
     """
     The others are heard; nothing of it reaches a terminal; nothing is waited for without an end.
     """
@@ -139,7 +141,7 @@ def test_a_host_that_answers_nonsense_is_named(cluster, monkeypatch, script, tol
     assert good.error == ""
     assert (bad.cores, bad.clock_s) == (0, None)
     assert "\x1b" not in bad.error
-    assert any(word in bad.error for word in told.split("|"))
+    assert any(word in bad.error for word in message.split("|"))
 
 
 def test_a_host_that_says_nothing_is_given_up(cluster, monkeypatch):
@@ -147,9 +149,9 @@ def test_a_host_that_says_nothing_is_given_up(cluster, monkeypatch):
     After its time.
     """
     monkeypatch.setattr(module, "LIMIT_S", 0.5)
-    (silent,) = survey(cluster(silent=lambda argv: ["sleep", "600"]))
+    (mute_host,) = survey(cluster(mute_host=lambda argv: ["sleep", "600"]))
 
-    assert "no answer within 0.5 s" in silent.error
+    assert "no answer within 0.5 s" in mute_host.error
 
 
 def test_a_host_that_cannot_be_reached_is_named(cluster):

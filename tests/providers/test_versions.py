@@ -13,6 +13,8 @@ from harness.providers.host import LocalHost
 from harness.providers.survey import RanOn, node_versions
 from tests.node_agent import node_agent
 
+pytestmark = pytest.mark.process
+
 
 def program(_):
     """
