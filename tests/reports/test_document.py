@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from harness.reports.document import Figures, Section, Table, Text, signed_tone, table
-from harness.reports.sections import SECTIONS, make_document
+from harness.reports.sections import SECTIONS, make_document, scores
 from harness.reports.sections.machine import correction_text
 from harness.reports.sections.method import flatten, section
 from harness.reports.sections.profile import scaled, statistics_table
@@ -90,6 +90,20 @@ class TestScores:
         )  # fmt: skip
         assert "New metric: |predicted" in shown.note
         assert shown.rows[0][3] == shown.rows[0][4]
+
+    def test_one_repeat_has_no_floor(self, make):
+        """
+        Without repeats the scores stand with an unknown noise floor.
+        """
+        results = make(repeat=1)
+        (shown,) = [
+            block
+            for block in scores.section(results).shown()
+            if isinstance(block, Table) and block.caption == "All scores"
+        ]
+        floors = {row[8] for row in shown.texts() if row[2] == "job_s"}
+
+        assert floors == {"\u2013"}
 
 
 class TestProfile:
