@@ -44,26 +44,26 @@ LIMIT_S = 600.0
 
 def main() -> None:
     """Measure, then print."""
-    asked = arguments()
+    options = arguments()
     known = {name: each for name, each in GENERATORS.items() if each[0] in WORKLOADS}
-    chosen = {n: known[n] for n in known if not asked.only or n in asked.only.split(",")}
+    chosen = {n: known[n] for n in known if not options.only or n in options.only.split(",")}
     rates: dict[str, list[float]] = {name: [] for name in (DFSIO, *chosen)}
     ratios: dict[str, list[float]] = {name: [] for name in chosen}
     with (
         LocalCluster(f"bench-generators-{os.getpid()}", SPEC, HadoopHome.find()) as cluster,
         tempfile.TemporaryDirectory() as folder,
     ):
-        writer = Writer(cluster, Path(folder), asked.mebibytes * MIB)
+        writer = Writer(cluster, Path(folder), options.mebibytes * MIB)
         before = writer.dfsio()
-        for number in range(asked.rounds):
+        for number in range(options.rounds):
             # Every other round begins at the other end, so that no generator always comes last.
             for name in list(chosen) if number % 2 == 0 else list(chosen)[::-1]:
                 rate, after = writer.generator(*chosen[name]), writer.dfsio()
                 rates[DFSIO].append(before)
                 rates[name].append(rate)
                 ratios[name].append(2 * rate / (before + after))
-                told = f"{rate / MIB:.1f} MiB/s of a map, {ratios[name][-1]:.2f} of dfsio's"
-                print(f"round {number + 1}: {name} {told}", flush=True)
+                rates = f"{rate / MIB:.1f} MiB/s of a map, {ratios[name][-1]:.2f} of dfsio's"
+                print(f"round {number + 1}: {name} {rates}", flush=True)
                 before = after
     rows = [
         (name, spread([r / MIB for r in each], 1), spread(ratios.get(name, [1.0]), 2))

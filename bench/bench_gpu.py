@@ -39,9 +39,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--json", type=Path, help="also write what was measured to this file")
     chosen = parser.parse_args()
-    found = [measured(device) for device in devices()]
+    measurements = [measured(device) for device in devices()]
     if chosen.json:
-        chosen.json.write_text(json.dumps({"schema_version": 1, "devices": found}, indent=1) + "\n")
+        chosen.json.write_text(
+            json.dumps({"schema_version": 1, "devices": measurements}, indent=1) + "\n"
+        )
 
 
 def measured(device):

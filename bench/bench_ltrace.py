@@ -40,8 +40,8 @@ def main() -> None:
         compile_hooks(folder)
         print(f"{'ns per hook, mean and error':28}" + "".join(f"{hook:>16}" for hook in HOOKS))
         for mode, options in MODES.items():
-            found = measure(folder, options)
-            print(f"{mode:28}" + "".join(f"{cell(found[hook]):>16}" for hook in HOOKS), flush=True)
+            costs = measure(folder, options)
+            print(f"{mode:28}" + "".join(f"{cell(costs[hook]):>16}" for hook in HOOKS), flush=True)
 
 
 def prepare() -> None:

@@ -43,14 +43,14 @@ def groups(machines: int, waves: int) -> list[Group]:
     ]
 
 
-def compare(found: list[Group], setting: object, what: str) -> None:
+def compare(groups: list[Group], setting: object, what: str) -> None:
     fast, slow = [], []
     for _ in range(REPEATS):
         begun = clocks()
-        one = run(found, setting)
+        one = run(groups, setting)
         fast.append(clocks() - begun)
         begun = clocks()
-        other = Shuffle(found, setting).run()
+        other = Shuffle(groups, setting).run()
         slow.append(clocks() - begun)
         assert one == other
     print(f"Algorithm 1, {SEGMENTS:,} segments of {what}, {one.rounds:,} rounds:")

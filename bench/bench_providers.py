@@ -37,26 +37,28 @@ class Start(QuietConsole):
         self.up_s = 0.0
 
     def say(self, line: str) -> None:
-        if told := re.search(r"healthy after ([0-9.]+) s", line):
-            self.up_s = float(told[1])
+        if match := re.search(r"healthy after ([0-9.]+) s", line):
+            self.up_s = float(match[1])
 
 
 def main() -> None:
     """Measure, then print."""
-    asked = arguments()
+    options = arguments()
     ups: dict[str, list[float]] = defaultdict(list)
     jobs: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
     with contextlib.ExitStack() as stack:
-        names = asked.only.split(",")
+        names = options.only.split(",")
         overrides = {name: stack.enter_context(PLACES[name]()) for name in names}
-        for number in range(asked.rounds):
+        for number in range(options.rounds):
             for name in names if number % 2 == 0 else names[::-1]:
                 up_s, seconds = measured(name, overrides[name])
                 ups[name].append(up_s)
                 for cell, each in seconds.items():
                     jobs[name, cell].append(each)
-                told = ", ".join(f"{c} {statistics.mean(s):.2f} s" for c, s in seconds.items())
-                print(f"round {number + 1}: {name} healthy after {up_s:.1f} s, {told}", flush=True)
+                averages = ", ".join(f"{c} {statistics.mean(s):.2f} s" for c, s in seconds.items())
+                print(
+                    f"round {number + 1}: {name} healthy after {up_s:.1f} s, {averages}", flush=True
+                )
     print_tables(names, ups, jobs)
 
 

@@ -68,11 +68,11 @@ def beside(simpy) -> None:
     for method in METHODS:
         report(f"faster than SimPy, M = 64, R = 8, {method}", np.array(ratios[method]), "times")
     exact = expected_net_time(MEANS, *SMALL)
-    for name, found in means.items():
+    for name, times in means.items():
         runs = REPEATS * (SIMPY_RUNS if name == "SimPy" else REPLICATIONS)
-        errors = (np.mean(found) - exact["expected_s"]) / (exact["std_s"] / math.sqrt(runs))
+        errors = (np.mean(times) - exact["expected_s"]) / (exact["std_s"] / math.sqrt(runs))
         print(
-            f"{name}: mean of {runs:,} runs {np.mean(found):.2f} s, {errors:+.1f} standard errors"
+            f"{name}: mean of {runs:,} runs {np.mean(times):.2f} s, {errors:+.1f} standard errors"
             f" from the exact {exact['expected_s']:.2f} s"
         )
 

@@ -59,18 +59,18 @@ def alone() -> None:
 
 def beside(ruptures: object) -> None:
     ordered = np.sort(units(FEW))
-    mine: list[tuple[float, float]] = []
-    theirs: list[tuple[float, float]] = []
+    search_times: list[tuple[float, float]] = []
+    ruptures_times: list[tuple[float, float]] = []
     for _ in range(PEER_REPEATS):
         took, split = timed(lambda: change_point(ordered, OMEGA))
-        mine.append(took)
+        search_times.append(took)
         took, other = timed(lambda: peer(ruptures, ordered))
-        theirs.append(took)
+        ruptures_times.append(took)
         if split != other:
             print(f"the splits differ: {split} and {other}")
-    show(f"{FEW:,} units, search", mine)
-    show(f"{FEW:,} units, ruptures", theirs)
-    ratios = [b[1] / a[1] for a, b in zip(mine, theirs, strict=True)]
+    show(f"{FEW:,} units, search", search_times)
+    show(f"{FEW:,} units, ruptures", ruptures_times)
+    ratios = [b[1] / a[1] for a, b in zip(search_times, ruptures_times, strict=True)]
     print(f"ruptures to ours: {np.median(ratios):,.0f} times ({min(ratios):,.0f} to"
           f" {max(ratios):,.0f}, {len(ratios)} pairs in turn), split {split} in both")  # fmt: skip
 

@@ -164,9 +164,9 @@ def contrasts(
     if all(s.rate for s in ordered):
         columns.append(np.array([np.log(s.rate or 1.0) for s in ordered]))
     for block in set(blocks):
-        inside = np.array([b == block for b in blocks])
+        in_block = np.array([b == block for b in blocks])
         for column in (y, *columns):
-            column[inside] -= column[inside].mean()
+            column[in_block] -= column[in_block].mean()
     # A probe that saw no difference within any block explains none.
     x = np.column_stack([c for c in columns if np.abs(c).max() > _NOTHING])
     freedom = len(y) - len(set(blocks)) - x.shape[1]

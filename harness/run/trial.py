@@ -136,9 +136,9 @@ class TrialRunner:
 
         self._collect_containers(outcome.job_ids, raw_folder)
         jobs.check_alive()
-        if silent := cluster.missing_daemons():
+        if unreachable := cluster.missing_daemons():
             raise ClusterError(
-                f"{', '.join(silent)} was lost during the trial",
+                f"{', '.join(unreachable)} was lost during the trial",
                 where="cluster",
                 fix="look at its node's network; the next trial gets a new cluster",
             )
@@ -244,8 +244,8 @@ class TrialRunner:
         if dead:
             outcome.reason += f" ({', '.join(dead)} died)"
             outcome.is_cluster_lost = True
-        elif not outcome.is_cluster_lost and (silent := self.cluster.missing_daemons()):
-            outcome.reason += f" ({', '.join(silent)} was lost)"
+        elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
+            outcome.reason += f" ({', '.join(unreachable)} was lost)"
             outcome.is_cluster_lost = True
         if killed := self.cluster.out_of_memory():
             outcome.reason += f" ({'; '.join(killed)})"

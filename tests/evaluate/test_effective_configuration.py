@@ -40,17 +40,17 @@ def cell(name="maponly", **configuration):
     A cell of 6 MB.
     """
     spec = WorkloadSpec(name=name, input_bytes=6_000_000)
-    asked = {key.replace("_", "."): value for key, value in configuration.items()}
-    return Cell(cluster=ClusterSpec(), workload=spec, configuration=asked)
+    properties = {key.replace("_", "."): value for key, value in configuration.items()}
+    return Cell(cluster=ClusterSpec(), workload=spec, configuration=properties)
 
 
 def test_a_workload_has_the_last_word():
     """
     What it sets itself stands over the configuration; the rest of that stays.
     """
-    asked = cell(mapreduce_job_reduces="4", other="1")
+    given = cell(mapreduce_job_reduces="4", other="1")
 
-    assert effective_configuration(asked) == {REDUCES: "0", "other": "1"}
+    assert effective_configuration(given) == {REDUCES: "0", "other": "1"}
 
 
 class OurOwn(MapOnly):
@@ -106,12 +106,12 @@ def test_a_cluster_is_asked_for_what_the_workload_sets():
     """
     What a cluster cannot hold is refused by the properties that the job will have.
     """
-    asked = []
+    given_properties = []
 
     def refusals(_, properties):
-        asked.append(properties)
+        given_properties.append(properties)
         return ["no"]
 
     with pytest.raises(SpecError, match="no"):
         refuse_cells([cell(mapreduce_job_reduces="4")], refusals, "file")
-    assert asked == [{REDUCES: "0"}]
+    assert given_properties == [{REDUCES: "0"}]

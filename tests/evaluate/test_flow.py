@@ -187,7 +187,7 @@ class TestPredict:
         scored = sorted({t.cell.id for t in stored.read_plan() if not t.profiling})
 
         assert {
-            m: sorted(p.cell for p in mine) for m, mine in stored.read_predictions().items()
+            m: sorted(p.cell for p in chosen) for m, chosen in stored.read_predictions().items()
         } == {
             "whatif": scored,
             "whatif-mr2": scored,
@@ -198,7 +198,7 @@ class TestPredict:
         It is said by name; no other workload's numbers stand in.
         """
         cells = evaluation(stored).cells
-        answers = [p for mine in stored.read_predictions().values() for p in mine]
+        answers = [p for chosen in stored.read_predictions().values() for p in chosen]
 
         lacking = {cells[p.cell].workload.name for p in answers if p.job_s is None}
         reasons = {p.not_applicable for p in answers if p.job_s is None}
@@ -226,13 +226,13 @@ class TestMeasurements:
         """
         Raw times spread with the machine; brought to reference speed they are one.
         """
-        mine = [m for m in evaluation(stored).measurements() if m.workload == "terasort"]
+        chosen = [m for m in evaluation(stored).measurements() if m.workload == "terasort"]
         raw, reference = (
             [times["job_s"] for times in each]
-            for each in ([m.raw_s for m in mine], [m.reference_s for m in mine])
+            for each in ([m.raw_s for m in chosen], [m.reference_s for m in chosen])
         )
 
-        assert len(mine) == 4
+        assert len(chosen) == 4
         assert max(raw) / min(raw) > 1.1
         assert max(reference) / min(reference) == pytest.approx(1.0, abs=0.005)
 
@@ -240,10 +240,10 @@ class TestMeasurements:
         """
         No profile, no reference speed: both are the raw times, outside of any range.
         """
-        mine = [m for m in evaluation(stored).measurements() if m.workload == "wordcount"]
+        chosen = [m for m in evaluation(stored).measurements() if m.workload == "wordcount"]
 
-        assert len(mine) == 4
-        assert all(m.raw_s == m.reference_s and m.range == "outside" for m in mine)
+        assert len(chosen) == 4
+        assert all(m.raw_s == m.reference_s and m.range == "outside" for m in chosen)
 
     def test_without_a_probe(self, copy):
         """
@@ -253,9 +253,9 @@ class TestMeasurements:
         (copy.trial_dir(record.trial.id) / "raw" / f"{PROBE_LOG}.gz").unlink()
         e = evaluation(copy)
 
-        (mine,) = [m for m in e.measurements() if m.trial == record.trial.id]
+        (chosen,) = [m for m in e.measurements() if m.trial == record.trial.id]
         assert e.rate(record) is None
-        assert mine.raw_s == mine.reference_s
+        assert chosen.raw_s == chosen.reference_s
 
 
 class TestScore:
@@ -301,12 +301,12 @@ class TestScore:
         """
         Every step may be repeated.
         """
-        book = copy.read_scores()
+        scores_before = copy.read_scores()
         e = evaluation(copy)
         e.profile()
         e.predict()
 
-        assert e.score() == book
+        assert e.score() == scores_before
 
 
 class TestReport:
@@ -351,12 +351,12 @@ class TestInside:
         """
         data = evaluation(stored).report_data()
         (record, job), *_ = data.timelines
-        inside = data.task_times[record.trial.id]
+        task_times = data.task_times[record.trial.id]
 
-        (parts,) = inside.parts
+        (parts,) = task_times.parts
         (attempt,) = (a for a in job.attempts if a.attempt_id == parts.attempt_id)
         assert sum(parts.seconds.values()) == pytest.approx(attempt.duration_s)
-        assert (parts.source, set(inside.from_logs), inside.recordings) == (
+        assert (parts.source, set(task_times.from_logs), task_times.recordings) == (
             "logs",
             {attempt.attempt_id},
             {},
@@ -368,14 +368,14 @@ class TestInside:
         """
         e = evaluation(stored)
         ((record, job), *_) = e.report_data().timelines
-        (told,) = e.task_times(record, job).from_logs.values()
-        (attempt,) = (a for a in job.attempts if a.attempt_id == told.attempt_id)
-        strange = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
-        inside = job_task_times(job, [told], [recorded(attempt), strange])
+        (logged,) = e.task_times(record, job).from_logs.values()
+        (attempt,) = (a for a in job.attempts if a.attempt_id == logged.attempt_id)
+        foreign = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
+        task_times = job_task_times(job, [logged], [recorded(attempt), foreign])
 
-        assert [p.source for p in inside.parts] == ["spans"]
-        assert set(inside.recordings) == {attempt.attempt_id}
-        assert all(d.count == 1 for d in inside.differences)
+        assert [p.source for p in task_times.parts] == ["spans"]
+        assert set(task_times.recordings) == {attempt.attempt_id}
+        assert all(d.count == 1 for d in task_times.differences)
 
     def test_attempts_that_were_lost_are_drawn_and_count_in_no_mean(self, stored):
         """
@@ -385,10 +385,10 @@ class TestInside:
         _, job = e.report_data().timelines[0]
         first, *rest = job.attempts
         job = replace(job, attempts=(replace(first, state="killed"), *rest))
-        inside = job_task_times(job, [], [recorded(first)])
+        task_times = job_task_times(job, [], [recorded(first)])
 
-        assert set(inside.recordings) == {first.attempt_id}
-        assert (inside.parts, list(inside.differences)) == ((), [])
+        assert set(task_times.recordings) == {first.attempt_id}
+        assert (task_times.parts, list(task_times.differences)) == ((), [])
 
     def test_is_nothing_where_nothing_was_traced(self, stored):
         """

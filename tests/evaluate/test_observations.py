@@ -41,11 +41,11 @@ def test_map_and_reduce(tmp_path, separate):
     """
     logs = ContainerLogs(*stored(tmp_path, "disk", separate=separate))
 
-    told = {task.attempt_id[-10:]: task for task in logs.times(is_compressed=True)}
+    times = {task.attempt_id[-10:]: task for task in logs.times(is_compressed=True)}
 
-    assert told.keys() == {"m_000000_0", "r_000000_0"}
-    assert len(told["m_000000_0"].spills) == 3
-    assert len(told["r_000000_0"].segments) == 12
+    assert times.keys() == {"m_000000_0", "r_000000_0"}
+    assert len(times["m_000000_0"].spills) == 3
+    assert len(times["r_000000_0"].segments) == 12
     assert {a[-10:]: len(log.spills) for a, log in logs.tasks.items()} == {
         "m_000000_0": 3, "r_000000_0": 0,
     }  # fmt: skip

@@ -96,7 +96,7 @@ def stored(tmp_path):
     return build
 
 
-def book(run):
+def read_vets(run):
     """
     The vet of all its jobs.
     """
@@ -109,7 +109,7 @@ class TestVetBook:
         """
         From the units and the times of the history; a killed attempt is in no mean.
         """
-        jobs = {job.repetition: job for job in book(stored()).jobs}
+        jobs = {job.repetition: job for job in read_vets(stored()).jobs}
 
         maps = jobs[0].report.kinds[0]
         assert list(maps.attempts) == NAMES[:3]
@@ -121,7 +121,7 @@ class TestVetBook:
         """
         Maps first; the curve is that of the attempt with the median vet.
         """
-        (job, _) = book(stored()).jobs
+        (job, _) = read_vets(stored()).jobs
 
         assert [c.kind for c in job.curves] == ["map", "reduce"]
         assert [c.attempt_id for c in job.curves] == [k.typical for k in job.report.kinds]
@@ -130,24 +130,24 @@ class TestVetBook:
         """
         One test for maps and one for reduces.
         """
-        found = book(stored())
-        first, second = sorted(found.jobs, key=lambda job: job.repetition)
+        vets = read_vets(stored())
+        first, second = sorted(vets.jobs, key=lambda job: job.repetition)
 
-        assert [(t.kind, t.repetitions) for t in found.repeats] == [
+        assert [(t.kind, t.repetitions) for t in vets.repeats] == [
             ("map", (0, 1)), ("reduce", (0, 1)),
         ]  # fmt: skip
         a, b = (job.report.kinds[0].job.vet_tasks for job in (first, second))
-        assert found.repeats[0].ks == ks_two_sample(a, b)
+        assert vets.repeats[0].ks == ks_two_sample(a, b)
 
     def test_is_empty_without_units(self, stored):
         """
         Spans alone tell of no record.
         """
-        assert book(stored("spans")).jobs == ()
+        assert read_vets(stored("spans")).jobs == ()
 
 
 class TestCommand:
-    def told(self, *arguments):
+    def printed(self, *arguments):
         return CliRunner().invoke(
             command, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False
         ).stdout  # fmt: skip
@@ -158,7 +158,7 @@ class TestCommand:
         """
         trial = stored().trial_ids()[0]
 
-        text = self.told(trial[:8], "--results-dir", tmp_path)
+        text = self.printed(trial[:8], "--results-dir", tmp_path)
 
         assert [text.count(name) for name in ("read-map", "reduce-write")] == [1, 1]
         assert "several spills: 3" in text
@@ -169,7 +169,7 @@ class TestCommand:
         """
         run = stored()
 
-        document = json.loads(self.told(run.path, "--json"))
+        document = json.loads(self.printed(run.path, "--json"))
 
         assert [len(k["job"]["vet_tasks"]) for j in document["jobs"] for k in j["kinds"]] == [
             3, 2, 3, 2,
@@ -182,6 +182,6 @@ class TestCommand:
         They have to be asked for before a job runs.
         """
         with pytest.raises(DataError, match="no finished task has times") as error:
-            self.told(stored("spans").path)
+            self.printed(stored("spans").path)
 
         assert "trace: units" in error.value.fix

@@ -20,11 +20,11 @@ def test_named_test_exists(file, name, mark):
     A promise without a test is none; one that takes long says so.
     """
     tree = ast.parse((PROJECT / file).read_text(encoding="utf-8"))
-    found = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == name]
+    functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == name]
 
-    assert len(found) >= 1
+    assert len(functions) >= 1
     if mark:
-        assert any("long" in ast.unparse(d) for f in found for d in f.decorator_list)
+        assert any("long" in ast.unparse(d) for f in functions for d in f.decorator_list)
 
 
 def test_every_fault_has_a_test():

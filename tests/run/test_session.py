@@ -339,8 +339,8 @@ class TestGpus:
         It is refused before anything is started, where the cluster is described: what the workload
         asks for is not in the file.
         """
-        asking = "{name: gpu-kmeans, input: 6000000, device: gpu}"
-        s = session(EXPERIMENT.replace("{name: terasort, input: 6000000}", asking))
+        gpu_workload = "{name: gpu-kmeans, input: 6000000, device: gpu}"
+        s = session(EXPERIMENT.replace("{name: terasort, input: 6000000}", gpu_workload))
 
         with pytest.raises(SpecError, match="gpu = 1, and a node has none") as caught:
             s.measure()
@@ -348,7 +348,7 @@ class TestGpus:
         assert clusters.started == []
 
     @pytest.mark.parametrize(
-        ("devices", "said"),
+        ("devices", "expected"),
         [
             (Devices((), ""), ["nodes offer 4 GPUs together, and this machine has none"]),
             (Devices((Gpu("H100"),) * 4, "/lib"), []),
@@ -359,16 +359,20 @@ class TestGpus:
         ],
         ids=["none", "all", "lost"],
     )
-    def test_what_does_not_work_is_told_before_the_run(self, session, monkeypatch, devices, said):
+    def test_what_does_not_work_is_told_before_the_run(
+        self, session, monkeypatch, devices, expected
+    ):
         """
         A node that offers what its machine has not, or has lost.
         """
         monkeypatch.setattr(preflight, "find_devices", lambda run: devices)
         heard = RecordingConsole()
         session(overrides=("cluster.node.gpus=2",), console=heard).plan()
-        told = [line.removeprefix("warning: ") for line in heard.lines if "GPUs" in line]
+        warnings = [line.removeprefix("warning: ") for line in heard.lines if "GPUs" in line]
 
-        assert [line[: len(text)] for line, text in zip(told, said, strict=True)] == said
+        assert [
+            line[: len(text)] for line, text in zip(warnings, expected, strict=True)
+        ] == expected
 
     def test_manifest_without_any(self, measured):
         """
@@ -422,15 +426,15 @@ class TestNames:
         A warning with the nearest name, for those that begin as Hadoop's; none for a user's own.
         """
         heard = RecordingConsole()
-        strange = ("mapreduce.map.sort.spill.pct", "mapreduce.acme.rows", "com.acme.rows")
-        opened = session(console=heard, overrides=[f"configuration.{name}=1" for name in strange])
+        unknown = ("mapreduce.map.sort.spill.pct", "mapreduce.acme.rows", "com.acme.rows")
+        opened = session(console=heard, overrides=[f"configuration.{name}=1" for name in unknown])
 
         opened.plan()
 
         first, second = [line for line in heard.lines if "knows no property" in line]
         assert "pct: passed on as it is; the nearest that it knows is mapreduce.map.sort" in first
         assert second.endswith("mapreduce.acme.rows: passed on as it is")
-        assert set(strange) <= set(opened.experiment.configuration)
+        assert set(unknown) <= set(opened.experiment.configuration)
 
 
 class TestExperiment:
@@ -442,11 +446,13 @@ class TestExperiment:
         """
         What cannot be had is told; cells say what they really are.
         """
-        asked = session(overrides=(f"cluster.provider={provider}", f"trace={written}"))
-        modes = {trial.cell.tracing.mode for trial in asked.trials}
-        told = [line for line in asked.console.lines if "needs the tracer on the nodes" in line]
+        opened = session(overrides=(f"cluster.provider={provider}", f"trace={written}"))
+        modes = {trial.cell.tracing.mode for trial in opened.trials}
+        warnings = [
+            line for line in opened.console.lines if "needs the tracer on the nodes" in line
+        ]
 
-        assert (modes, len(told)) == ({traced}, int(traced != written))
+        assert (modes, len(warnings)) == ({traced}, int(traced != written))
 
     def test_that_no_cluster_can_hold(self, session, clusters):
         """

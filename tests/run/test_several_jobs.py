@@ -93,8 +93,8 @@ def test_every_job_feeds_the_profile(evaluation):
     """
     profile = evaluation.run.read_profiles()["rounds"]
 
-    found = profile.statistics[JOBS_PER_TRIAL]
-    assert (found.value, found.count) == (JOBS - 1, 4)
+    result = profile.statistics[JOBS_PER_TRIAL]
+    assert (result.value, result.count) == (JOBS - 1, 4)
     assert len(profile.jobs) == 2 * JOBS + 2 * (JOBS - 2)
     assert {j.number for j in profile.jobs} == set(range(JOBS))
 
@@ -162,6 +162,6 @@ def test_input_in_other_splits():
     """
     A job that reads what another wrote has that one's files.
     """
-    found = input_read(job(0, **{BYTES_READ: 1000}), PLANNED.model_copy(update={"num_splits": 5}))
+    result = input_read(job(0, **{BYTES_READ: 1000}), PLANNED.model_copy(update={"num_splits": 5}))
 
-    assert (found.input_bytes, found.num_splits) == (1000, 2)
+    assert (result.input_bytes, result.num_splits) == (1000, 2)
