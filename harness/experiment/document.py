@@ -109,8 +109,9 @@ class Document:
     def scalars(self, path: Path) -> Iterator[tuple[Path, Scalar]]:
         """Path and text of the scalar at *path*, or of each in the list there."""
         node = self.at(path)
-        pairs = [((*path, i), n) for i, n in enumerate(node)] if isinstance(node, list) else []
-        yield from (pair for pair in pairs or [(path, node)] if isinstance(pair[1], Scalar))
+        items = enumerate(node) if isinstance(node, list) else ()
+        parts = [((*path, index), item) for index, item in items] or [(path, node)]
+        yield from (part for part in parts if isinstance(part[1], Scalar))
 
     def workloads(self) -> Iterator[tuple[Path, str, dict[str, Any]]]:
         """Path, name and entry of each workload that has a name."""

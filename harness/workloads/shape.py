@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import Parameter, Value
+from harness.text import nearest_name
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 
@@ -74,14 +74,14 @@ def arguments(spec: WorkloadSpec, known: Mapping[str, Parameter]) -> dict[str, V
 
 
 def _unknown(workload: str, name: str, known: Mapping[str, Parameter]) -> SpecError:
-    near = get_close_matches(name, known, n=1)
+    near = nearest_name(name, known)
     others = (
         f"its parameters are {', '.join(known)}" if known else "input and seed are all it takes"
     )
     return SpecError(
         f"{workload} knows no parameter {shown(name)}",
         where=f"workload {workload!r}",
-        fix=f"did you mean {near[0]}?" if near else f"remove it: {others}",
+        fix=f"did you mean {near}?" if near else f"remove it: {others}",
     )
 
 
