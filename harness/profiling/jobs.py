@@ -1,4 +1,4 @@
-"""The jobs of the profiling trials as wholes: what was asked of each, its times, its overheads."""
+"""The jobs of the profiling trials as wholes: what each was given, its times, its overheads."""
 
 from __future__ import annotations
 
