@@ -237,9 +237,9 @@ def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for model in results.models():
         unanswered = [
-            not_answered
-            for not_answered in results.predictions
-            if not_answered.model == model and not_answered.not_applicable
+            prediction
+            for prediction in results.predictions
+            if prediction.model == model and prediction.not_applicable
         ]
         names = {name for prediction in unanswered for name in prediction.not_applicable}
         if unanswered:

@@ -52,18 +52,18 @@ def fit_panel(
         draw_points(results, canvas, axes, scores, place)
 
     rows = []
-    for any_summary in results.score_book.summaries:
-        if any_summary.model == model and any_summary.level == "job":
+    for job_summary in results.score_book.summaries:
+        if job_summary.model == model and job_summary.level == "job":
             numbers = (UNKNOWN,) * 4
-            if "calibration_slope" in any_summary.metrics:
+            if "calibration_slope" in job_summary.metrics:
                 numbers = (
-                    number(any_summary.value("calibration_slope"), 0.02),
-                    number(any_summary.value("calibration_intercept_s"), 0.2),
-                    number(any_summary.value("calibration_r2"), 0.02),
-                    str(any_summary.cells),
+                    number(job_summary.value("calibration_slope"), 0.02),
+                    number(job_summary.value("calibration_intercept_s"), 0.2),
+                    number(job_summary.value("calibration_r2"), 0.02),
+                    str(job_summary.cells),
                 )
-            workload = "all" if any_summary.workload == "*" else any_summary.workload
-            rows.append((workload, any_summary.quantity, any_summary.speed, *numbers))
+            workload = "all" if job_summary.workload == "*" else job_summary.workload
+            rows.append((workload, job_summary.quantity, job_summary.speed, *numbers))
     columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
     sign = "+" if intercept_s >= 0 else "\u2212"
     title = f"{model}: measured job time fitted as a line in the predicted one"
