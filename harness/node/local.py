@@ -88,6 +88,8 @@ def _adopt_orphans_until_sigterm() -> None:
 class ClusterSupervisor(Supervisor):
     """The daemons of all nodes; *namespaces* are the nodes' descriptors, none of a flat cluster."""
 
+    is_of_one_node = False  # its starter has closed the pipe that was its standard output
+
     def __init__(self, plan: Dict[str, Any], namespaces: List[Dict[str, int]]) -> None:
         super().__init__(plan)
         self.namespaces = namespaces

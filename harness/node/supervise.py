@@ -48,6 +48,9 @@ def main(arguments: List[str]) -> None:
 class Supervisor:
     """The daemons of a plan: which run, which have ended."""
 
+    # whether standard output, and the control group's memory events, are those of the node
+    is_of_one_node = True
+
     def __init__(self, plan: Dict[str, Any]) -> None:
         self.plan = plan
         self.daemons: Dict[str, Any] = {daemon["key"]: daemon for daemon in plan["daemons"]}
@@ -126,13 +129,14 @@ class Supervisor:
     def report_death(self, daemon_key: str, status: int) -> None:
         """Write a line about a daemon that has ended, to the file and to our readers."""
         death: Dict[str, Any] = {"key": daemon_key, "status": status}
-        if status == -signal.SIGKILL and memory_kills():
+        if self.is_of_one_node and status == -signal.SIGKILL and memory_kills():
             death["oom"] = True
         line = json.dumps(death) + "\n"
         with Path(self.plan["deaths"]).open("a") as deaths:
             deaths.write(line)
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        if self.is_of_one_node:
+            sys.stdout.write(line)
+            sys.stdout.flush()
 
 
 def memory_kills() -> int:

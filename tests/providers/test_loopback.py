@@ -115,12 +115,18 @@ class TestHolder:
 
     def test_a_death_is_written_down(self, guard_process, tmp_path):
         """
-        As in a cluster with namespaces.
+        As in a cluster with namespaces; it lives on though nobody reads its standard output.
         """
-        os.kill(int((tmp_path / "daemons" / "two").read_text()), signal.SIGKILL)
+        guard_process.stdout.close()
+        one, two = tmp_path / "daemons" / "one", tmp_path / "daemons" / "two"
+        assert until(lambda: one.exists() and two.exists())
+        os.kill(int(two.read_text()), signal.SIGKILL)
 
         assert until((tmp_path / "deaths").exists)
         assert json.loads((tmp_path / "deaths").read_text()) == {"key": "two", "status": -9}
+        assert guard_process.poll() is None
+        os.kill(int(one.read_text()), signal.SIGKILL)
+        assert until(lambda: len((tmp_path / "deaths").read_text().splitlines()) == 2)
 
 
 class TestStrays:
