@@ -68,9 +68,9 @@ class Span(NamedTuple):
 
     *cpu_s* is the thread's CPU time within it, `None` where it was not read.  *parent* is the
     place, among the task's spans, of the span around it, -1 for the outermost.  An *open* span was
-    not over when the JVM ended; its duration reaches to the last moment that the file tells of.
+    not over when the JVM ended; its duration reaches to the last moment in the file.
     *amount* is what the kind counts (records of a sort, bytes of a segment), *text* and *details*
-    what else it tells.
+    what else was recorded of it.
     """
 
     name: str
@@ -128,7 +128,7 @@ class TaskSpans:
     """
     The recording of one task attempt.
 
-    *process_start_s* is when the JVM's process began, `None` where the recorder could not tell.
+    *process_start_s* is when the JVM's process started, `None` where the recorder did not see it.
     *opening_s* is what opening the recorder took; *lost* counts spans for which the file had no
     room.  *state* is ``closed``, ``open`` (the JVM was killed) or ``given up`` (no space on the
     disk).

@@ -91,8 +91,12 @@ class JobTrace:
 
     def succeeded(self, kind: TaskKind) -> tuple[TaskAttempt, ...]:
         """Successful attempts of *kind*, in the order of their start."""
-        chosen = (a for a in self.attempts if a.kind == kind and a.state == "succeeded")
-        return tuple(sorted(chosen, key=lambda a: (a.start_s, a.attempt_id)))
+        chosen = (
+            attempt
+            for attempt in self.attempts
+            if attempt.kind == kind and attempt.state == "succeeded"
+        )
+        return tuple(sorted(chosen, key=lambda attempt: (attempt.start_s, attempt.attempt_id)))
 
 
 def joined(jobs: Sequence[JobTrace]) -> JobTrace:
@@ -105,20 +109,20 @@ def joined(jobs: Sequence[JobTrace]) -> JobTrace:
     first, *others = jobs
     if not others:
         return first
-    ended = next((j for j in jobs if j.state != "SUCCEEDED"), first)
+    ended = next((job for job in jobs if job.state != "SUCCEEDED"), first)
     return replace(
         first,
         job_id=f"{first.job_id} to {others[-1].job_id}",
         state=ended.state,
         diagnostics=ended.diagnostics,
         finish_s=others[-1].finish_s,
-        num_maps=sum(j.num_maps for j in jobs),
-        num_reduces=sum(j.num_reduces for j in jobs),
-        attempts=tuple(a for j in jobs for a in j.attempts),
-        counters=_sums([j.counters for j in jobs]),
-        map_counters=_sums([j.map_counters for j in jobs]),
-        reduce_counters=_sums([j.reduce_counters for j in jobs]),
-        uberized=any(j.uberized for j in jobs),
+        num_maps=sum(job.num_maps for job in jobs),
+        num_reduces=sum(job.num_reduces for job in jobs),
+        attempts=tuple(attempt for job in jobs for attempt in job.attempts),
+        counters=_sums([job.counters for job in jobs]),
+        map_counters=_sums([job.map_counters for job in jobs]),
+        reduce_counters=_sums([job.reduce_counters for job in jobs]),
+        uberized=any(job.uberized for job in jobs),
     )
 
 
@@ -153,7 +157,7 @@ class MachineSample:
 
     `busy`, `steal` and `iowait` are shares of 1; `runnable` counts processes ready to run;
     `memory_pressure` is the share of time in which some task waited for memory, or `None` where
-    the kernel does not tell.
+    the kernel does not report it.
     """
 
     at_s: float
