@@ -27,9 +27,9 @@ def main() -> None:
         log = Path(folder) / "client.log"
         for number in range(REPEATS):
             cluster = LocalCluster("bench", ClusterSpec(workers=3), home)
-            begun = time.monotonic()
+            started = time.monotonic()
             with cluster:
-                starts.append(time.monotonic() - begun)
+                starts.append(time.monotonic() - started)
                 if number == REPEATS - 1:
                     jobs = [empty_job(cluster, log, f"/out-{n}") for n in range(REPEATS + 1)][1:]
                 ended = time.monotonic()
@@ -42,9 +42,9 @@ def main() -> None:
 def empty_job(cluster: LocalCluster, log: Path, output: str) -> float:
     cluster.hdfs.put("/in/line.txt", [b"one line\n"])
     cluster.await_idle()
-    begun = time.monotonic()
+    started = time.monotonic()
     JobRunner(cluster, 300.0).run(JobCommand(EXAMPLES, ("/in", output), "wordcount"), {}, log)
-    return time.monotonic() - begun
+    return time.monotonic() - started
 
 
 if __name__ == "__main__":

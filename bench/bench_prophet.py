@@ -46,12 +46,12 @@ def groups(machines: int, waves: int) -> list[Group]:
 def compare(groups: list[Group], setting: object, what: str) -> None:
     fast, slow = [], []
     for _ in range(REPEATS):
-        begun = clocks()
+        started = clocks()
         one = run(groups, setting)
-        fast.append(clocks() - begun)
-        begun = clocks()
+        fast.append(clocks() - started)
+        started = clocks()
         other = Shuffle(groups, setting).run()
-        slow.append(clocks() - begun)
+        slow.append(clocks() - started)
         assert one == other
     print(f"Algorithm 1, {SEGMENTS:,} segments of {what}, {one.rounds:,} rounds:")
     report("  fast form, ms", 1e3 * np.array(fast))

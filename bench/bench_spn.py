@@ -57,9 +57,9 @@ def beside(simpy) -> None:
     ratios = {method: [] for method in METHODS}
     means = {method: [] for method in (*METHODS, "SimPy")}
     for repeat in range(REPEATS):
-        begun = clocks()
+        started = clocks()
         ends = [play(simpy, SMALL, random.Random(f"{repeat} {run}")) for run in range(SIMPY_RUNS)]
-        per_run = (clocks() - begun) / SIMPY_RUNS
+        per_run = (clocks() - started) / SIMPY_RUNS
         means["SimPy"].append(np.mean(ends))
         for method in METHODS:
             seconds, mean = measured(SMALL, method, SEED + repeat)
@@ -78,9 +78,9 @@ def beside(simpy) -> None:
 
 
 def measured(size, method, seed):
-    begun = clocks()
+    started = clocks()
     answer = simulate_net(MEANS, *size, method=method, seed=seed)
-    return clocks() - begun, answer["simulated_s"]
+    return clocks() - started, answer["simulated_s"]
 
 
 def play(simpy, size, rng) -> float:

@@ -109,18 +109,18 @@ def peer_matmul(kind, n, repeats):
         return "", []
     torch.backends.cuda.matmul.allow_tf32 = False  # single precision, as ours
     a = torch.rand(n, n, device="cuda")
-    found = []
+    observed = []
     for _ in range(repeats + 1):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         torch.mm(a, a)
         end.record()
         end.synchronize()
-        found.append(2 * n**3 / (begin.elapsed_time(end) * 1e-3))
-    return "cuBLAS (PyTorch)", found[1:]
+        observed.append(2 * n**3 / (begin.elapsed_time(end) * 1e-3))
+    return "cuBLAS (PyTorch)", observed[1:]
 
 
 def rate(n, product):
-    begun = time.perf_counter()
+    started = time.perf_counter()
     product()
-    return 2 * n**3 / (time.perf_counter() - begun)
+    return 2 * n**3 / (time.perf_counter() - started)

@@ -58,73 +58,75 @@ def main():
     parser.add_argument("--java", type=Path, default=Path(shutil.which("java") or "java"))
     parser.add_argument("--jar", type=Path, default=JAR)
     parser.add_argument("--lib", type=Path, default=home_path() / "lib")
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True)
+    requested = parser.parse_args()
+    requested.out.mkdir(parents=True)
     seen = set()
     with (
         tempfile.TemporaryDirectory() as folder,
-        (asked.out / "trials.jsonl").open("w") as trials,
+        (requested.out / "trials.jsonl").open("w") as trials,
     ):
         (Path(folder) / "log4j.properties").write_text(LOGGING)
-        for name in asked.workload or BLOCKS:
-            for row in measured(asked, Path(folder), name):
+        for name in requested.workload or BLOCKS:
+            for row in measured(requested, Path(folder), name):
                 seen.add((row["device"], row["device_name"]))
                 trials.write(json.dumps(row) + "\n")
                 trials.flush()
-                print(told(row))
-    (asked.out / "manifest.json").write_text(json.dumps(manifest(asked, seen), indent=1) + "\n")
+                print(reported(row))
+    (requested.out / "manifest.json").write_text(
+        json.dumps(manifest(requested, seen), indent=1) + "\n"
+    )
 
 
-def measured(asked, folder, name):
+def measured(requested, folder, name):
     """Generate one input, and run its jobs once for each block and repetition, interleaved."""
     workload, home = WORKLOADS[name], folder / name
-    size = workload.scales[asked.scale]
-    spec = WorkloadSpec(name=name, input_bytes=size, parameters={"device": asked.device})
-    run(asked, folder, workload.generate(spec, SPLIT, str(home / "in")))
+    size = workload.scales[requested.scale]
+    spec = WorkloadSpec(name=name, input_bytes=size, parameters={"device": requested.device})
+    run(requested, folder, workload.generate(spec, SPLIT, str(home / "in")))
     files = [(p.name, [p.read_bytes()]) for p in sorted((home / "in").glob("part-*"))]
     sample = workload.sample(spec, files)
     del files
-    for repetition in range(asked.repeat):
+    for repetition in range(requested.repeat):
         for block in BLOCKS[name]:
             given = spec.model_copy(
-                update={"parameters": {"device": asked.device, "block": block, "pinned": "yes"}}
+                update={"parameters": {"device": requested.device, "block": block, "pinned": "yes"}}
             )
             out = home / f"out-{block}-{repetition}"
             (command,) = workload.submit(given, str(home / "in"), str(out))
-            begun = time.time()
-            said = run(asked, folder, command)
+            started = time.time()
+            message = run(requested, folder, command)
             parts = Path(workload.outputs(given, str(out))).glob("part-*")
             verdict = workload.verdict(
                 given, [(p.name, [p.read_bytes()]) for p in sorted(parts)], sample
             )
             shutil.rmtree(out)
-            yield row(given, block, said, verdict) | {
+            yield row(given, block, message, verdict) | {
                 "repetition": repetition,
-                "client_s": time.time() - begun,
+                "client_s": time.time() - started,
             }
     shutil.rmtree(home)
 
 
-def run(asked, folder, command):
+def run(requested, folder, command):
     """Run a client in the local runner: what it said."""
     argv = [
-        str(asked.java.absolute()), f"-Dlog4j.configuration=file:{folder}/log4j.properties",
-        "-cp", f"{asked.jar.resolve()}:{asked.lib.resolve()}/*", command.main_class,
+        str(requested.java.absolute()), f"-Dlog4j.configuration=file:{folder}/log4j.properties",
+        "-cp", f"{requested.jar.resolve()}:{requested.lib.resolve()}/*", command.main_class,
         *command.argv({"hadoop.tmp.dir": f"{folder}/tmp", "mapreduce.job.reduces": "1"}),
     ]  # fmt: skip
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
+    message = done.stdout + done.stderr
     if done.returncode != 0:
-        raise SystemExit(f"{said[-4000:]}\n{command.main_class} ended with {done.returncode}")
-    return said
+        raise SystemExit(f"{message[-4000:]}\n{command.main_class} ended with {done.returncode}")
+    return message
 
 
-def row(spec, block, said, verdict):
+def row(spec, block, message, verdict):
     """One run: sums of the tasks' counters over its jobs, and the rates they make."""
-    found = DEVICE.search(said)
+    observed = DEVICE.search(message)
     total = {}
     for job in re.findall(
-        r"INFO Job: Counters: \d+\n(.*?)(?=^INFO|\Z)", said, re.DOTALL | re.MULTILINE
+        r"INFO Job: Counters: \d+\n(.*?)(?=^INFO|\Z)", message, re.DOTALL | re.MULTILINE
     ):
         for name, value in COUNTER.findall(job):
             total[name] = total.get(name, 0) + int(value)
@@ -134,8 +136,8 @@ def row(spec, block, said, verdict):
         "workload": spec.name,
         "input_bytes": spec.input_bytes,
         "block_bytes": block,
-        "device": found[1],
-        "device_name": found[2],
+        "device": observed[1],
+        "device_name": observed[2],
         "right": verdict.right,
         "reason": verdict.reason,
         "tasks": tasks,
@@ -149,7 +151,7 @@ def row(spec, block, said, verdict):
     }
 
 
-def told(row):
+def reported(row):
     """One line for people."""
     return (
         f"{row['workload']} block {row['block_bytes']}: device={row['device']}"
@@ -159,9 +161,9 @@ def told(row):
     )
 
 
-def manifest(asked, seen):
+def manifest(requested, seen):
     """What was run, where and on what."""
-    java = subprocess.run([asked.java, "-version"], capture_output=True, text=True, check=True)
+    java = subprocess.run([requested.java, "-version"], capture_output=True, text=True, check=True)
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -172,13 +174,13 @@ def manifest(asked, seen):
         "devices": sorted(f"{kind}: {name}" for kind, name in seen),
         "machine": {"system": platform.platform(), "cores": os.cpu_count()},
         "java": java.stderr.splitlines()[0],
-        "hadoop": sorted(p.name for p in asked.lib.glob("hadoop-*.jar")),
+        "hadoop": sorted(p.name for p in requested.lib.glob("hadoop-*.jar")),
         "commit": commit.stdout.strip(),
         "asked": {
-            "device": asked.device,
-            "scale": asked.scale,
-            "repeat": asked.repeat,
-            "workloads": list(asked.workload or BLOCKS),
+            "device": requested.device,
+            "scale": requested.scale,
+            "repeat": requested.repeat,
+            "workloads": list(requested.workload or BLOCKS),
         },
     }
 

@@ -152,13 +152,13 @@ def test_up_with_a_file(harness, tmp_path):
         (["up", "/no/file.yaml"], r"(?s)cannot be read.*/no/file\.yaml"),
     ],
 )
-def test_up_refuses(harness, arguments, told):
+def test_up_refuses(harness, arguments, reported):
     """
     What does not exist is said before anything is started.
     """
     done = harness(*arguments)
 
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=reported):
         raise done.error
     assert done.there == {}
 
@@ -168,10 +168,10 @@ def test_status_as_json(harness):
     One document, with every daemon and whether it runs.
     """
     harness("up")
-    told = json.loads(harness("status", "--json").out)
+    reported = json.loads(harness("status", "--json").out)
 
-    assert (told["schema_version"], told["name"], told["workers"]) == (1, "default", 3)
-    daemons = told["daemons"]
+    assert (reported["schema_version"], reported["name"], reported["workers"]) == (1, "default", 3)
+    daemons = reported["daemons"]
     assert [(d["name"], d["running"], d["answers"], d["pid"]) for d in daemons] == [
         ("namenode on master", True, True, 7),
         ("datanode on worker1", False, True, None),
@@ -210,12 +210,12 @@ def test_status_of_a_hostile_resourcemanager(harness, monkeypatch, node):
     harness("up", "--name", "a")
     monkeypatch.setattr(FakeCluster, "http_json", lambda *_: {"nodes": {"node": [node, 7]}})
 
-    shown, told = harness("status"), harness("status", "--json")
+    shown, reported = harness("status"), harness("status", "--json")
 
-    assert (shown.status, told.status) == (0, 0)
+    assert (shown.status, reported.status) == (0, 0)
     assert not set(shown.out) & {"\x1b", "\x07", "\u202e"}
     assert len(shown.out) < 20_000
-    assert all(type(n["memory_mb"]) is int for n in json.loads(told.out)["nodes"])
+    assert all(type(n["memory_mb"]) is int for n in json.loads(reported.out)["nodes"])
 
 
 def test_status_has_what_limited_nodes_are(harness):
@@ -223,9 +223,9 @@ def test_status_has_what_limited_nodes_are(harness):
     What was asked and what was measured.
     """
     harness("up")
-    told = json.loads(harness("status", "--json").out)
+    reported = json.loads(harness("status", "--json").out)
 
-    assert told["limits"] == {
+    assert reported["limits"] == {
         "worker1": {"cores": {"requested": 0.5, "setting": 0.5, "measured": 0.49}}
     }
     assert "  cores of worker1             0.5 cores requested, 0.49 cores measured\n" in (
@@ -254,11 +254,11 @@ def test_status_tells_of_hosts_and_nodes(harness):
     Clock, disk and versions of each host; what YARN says of its nodes.
     """
     harness("up")
-    told = json.loads(harness("status", "--json").out)
-    (host,), (node,) = told["hosts"], told["nodes"]
+    reported = json.loads(harness("status", "--json").out)
+    (host,), (node,) = reported["hosts"], reported["nodes"]
     shown = harness("status").out
 
-    assert (host["name"], host["error"], told["hadoop"]) == ("master", "", "3.5.0")
+    assert (host["name"], host["error"], reported["hadoop"]) == ("master", "", "3.5.0")
     assert host["disk_free_bytes"] > 0
     assert abs(host["clock_s"]) < 60
     assert (node["id"], node["containers"], node["memory_mb"]) == ("worker1:8041", 2, 1536)
@@ -272,8 +272,8 @@ def test_status_tells_of_gpus(harness, monkeypatch):
     """
     links = (26.562, 26.562)
     gpus = Gpu("NVIDIA H100", 80 * 2**30, "550.54", 5, 1, 16, 16, links), Gpu("\x1b[2Jnvidia1")
-    found = Devices(gpus, "/lib/libcuda.so.1", "GPU is lost")
-    monkeypatch.setattr(survey, "find_on", lambda host: found)
+    observed = Devices(gpus, "/lib/libcuda.so.1", "GPU is lost")
+    monkeypatch.setattr(survey, "find_on", lambda host: observed)
     harness("up")
     (host,) = json.loads(harness("status", "--json").out)["hosts"]
     shown = harness("status").out

@@ -199,8 +199,8 @@ class TestProgress:
         """
         self.steps([0.0, 10.0, 29.0, 31.0, 45.0, 60.0, 61.5, 62.0])
 
-        told = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
-        assert told == ["1", "4", "7", "8"]
+        reported = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+        assert reported == ["1", "4", "7", "8"]
 
     def test_is_a_bar_on_a_terminal(self, monkeypatch):
         """

@@ -72,8 +72,10 @@ def trial(tmp_path):
 
 def run(tmp_path, *arguments):
     """What the command prints."""
-    told = [*arguments, "--results-dir", str(tmp_path)]
-    return CliRunner().invoke(command, told, catch_exceptions=False, standalone_mode=False).output
+    reported = [*arguments, "--results-dir", str(tmp_path)]
+    return (
+        CliRunner().invoke(command, reported, catch_exceptions=False, standalone_mode=False).output
+    )
 
 
 class TestShow:
@@ -113,8 +115,8 @@ class TestShow:
         """
         document = json.loads(run(tmp_path, trial("m", "r"), "--json"))
 
-        told = [(t["attempt_id"], t["sampled"], len(t["spans"])) for t in document["tasks"]]
-        assert told == [(name_of("r"), ["output_s"], 1), (name_of("m"), ["output_s"], 1)]
+        reported = [(t["attempt_id"], t["sampled"], len(t["spans"])) for t in document["tasks"]]
+        assert reported == [(name_of("r"), ["output_s"], 1), (name_of("m"), ["output_s"], 1)]
         assert {t["outcome"] for t in document["tasks"]} == {"succeeded"}
 
     @pytest.mark.parametrize(("name", "opener"), [("job.json", open), ("job.json.gz", gzip.open)])

@@ -130,13 +130,13 @@ def attempt(
             try:
                 record = target.read(data)
             except target.errors as error:
-                return False, _told(error)
+                return False, _reported(error)
             accepted = True
             if onward:
                 try:
                     target.go_on(record)
                 except target.refusals as error:
-                    return True, _told(error)
+                    return True, _reported(error)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - all that is not foreseen is what is hunted
@@ -144,7 +144,7 @@ def attempt(
     return accepted, None
 
 
-def _told(error: Exception) -> tuple[str, str] | None:
+def _reported(error: Exception) -> tuple[str, str] | None:
     """A refusal must be fit to be read: short, and of text that can be written."""
     message_text = str(error)
     if len(message_text) > 20_000:

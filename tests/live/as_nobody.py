@@ -22,10 +22,10 @@ def main():
     folders, command = [Path(a).resolve() for a in sys.argv[1:cut]], sys.argv[cut + 1 :]
     closed = {}
     for folder in folders:
-        if gate := first_closed(folder):
-            closed.setdefault(gate, set()).add(folder)
-    for gate, behind in closed.items():
-        show(gate, behind)
+        if barrier := first_closed(folder):
+            closed.setdefault(barrier, set()).add(folder)
+    for barrier, behind in closed.items():
+        show(barrier, behind)
     os.chdir("/")
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
     os.execvp(nobody[0], [*nobody, *command])
@@ -39,13 +39,13 @@ def first_closed(folder):
     return next((p for p in way if not p.stat().st_mode & 0o001), None)
 
 
-def show(gate, behind):
+def show(barrier, behind):
     """
     Cover *gate* by an empty folder that shows what is *behind* it.
     """
-    held = {folder: os.open(folder, os.O_RDONLY) for folder in sorted(behind)}
-    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", gate)
-    for folder, handle in held.items():
+    kept = {folder: os.open(folder, os.O_RDONLY) for folder in sorted(behind)}
+    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", barrier)
+    for folder, handle in kept.items():
         folder.mkdir(parents=True, exist_ok=True)
         mount("--no-canonicalize", "--bind", f"/proc/{os.getpid()}/fd/{handle}", folder)
 

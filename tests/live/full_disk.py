@@ -56,8 +56,8 @@ def states(results):
     """
     How the trials on disk ended.
     """
-    found = sorted(results.glob("smoke/*/trials/*/trial.json"))
-    return [json.loads(p.read_text())["state"] for p in found]
+    observed = sorted(results.glob("smoke/*/trials/*/trial.json"))
+    return [json.loads(p.read_text())["state"] for p in observed]
 
 
 if __name__ == "__main__":

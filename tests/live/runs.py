@@ -44,11 +44,11 @@ def wait_for(what, process, log):
     Wait until *what* is true, while *process* must run; answers what it was.
     """
     deadline = time.monotonic() + LIMIT_S
-    while not (found := what()):
+    while not (observed := what()):
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)
-    return found
+    return observed
 
 
 def mapping(results):
@@ -70,12 +70,12 @@ def processes(environment):
     """
     Command lines of the processes that name the folder of these clusters.
     """
-    folder, found = environment["XDG_STATE_HOME"].encode(), []
+    folder, observed = environment["XDG_STATE_HOME"].encode(), []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and folder in (argv := (entry / "cmdline").read_bytes()):
-                found.append(argv.replace(b"\0", b" ")[:200])
-    return found
+                observed.append(argv.replace(b"\0", b" ")[:200])
+    return observed
 
 
 def output(environment, *arguments, limit_s=LIMIT_S):

@@ -146,16 +146,20 @@ def outside(cluster):
         rows = [line.split() for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]]
         listening += [row[1] for row in rows if f"socket:[{row[9]}]" in own]
     networks = {Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in members}
-    ours = Path("/proc/self/ns/net").stat().st_ino
-    return {"sockets": listening, "in our network": ours in networks, "processes": len(members)}
+    own_parts = Path("/proc/self/ns/net").stat().st_ino
+    return {
+        "sockets": listening,
+        "in our network": own_parts in networks,
+        "processes": len(members),
+    }
 
 
 def running(name):
     """
     Daemons that run, as the command line tells it.
     """
-    told = json.loads(harness("cluster", "status", "--json", "--name", name)[1])
-    return sum(d["running"] for d in told["daemons"])
+    reported = json.loads(harness("cluster", "status", "--json", "--name", name)[1])
+    return sum(d["running"] for d in reported["daemons"])
 
 
 def harness(*arguments):
@@ -188,11 +192,11 @@ def spaces_of(pid):
     """
     Namespaces of a process, as inode numbers; none for one that has ended or is not ours.
     """
-    found = []
+    observed = []
     for kind in KINDS:
         with contextlib.suppress(OSError):
-            found.append(Path(f"/proc/{pid}/ns/{kind}").stat().st_ino)
-    return found
+            observed.append(Path(f"/proc/{pid}/ns/{kind}").stat().st_ino)
+    return observed
 
 
 def traces():
@@ -201,7 +205,7 @@ def traces():
     """
     state.clusters_folder()  # one empty folder for ever, made at the first look
     folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path.home()]
-    mine = os.getuid() != 0
+    own = os.getuid() != 0
     return {
         "mounts": Path("/proc/self/mountinfo").read_text().splitlines(),
         "links": [p.name for p in Path("/sys/class/net").iterdir()],
@@ -210,7 +214,7 @@ def traces():
             for folder in folders
             for p in folder.iterdir()
             # others of the same machine may be at work: an ordinary user's files are ours alone
-            if (mine and p.lstat().st_uid == os.getuid()) or p.name.startswith(("hadoop", "Jetty"))
+            if (own and p.lstat().st_uid == os.getuid()) or p.name.startswith(("hadoop", "Jetty"))
         ],
     }
 
@@ -233,12 +237,12 @@ def processes_of(folder):
     """
     Processes whose command line names *folder*.
     """
-    found = []
+    observed = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and str(folder).encode() in (entry / "cmdline").read_bytes():
-                found.append((entry / "cmdline").read_text().replace("\0", " ")[:200])
-    return found
+                observed.append((entry / "cmdline").read_text().replace("\0", " ")[:200])
+    return observed
 
 
 def until(condition):

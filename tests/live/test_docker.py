@@ -433,7 +433,7 @@ def test_nodes_achieve_their_limits(alone, hardware):
         start_or_skip(one)
         are_met = [limit.is_met for by_name in one.limits.values() for limit in by_name.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
-        nodes = [c.labels[f"{LABEL}.node"] for c in alone.containers("limited")]
+        nodes = [c.marks[f"{LABEL}.node"] for c in alone.containers("limited")]
         memory = alone.client.api.inspect_container(one.hosts[1].container)["HostConfig"]["Memory"]
     finally:
         one.down()

@@ -51,11 +51,11 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     output(environment, *run)
 
     runs = Store(results).runs("smoke")
-    held = runs[-1].trials()
+    kept = runs[-1].trials()
     assert len(runs) == 1
-    assert sorted(held) == sorted(t["id"] for t in planned)
-    assert {r.state for r in held.values()} == {"done"}
-    assert all(runs[0].has_trace(i) for i in held)
+    assert sorted(kept) == sorted(t["id"] for t in planned)
+    assert {r.state for r in kept.values()} == {"done"}
+    assert all(runs[0].has_trace(i) for i in kept)
     assert (runs[0].path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert clusters(environment) == []
 
@@ -123,15 +123,19 @@ def test_a_machine_that_refuses_namespaces(tmp_path, environment):
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
-    limitations = json.loads((run.path / "manifest.json").read_text())["losses"]
+    limitations = json.loads((run.path / "manifest.json").read_text())["limitations"]
     written = (run.path / "report.md").read_text()
-    told = json.loads((run.path / "report.json").read_text())
+    reported = json.loads((run.path / "report.json").read_text())
     assert [r.state for r in run.trials().values()] == ["done"] * 2
     assert limitations[0].startswith("no namespaces: this machine refuses namespaces")
-    assert any("locality means nothing" in loss for loss in limitations)
-    assert any("no byte crosses a network" in loss for loss in limitations)
-    assert [loss for loss in limitations if f"warning: {loss}" not in done.stderr] == []
-    assert [loss for loss in limitations if loss not in written] == []
-    assert told["manifest"]["losses"] == limitations
-    assert {f"The cluster: {loss}." for loss in limitations} <= set(told["answer"]["details"])
+    assert any("locality means nothing" in limitation for limitation in limitations)
+    assert any("no byte crosses a network" in limitation for limitation in limitations)
+    assert [
+        limitation for limitation in limitations if f"warning: {limitation}" not in done.stderr
+    ] == []
+    assert [limitation for limitation in limitations if limitation not in written] == []
+    assert reported["manifest"]["limitations"] == limitations
+    assert {f"The cluster: {limitation}." for limitation in limitations} <= set(
+        reported["answer"]["details"]
+    )
     assert clusters(environment) == []

@@ -73,20 +73,20 @@ def the_cluster():
     return LocalCluster.attach(LocalCluster.names()[0])
 
 
-def inside(cluster, word, program=b""):
+def contained(cluster, word, program=b""):
     """
     Process ids here of the cluster's processes whose command line holds *word*; its first part,
     with the zero behind it, ends with *program*.
     """
-    found = []
+    observed = []
     for pid in cluster._state.processes():
         try:
             line = Path(f"/proc/{pid}/cmdline").read_bytes()
             if word in line and line[: line.index(b"\0") + 1].endswith(program):
-                found.append(pid)
+                observed.append(pid)
         except OSError:
             continue
-    return found
+    return observed
 
 
 def of_node(cluster, number):
@@ -95,14 +95,14 @@ def of_node(cluster, number):
     """
     first = cluster._state.supervisor()
     network = Path(f"/proc/{first.pid}/fd/{cluster._state.namespaces[number]['net']}").readlink()
-    found = []
+    observed = []
     for pid in cluster._state.processes():
         try:
             if Path(f"/proc/{pid}/ns/net").readlink() == network:
-                found.append(pid)
+                observed.append(pid)
         except OSError:
             continue
-    return found
+    return observed
 
 
 def victims(cluster, fault):
@@ -120,7 +120,7 @@ def kill(pids):
         os.kill(pid, signal.SIGKILL)
 
 
-def held(results):
+def kept(results):
     """
     The trials of the newest run.
     """
@@ -157,9 +157,9 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     killed_s = time.time()
 
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
-    (failed,) = [r for r in held(results) if r.state != "done"]
+    (failed,) = [r for r in kept(results) if r.state != "done"]
     raw = Store(results).latest("smoke").raw(failed.trial.id)
-    assert len(held(results)) == 3
+    assert len(kept(results)) == 3
     assert all(name in failed.reason for name in named)
     assert "died" in failed.reason
     assert failed.finished_s - killed_s < 5.0
@@ -181,8 +181,8 @@ def test_a_node_whose_network_is_lost(results, log, environment):
 
     assert (cluster.hosts[1].name, cut.status) == ("worker1", 0)
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
-    (failed,) = [r for r in held(results) if r.state != "done"]
-    assert len(held(results)) == 3
+    (failed,) = [r for r in kept(results) if r.state != "done"]
+    assert len(kept(results)) == 3
     assert "nodemanager on worker1 was lost" in failed.reason
     assert failed.finished_s - lost_s < 300.0
     assert log.read_text().count("cluster: starting") == 2
@@ -218,7 +218,7 @@ def test_ctrl_c_once_and_twice(results, log, environment):
 
     assert process.wait(timeout=30) == 130
     assert time.monotonic() - pressed_s < 5
-    assert len(held(results)) == 0
+    assert len(kept(results)) == 0
     assert clusters(environment) == []
 
 
@@ -229,11 +229,13 @@ def test_a_killed_task_is_no_clean_measurement(results, log, environment):
     the same, with Hadoop's words; the cluster serves the next one.
     """
     process = start(log, environment, *command("run", results))
-    tasks = wait_for(lambda: mapping(results) and inside(the_cluster(), b"YarnChild"), process, log)
+    tasks = wait_for(
+        lambda: mapping(results) and contained(the_cluster(), b"YarnChild"), process, log
+    )
     kill(tasks)
 
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
-    (failed,) = [r for r in held(results) if r.state != "done"]
+    (failed,) = [r for r in kept(results) if r.state != "done"]
     assert "failed and was repeated" in failed.reason
     assert "137" in failed.reason
     assert log.read_text().count("cluster: starting") == 1
@@ -248,13 +250,13 @@ def test_a_stuck_job_tells_its_threads(results, log, environment):
     process = start(log, environment, *run)
     # The shell that starts a task has its words in its command line, too: stopped, it harms nobody.
     jvm = b"/java\0"
-    found = lambda: mapping(results) and inside(the_cluster(), b"YarnChild", jvm)  # noqa: E731
-    tasks = wait_for(found, process, log)
+    observed = lambda: mapping(results) and contained(the_cluster(), b"YarnChild", jvm)  # noqa: E731
+    tasks = wait_for(observed, process, log)
     for pid in tasks:
         os.kill(pid, signal.SIGSTOP)
 
     assert process.wait(timeout=LIMIT_S) == 5, log.read_text()
-    (record,) = held(results)
+    (record,) = kept(results)
     raw = Store(results).latest("smoke").raw(record.trial.id)
     dumps = {n.removeprefix("threads/") for n in raw.names() if n.startswith("threads/")}
     assert record.state == "timed_out"
@@ -290,7 +292,7 @@ def test_a_full_file_system_fails_its_trials_and_the_run_goes_on(
 
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
     by_room = {True: [], False: []}
-    for record in held(results):
+    for record in kept(results):
         reserved = record.trial.cell.cluster.site["dfs.datanode.du.reserved"]
         by_room[reserved == "0"].append(record)
     assert [r.state for r in by_room[True]] == ["done"] * 3
@@ -315,13 +317,13 @@ def test_a_full_results_disk_ends_the_run_and_it_goes_on(tmp_path, environment):
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
 
-    talk = facts.pop("talk")
+    console = facts.pop("talk")
     assert facts == {
         "status": 3, "states": [], "incoming": [], "clusters": [],
         "status then": 0, "states then": ["done"] * 3,
     }  # fmt: skip
-    assert "free" in talk
-    assert "fix: free some space there, and start the same command again" in talk
+    assert "free" in console
+    assert "fix: free some space there, and start the same command again" in console
 
 
 @long
@@ -339,7 +341,7 @@ def test_two_harnesses_in_two_folders(tmp_path, environment):
 
     assert [p.wait(timeout=LIMIT_S) for p in both] == [0, 0], [log.read_text() for log in logs]
     for folder in folders:
-        assert [r.state for r in held(folder)] == ["done"] * 3
+        assert [r.state for r in kept(folder)] == ["done"] * 3
         assert list(folder.glob("smoke/*/incoming")) == []
 
 

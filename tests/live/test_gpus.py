@@ -15,7 +15,7 @@ from tests.live.runs import settings
 pytestmark = pytest.mark.live
 
 JOB = {"sleep.maps": "3", "sleep.records": "1", "sleep.work": "1500", "mapreduce.job.reduces": "0"}
-ASKING = {"mapreduce.map.resource.yarn.io/gpu": "1"}
+NVIDIA_SMI = {"mapreduce.map.resource.yarn.io/gpu": "1"}
 
 
 def most_at_once(trace):
@@ -38,11 +38,11 @@ def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
         bench = JobBench(cluster, tmp_path, QuietConsole())
         (node,) = cluster.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
         types = node["totalResource"]["resourceInformations"]["resourceInformation"]
-        found = []
-        for name, more in (("asking", ASKING), ("not", {})):
+        observed = []
+        for name, more in (("asking", NVIDIA_SMI), ("not", {})):
             command = JobCommand(SLEEP, (f"/harness/{name}",))
             observed = bench.run(name, command, JOB | more, [JOBS_JAR])
-            found.append(most_at_once(observed.trace))
+            observed.append(most_at_once(observed.trace))
 
     assert [t["value"] for t in types if t["name"] == "yarn.io/gpu"] == [1]
-    assert found == [1, 2]
+    assert observed == [1, 2]

@@ -91,8 +91,8 @@ def ranks_of(written):
     Rank of each page in the files of the last iteration.
     """
     rows = (line.split(b"\t") for data in written.values() for line in data.splitlines())
-    found = {page.decode(): float(rank) for page, rank, _ in rows}
-    return [found[page] for page in PAGES]
+    observed = {page.decode(): float(rank) for page, rank, _ in rows}
+    return [observed[page] for page in PAGES]
 
 
 class TestPageRank:
@@ -103,9 +103,9 @@ class TestPageRank:
         """
         Names are any words; without ranks, or with some, all pages come out with theirs.
         """
-        status, written, talk = run("pagerank.PageRank", own_graph(rank), pagerank_iterations=4)
+        status, written, console = run("pagerank.PageRank", own_graph(rank), pagerank_iterations=4)
 
-        assert status == 0, talk
+        assert status == 0, console
         assert {name.partition("/")[0] for name in written} == {"iteration-4"}
         np.testing.assert_allclose(ranks_of(written), slow_ranks(LINKS, 4), rtol=1e-9)
 
@@ -114,9 +114,9 @@ class TestPageRank:
         What one run writes another reads: two iterations and two more are four.
         """
         _, half, _ = run("pagerank.PageRank", own_graph(), pagerank_iterations=2)
-        status, written, talk = run("pagerank.PageRank", *half.values(), pagerank_iterations=2)
+        status, written, console = run("pagerank.PageRank", *half.values(), pagerank_iterations=2)
 
-        assert status == 0, talk
+        assert status == 0, console
         np.testing.assert_allclose(ranks_of(written), slow_ranks(LINKS, 4), rtol=1e-8)
 
     @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ class TestPageRank:
         """
         The job fails, and says where in which file.
         """
-        status, _, talk = run("pagerank.PageRank", data)
+        status, _, console = run("pagerank.PageRank", data)
 
         assert status != 0
-        assert says in talk
+        assert says in console
 
     def test_list_of_links_becomes_a_graph(self, run):
         """
@@ -148,21 +148,21 @@ class TestPageRank:
         edges = "".join(
             f"{PAGES[page]} {PAGES[to]}\n" for page, links in enumerate(LINKS) for to in links
         )
-        status, made, talk = run("pagerank.Adjacency", b"# from\tto\n\n" + edges.encode())
-        assert status == 0, talk
-        status, written, talk = run("pagerank.PageRank", *made.values())
+        status, made, console = run("pagerank.Adjacency", b"# from\tto\n\n" + edges.encode())
+        assert status == 0, console
+        status, written, console = run("pagerank.PageRank", *made.values())
 
-        assert status == 0, talk
+        assert status == 0, console
         np.testing.assert_allclose(ranks_of(written), slow_ranks(LINKS), rtol=1e-9)
 
     def test_list_with_weights_is_refused(self, run):
         """
         A third word is no link.
         """
-        status, _, talk = run("pagerank.Adjacency", b"a b\na b 0.5\n")
+        status, _, console = run("pagerank.Adjacency", b"a b\na b 0.5\n")
 
         assert status != 0
-        assert "part-0, line at byte 4: it is not two pages: a b 0.5" in talk
+        assert "part-0, line at byte 4: it is not two pages: a b 0.5" in console
 
 
 class TestKMeans:
@@ -182,18 +182,18 @@ class TestKMeans:
         points = cloud(count=200, width=3).tolist()
         data = self.csv(points) if kind == "csv" else cloud_bytes(points)
         cut = len(self.csv(points[:90])) if kind == "csv" else 90 * 24
-        status, written, talk = run(
+        status, written, console = run(
             "kmeans.KMeans", data[:cut], data[cut:],
             kmeans_format=kind, kmeans_dimensions=3, kmeans_centres=4,
         )  # fmt: skip
 
-        assert status == 0, talk
-        found = [line.split(b"\t") for line in written["centres/part-00000"].splitlines()]
+        assert status == 0, console
+        observed = [line.split(b"\t") for line in written["centres/part-00000"].splitlines()]
         due = [line.split(b"\t") for line in steps_file(slow_steps(points, 4)).splitlines()]
-        assert [line[:3] for line in found] == [line[:3] for line in due]
-        for mine, other in zip(found, due, strict=True):
+        assert [line[:3] for line in observed] == [line[:3] for line in due]
+        for own, other in zip(observed, due, strict=True):
             np.testing.assert_allclose(
-                [float(x) for x in mine[3].split(b",")],
+                [float(x) for x in own[3].split(b",")],
                 [float(x) for x in other[3].split(b",")],
                 rtol=1e-9,
             )
@@ -203,11 +203,11 @@ class TestKMeans:
         Of two centres at one place the lower one gets all points.
         """
         data = struct.pack(">4d", 1, 1, 5, 2)
-        status, written, talk = run(
+        status, written, console = run(
             "kmeans.KMeans", data, kmeans_dimensions=1, kmeans_centres=3, kmeans_iterations=1
         )
 
-        assert status == 0, talk
+        assert status == 0, console
         assert written["centres/part-00000"].splitlines()[3:] == [
             b"1\t0\t3\t1.3333333333333333", b"1\t1\t0\t1.0", b"1\t2\t1\t5.0",
         ]  # fmt: skip
@@ -250,9 +250,9 @@ class TestKMeans:
         """
         The client or the job fails, and names the file and the record.
         """
-        status, _, talk = run(
+        status, _, console = run(
             "kmeans.KMeans", data, kmeans_dimensions=2, kmeans_centres=3, **options
         )
 
         assert status != 0
-        assert says in talk
+        assert says in console

@@ -55,7 +55,7 @@ def test_spn_gc_is_scored_on_jobs_of_a_device(tmp_path):
     run = Store(results).latest("device")
     records = run.trials().values()
     cells = {r.trial.cell.id: r.trial.cell.workload.name for r in records}
-    answers = [p for mine in run.read_predictions().values() for p in mine]
+    answers = [p for own in run.read_predictions().values() for p in own]
     scored = {(s.model, cells[s.cell]) for s in run.read_scores().scores if s.quantity == "job_s"}
     lacking = {p.model: p.not_applicable for p in answers if p.job_s is None}
     devices = {(r.trial.cell.workload.name, r.device) for r in records}

@@ -21,11 +21,11 @@ def test_the_tracer_tells_the_truth(tmp_path):
     recording of a task that SIGKILL has ended; the cluster is taken down.
     """
     environment = settings(tmp_path)
-    told = json.loads(output(environment, *COMMAND))
+    reported = json.loads(output(environment, *COMMAND))
 
-    assert [check for check in told["checks"] if not check["ok"]] == []
-    assert {check["job"] for check in told["checks"]} == {
+    assert [check for check in reported["checks"] if not check["ok"]] == []
+    assert {check["job"] for check in reported["checks"]} == {
         "wordcount", "terasort", "sleep", "large record", "untraced",
     }  # fmt: skip
-    assert len(told["checks"]) == 61
+    assert len(reported["checks"]) == 61
     assert clusters(environment) == []

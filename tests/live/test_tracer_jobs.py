@@ -31,8 +31,8 @@ def cluster(tmp_path_factory):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", settings(tmp_path_factory.mktemp("c"))["XDG_STATE_HOME"])
-        with cluster_for(SMALL, HadoopHome.find(), QuietConsole()) as found:
-            yield found
+        with cluster_for(SMALL, HadoopHome.find(), QuietConsole()) as observed:
+            yield observed
 
 
 @pytest.fixture

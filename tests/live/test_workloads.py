@@ -45,7 +45,7 @@ def experiment(folder, workloads):
     """
     A file that asks for these workloads, each at `tiny`, on three workers.
     """
-    asked = {
+    requested = {
         "schema": 1,
         "name": "tiny",
         "question": "Does every workload pass its check?",
@@ -64,7 +64,7 @@ def experiment(folder, workloads):
     }
     file = folder / "tiny.yaml"
     with file.open("w") as out:
-        YAML(typ="safe").dump(asked, out)
+        YAML(typ="safe").dump(requested, out)
     return file
 
 
@@ -109,8 +109,8 @@ def cluster(tmp_path_factory):
         folder = tmp_path_factory.mktemp("c")
         patch.setenv("XDG_STATE_HOME", settings(folder)["XDG_STATE_HOME"])
         spec = ClusterSpec(workers=2, site={"dfs.blocksize": str(4 * MIB)})
-        with LocalCluster("workloads", spec, HadoopHome.find()) as found:
-            yield found
+        with LocalCluster("workloads", spec, HadoopHome.find()) as observed:
+            yield observed
 
 
 @pytest.fixture
@@ -121,10 +121,10 @@ def run(cluster, tmp_path):
     runner = JobRunner(cluster, 180.0)
     number = iter(range(100))
 
-    def ran(asked, **properties):
+    def ran(requested, **properties):
         log = tmp_path / f"{next(number)}.log"
         options = {name.replace("_", "."): str(value) for name, value in properties.items()}
-        return runner.run(asked, options, log)
+        return runner.run(requested, options, log)
 
     return ran
 
@@ -149,17 +149,17 @@ def test_bytes_do_not_depend_on_the_maps(cluster, run, kind):
 
     for block in (4 * MIB, MIB):
         uri = f"/made/{kind}-{block}"
-        asked = workload.generate(spec, block, uri)
-        run(asked)
-        found = parts(cluster, uri)
+        requested = workload.generate(spec, block, uri)
+        run(requested)
+        observed = parts(cluster, uri)
         plan = workload.plan_input(spec, block)
-        content, records, _, seed, _ = asked.arguments
+        content, records, _, seed, _ = requested.arguments
         whole = printed(
             content, seed=seed, count=int(records), properties={"pages.bytes": 9_000_001}
         )
-        assert [(n, len(data)) for n, data in found] == [(f.name, f.bytes) for f in plan.files]
+        assert [(n, len(data)) for n, data in observed] == [(f.name, f.bytes) for f in plan.files]
         assert (
-            hashlib.sha256(b"".join(data for _, data in found)).digest()
+            hashlib.sha256(b"".join(data for _, data in observed)).digest()
             == hashlib.sha256(whole).digest()
         )
 

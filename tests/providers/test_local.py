@@ -29,7 +29,7 @@ from harness.records.trial import ClusterSpec, NodeSpec
 
 pytestmark = pytest.mark.process
 
-HOLDER = """
+SUPERVISOR = """
 import subprocess, sys, time
 if sys.stdin.readline() != "go\\n":
     sys.exit()
@@ -64,7 +64,7 @@ def cluster(home, monkeypatch, tmp_path):
     monkeypatch.setattr(loopback, "reason", lambda: "")  # it would ask, and remember, a fake
     made = []
 
-    def make(answer=HEALTHY, program=HOLDER, name="c", **spec):
+    def make(answer=HEALTHY, program=SUPERVISOR, name="c", **spec):
         monkeypatch.setattr(
             namespace, "make_argv", lambda argv, as_root: [sys.executable, "-c", program, mark()]
         )
@@ -199,7 +199,9 @@ class TestLife:
         The holder that gets no word ends by itself.
         """
         with subprocess.Popen(
-            [sys.executable, "-c", HOLDER, mark()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", SUPERVISOR, mark()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         ) as supervisor_process:
             supervisor_process.stdin.close()
 
