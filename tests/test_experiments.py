@@ -47,15 +47,18 @@ def test_all_workloads_feed_a_profile_and_are_scored(experiment, capsys, tmp_pat
     assert set(uses) == {(name, profiling) for name in names for profiling in (True, False)}
 
 
-@pytest.mark.parametrize("told", [p for p in EXPERIMENTS if COUNTS[p]], ids=lambda p: p.stem)
-def test_says_how_many_trials_it_has(told, capsys, tmp_path):
+COUNTED = [path for path in EXPERIMENTS if COUNTS[path]]
+
+
+@pytest.mark.parametrize("experiment_file", COUNTED, ids=lambda path: path.stem)
+def test_says_how_many_trials_it_has(experiment_file, capsys, tmp_path):
     """
     Where a file tells its cells and trials, they are those of the plan.
     """
-    trials = planned(told, capsys, tmp_path)
+    trials = planned(experiment_file, capsys, tmp_path)
     cells = {t["cell_id"] for t in trials}
 
-    assert COUNTS[told] == [(str(len(cells)), str(len(trials)))]
+    assert COUNTS[experiment_file] == [(str(len(cells)), str(len(trials)))]
 
 
 def test_is_called_as_its_file(experiment):

@@ -146,7 +146,7 @@ def test_up_with_a_file(harness, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["up", "--provider", "moon"], r"(?s)no provider is called 'moon'.*choose one of: local"),
         (["up", "/no/file.yaml"], r"(?s)cannot be read.*/no/file\.yaml"),
