@@ -34,6 +34,8 @@ check:  ## lint, format, types, layers, and pins that name no registry
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/mypy && .venv/bin/lint-imports
 	! grep -n '://' requirements/*.txt
+	set -e; for java in workloads bench/ltrace bench/history; do \
+		mvn -q -B -ntp -f $$java/pom.xml spotless:check; done
 
 mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
 	@scripts/setup mutants

@@ -6,7 +6,10 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 
-/** Copy FROM TO json|binary: a job history, read and written by the classes of the Hadoop in the class path. */
+/**
+ * Copy FROM TO json|binary: a job history, read and written by the classes of the Hadoop in the
+ * class path.
+ */
 final class Copy {
   public static void main(String[] args) throws Exception {
     EventWriter.WriteMode mode =

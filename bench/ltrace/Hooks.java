@@ -21,49 +21,51 @@ import org.openjdk.jmh.annotations.State;
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class Hooks {
 
-    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    private int slot;
+  private int slot;
 
-    /** The clock that all the others look at. */
-    @Benchmark
-    public long nanoTime() {
-        return System.nanoTime();
+  /** The clock that all the others look at. */
+  @Benchmark
+  public long nanoTime() {
+    return System.nanoTime();
+  }
+
+  /** The thread's CPU clock, which a span reads twice. */
+  @Benchmark
+  public long cpuTime() {
+    return THREADS.getCurrentThreadCpuTime();
+  }
+
+  /** Begin and end of a span: two looks at each clock. */
+  @Benchmark
+  public void span() {
+    if (slot == 0) {
+      slot = Recorder.SPANS ? Recorder.begin(Kind.SORT) : 0;
     }
-
-    /** The thread's CPU clock, which a span reads twice. */
-    @Benchmark
-    public long cpuTime() {
-        return THREADS.getCurrentThreadCpuTime();
+    if (Recorder.SPANS) {
+      Recorder.file().begin(slot, Kind.SORT);
     }
+    Recorder.end(slot, 1, false);
+  }
 
-    /** Begin and end of a span: two looks at each clock. */
-    @Benchmark
-    public void span() {
-        if (slot == 0) {
-            slot = Recorder.SPANS ? Recorder.begin(Kind.SORT) : 0;
-        }
-        if (Recorder.SPANS) {
-            Recorder.file().begin(slot, Kind.SORT);
-        }
-        Recorder.end(slot, 1, false);
+  /**
+   * One record read by a map or a reduce: exact read and function, histogram; with units, those.
+   */
+  @Benchmark
+  public void record() {
+    long start = Recorder.SPANS ? RecordLoop.readBegins() : 0;
+    if (Recorder.SPANS) {
+      RecordLoop.readEnds(start, true);
     }
+  }
 
-    /** One record read by a map or a reduce: exact read and function, histogram; with units, those. */
-    @Benchmark
-    public void record() {
-        long start = Recorder.SPANS ? RecordLoop.readBegins() : 0;
-        if (Recorder.SPANS) {
-            RecordLoop.readEnds(start, true);
-        }
+  /** One record collected or written: counted, and 1 in 64 timed. */
+  @Benchmark
+  public void collect() {
+    long start = Recorder.SPANS ? RecordLoop.callBegins() : 0;
+    if (Recorder.SPANS) {
+      RecordLoop.callEnds(start);
     }
-
-    /** One record collected or written: counted, and 1 in 64 timed. */
-    @Benchmark
-    public void collect() {
-        long start = Recorder.SPANS ? RecordLoop.callBegins() : 0;
-        if (Recorder.SPANS) {
-            RecordLoop.callEnds(start);
-        }
-    }
+  }
 }

@@ -22,7 +22,8 @@ import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.FileSplit;
 
 /**
- * Splits of whole records; a map gets pieces of its split, whole records, with the number of the first.
+ * Splits of whole records; a map gets pieces of its split, whole records, with the number of the
+ * first.
  *
  * <p>No split is larger than a block of the file system, and none ends inside a record.
  */
@@ -38,7 +39,8 @@ public class BlockInputFormat extends FileInputFormat<LongWritable, BytesWritabl
     for (FileStatus file : Records.files(job)) {
       long length = file.getLen();
       long whole = Math.max(1, file.getBlockSize() / record) * record;
-      BlockLocation[] blocks = file.getPath().getFileSystem(conf).getFileBlockLocations(file, 0, length);
+      BlockLocation[] blocks =
+          file.getPath().getFileSystem(conf).getFileBlockLocations(file, 0, length);
       for (long start = 0; start < length; start += whole) {
         String[] hosts = blocks[getBlockIndex(blocks, start)].getHosts();
         long size = Math.min(whole, length - start);
@@ -50,7 +52,8 @@ public class BlockInputFormat extends FileInputFormat<LongWritable, BytesWritabl
   }
 
   @Override
-  public RecordReader<LongWritable, BytesWritable> createRecordReader(InputSplit split, TaskAttemptContext context) {
+  public RecordReader<LongWritable, BytesWritable> createRecordReader(
+      InputSplit split, TaskAttemptContext context) {
     return new Pieces();
   }
 
@@ -114,7 +117,8 @@ public class BlockInputFormat extends FileInputFormat<LongWritable, BytesWritabl
         in.readFully(piece.getBytes(), 0, size);
       } catch (EOFException early) {
         long at = split.getStart() + done;
-        throw new IOException(split.getPath() + " ends inside the " + size + " bytes from byte " + at, early);
+        throw new IOException(
+            split.getPath() + " ends inside the " + size + " bytes from byte " + at, early);
       }
       number.set(split.first() + done / record);
       done += size;

@@ -25,7 +25,8 @@ abstract class BlockMapper<K, V> extends Mapper<LongWritable, BytesWritable, K, 
   private boolean well;
 
   /** Prepare for blocks of at most this many records. */
-  abstract void prepare(OpenDevice device, long records, Context context) throws IOException, InterruptedException;
+  abstract void prepare(OpenDevice device, long records, Context context)
+      throws IOException, InterruptedException;
 
   /** Work on a block of whole records, the first of which has this number in all the input. */
   abstract void work(OpenDevice device, ByteBuffer block, long records, long first, Context context)

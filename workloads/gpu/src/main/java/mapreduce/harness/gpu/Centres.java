@@ -47,7 +47,8 @@ final class Centres {
   }
 
   void write(Path file, Configuration conf) throws IOException {
-    ByteBuffer bytes = ByteBuffer.allocate(count() * dimensions() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer bytes =
+        ByteBuffer.allocate(count() * dimensions() * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     copyTo(bytes.asFloatBuffer());
     try (FSDataOutputStream out = file.getFileSystem(conf).create(file, false)) {
       out.write(bytes.array());
@@ -63,11 +64,13 @@ final class Centres {
   /** The centres that a task's distributed cache holds. */
   static Centres cached(TaskAttemptContext context) throws IOException {
     Configuration conf = context.getConfiguration();
-    Centres centres = new Centres(conf.getInt(GpuKMeans.K, 10), conf.getInt(GpuKMeans.DIMENSIONS, 4));
+    Centres centres =
+        new Centres(conf.getInt(GpuKMeans.K, 10), conf.getInt(GpuKMeans.DIMENSIONS, 4));
     URI file = context.getCacheFiles()[0];
     // The copy on this node stands in the task's work folder, under the file's own name.
     java.nio.file.Path local = java.nio.file.Path.of(new Path(file).getName());
-    FloatBuffer floats = ByteBuffer.wrap(Files.readAllBytes(local)).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
+    FloatBuffer floats =
+        ByteBuffer.wrap(Files.readAllBytes(local)).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
     for (float[] centre : centres.at) {
       floats.get(centre);
     }
@@ -76,7 +79,9 @@ final class Centres {
 
   /** One line of output. */
   static String line(int centre, long points, int iteration, float[] coordinates) {
-    StringBuilder line = new StringBuilder(String.format(Locale.ROOT, "%05d\t%012d\t%05d\t", centre, points, iteration));
+    StringBuilder line =
+        new StringBuilder(
+            String.format(Locale.ROOT, "%05d\t%012d\t%05d\t", centre, points, iteration));
     for (int j = 0; j < coordinates.length; j++) {
       line.append(j == 0 ? "" : " ").append(String.format(Locale.ROOT, "%+.9e", coordinates[j]));
     }
@@ -84,7 +89,8 @@ final class Centres {
   }
 
   /** The centres that the reduces of an iteration have written. */
-  static Centres parse(FileSystem files, Path folder, int count, int dimensions) throws IOException {
+  static Centres parse(FileSystem files, Path folder, int count, int dimensions)
+      throws IOException {
     Centres centres = new Centres(count, dimensions);
     int found = 0;
     for (FileStatus file : files.globStatus(new Path(folder, "part-r-*"))) {

@@ -3,7 +3,8 @@ package mapreduce.harness.gpu;
 /**
  * Counters of the tasks that used a device; times are nanoseconds on the device's own clock.
  *
- * <p>A job's counter is the sum over its tasks: a mean is the sum over {@link #DEVICE_CUDA} or {@link #DEVICE_CPU}.
+ * <p>A job's counter is the sum over its tasks: a mean is the sum over {@link #DEVICE_CUDA} or
+ * {@link #DEVICE_CPU}.
  */
 public enum Device {
   /** Copies of blocks to the device. */
@@ -12,7 +13,10 @@ public enum Device {
   KERNEL_NS,
   /** Copies of results to the host. */
   D2H_NS,
-  /** Loading the library, starting the driver and making the device's context, once for each task; the host's clock. */
+  /**
+   * Loading the library, starting the driver and making the device's context, once for each task;
+   * the host's clock.
+   */
   OPEN_NS,
   /** Memory, on the device and pinned. */
   ALLOC_NS,
@@ -26,6 +30,9 @@ public enum Device {
   DEVICE_CUDA,
   /** Tasks that worked on the processor in its stead. */
   DEVICE_CPU,
-  /** Bytes per second at which the device reads its memory: the sum over tasks, each of which measured it once. */
+  /**
+   * Bytes per second at which the device reads its memory: the sum over tasks, each of which
+   * measured it once.
+   */
   MEM_READ_BPS
 }

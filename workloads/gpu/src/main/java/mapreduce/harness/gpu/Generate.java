@@ -26,8 +26,9 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Generate points|frames|pairs OUTPUT: {@code gpu.records} records in {@code gpu.files} files.
  *
- * <p>A record is a function of {@code gpu.seed} and its number: all files together have the same bytes however many
- * they are. Their records differ by one at most, the larger ones first. {@link Scenes} says what records hold.
+ * <p>A record is a function of {@code gpu.seed} and its number: all files together have the same
+ * bytes however many they are. Their records differ by one at most, the larger ones first. {@link
+ * Scenes} says what records hold.
  */
 public final class Generate extends Configured implements Tool {
   static final String RECORDS = "gpu.records";
@@ -77,7 +78,8 @@ public final class Generate extends Configured implements Tool {
     }
 
     @Override
-    public RecordReader<LongWritable, LongWritable> createRecordReader(InputSplit split, TaskAttemptContext context) {
+    public RecordReader<LongWritable, LongWritable> createRecordReader(
+        InputSplit split, TaskAttemptContext context) {
       return new One((Range) split);
     }
   }
@@ -162,7 +164,8 @@ public final class Generate extends Configured implements Tool {
   }
 
   /** Makes the records of a range, many at a time. */
-  public static final class Maker extends Mapper<LongWritable, LongWritable, NullWritable, BytesWritable> {
+  public static final class Maker
+      extends Mapper<LongWritable, LongWritable, NullWritable, BytesWritable> {
     @Override
     protected void map(LongWritable first, LongWritable count, Context context)
         throws IOException, InterruptedException {

@@ -19,10 +19,11 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * GpuKMeans INPUT OUTPUT: Lloyd's K-means, a job for each iteration.
  *
- * <p>Input: files of points, {@code gpu.dimensions} little-endian floats each. The first {@code gpu.k} points are the
- * centres to begin with. Iterations end when no centre has moved farther than {@code gpu.epsilon}, or after {@code
- * gpu.iterations}. Output: OUTPUT/result, a line for each centre: its number, its points, the iteration, coordinates. A
- * centre without points stays where it was.
+ * <p>Input: files of points, {@code gpu.dimensions} little-endian floats each. The first {@code
+ * gpu.k} points are the centres to begin with. Iterations end when no centre has moved farther than
+ * {@code gpu.epsilon}, or after {@code gpu.iterations}. Output: OUTPUT/result, a line for each
+ * centre: its number, its points, the iteration, coordinates. A centre without points stays where
+ * it was.
  */
 public final class GpuKMeans extends Configured implements Tool {
   static final String DIMENSIONS = "gpu.dimensions";
@@ -99,7 +100,8 @@ public final class GpuKMeans extends Configured implements Tool {
     int dimensions = Jobs.positive(asked, DIMENSIONS, 4);
     long points = Records.count(asked);
     if (points < k) {
-      throw new IOException(input + " has " + points + " points, fewer than the " + k + " centres asked for (gpu.k)");
+      throw new IOException(
+          input + " has " + points + " points, fewer than the " + k + " centres asked for (gpu.k)");
     }
     Centres centres = new Centres(k, dimensions);
     int found = 0;
@@ -108,7 +110,12 @@ public final class GpuKMeans extends Configured implements Tool {
         long here = file.getLen() / pointBytes(getConf());
         for (long point = 0; point < here && found < k; point++) {
           if (!centres.read(in, found++)) {
-            throw new IOException("point " + point + " of " + file.getPath() + " has a coordinate that is not finite");
+            throw new IOException(
+                "point "
+                    + point
+                    + " of "
+                    + file.getPath()
+                    + " has a coordinate that is not finite");
           }
         }
       }

@@ -17,10 +17,11 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * GpuMatmul INPUT OUTPUT: product of two matrices, tile by tile.
  *
- * <p>A record of the input is a pair of tiles, A(i,q) then B(q,j), each {@code gpu.tile} squared little-endian floats.
- * Record number p belongs to the result's tile p / inner, which are numbered row by row, and to q = p mod inner, for
- * {@code gpu.inner}. The output has, for each tile of the result in order, 16 bytes: its row, its column, the number of
- * products in it, the CRC-32 of what follows (little-endian), then its floats.
+ * <p>A record of the input is a pair of tiles, A(i,q) then B(q,j), each {@code gpu.tile} squared
+ * little-endian floats. Record number p belongs to the result's tile p / inner, which are numbered
+ * row by row, and to q = p mod inner, for {@code gpu.inner}. The output has, for each tile of the
+ * result in order, 16 bytes: its row, its column, the number of products in it, the CRC-32 of what
+ * follows (little-endian), then its floats.
  */
 public final class GpuMatmul extends Configured implements Tool {
   static final String TILE = "gpu.tile";
@@ -38,7 +39,10 @@ public final class GpuMatmul extends Configured implements Tool {
     return 2 * tile * tile * Float.BYTES;
   }
 
-  /** Columns of tiles in a result of so many tiles: the largest divisor that is no more than the rows. */
+  /**
+   * Columns of tiles in a result of so many tiles: the largest divisor that is no more than the
+   * rows.
+   */
   static long columns(long tiles) {
     long columns = (long) Math.sqrt((double) tiles);
     while (tiles % columns != 0) {
@@ -61,7 +65,12 @@ public final class GpuMatmul extends Configured implements Tool {
     long pairs = Records.count(job);
     if (pairs % inner != 0) {
       throw new IOException(
-          arguments[0] + " has " + pairs + " pairs of tiles, no whole number of sums of " + inner + " products");
+          arguments[0]
+              + " has "
+              + pairs
+              + " pairs of tiles, no whole number of sums of "
+              + inner
+              + " products");
     }
     job.getConfiguration().setLong(RangePartitioner.NUMBERS, pairs / inner);
     job.getConfiguration().setLong(COLUMNS, columns(pairs / inner));
@@ -95,7 +104,12 @@ public final class GpuMatmul extends Configured implements Tool {
     void work(OpenDevice device, ByteBuffer block, long pairs, long first, Context context)
         throws IOException, InterruptedException {
       long out = pairs * product.length;
-      device.work(block, block.position(), (d, ns) -> Native.matmul(d, pairs, tile, repeats, ns), products, out);
+      device.work(
+          block,
+          block.position(),
+          (d, ns) -> Native.matmul(d, pairs, tile, repeats, ns),
+          products,
+          out);
       products.clear();
       for (long i = 0; i < pairs; i++) {
         products.get(product);
@@ -107,7 +121,8 @@ public final class GpuMatmul extends Configured implements Tool {
   }
 
   /** Adds the products of a tile. */
-  public static final class Adder extends Reducer<LongWritable, BytesWritable, NullWritable, BytesWritable> {
+  public static final class Adder
+      extends Reducer<LongWritable, BytesWritable, NullWritable, BytesWritable> {
     private static final int HEAD = 16;
 
     @Override
@@ -116,20 +131,28 @@ public final class GpuMatmul extends Configured implements Tool {
       Configuration conf = context.getConfiguration();
       int tile = conf.getInt(TILE, 128);
       long columns = conf.getLong(COLUMNS, 1);
-      double[] sums = new double[tile * tile]; // in double: the order of the products does not show in a float
+      double[] sums =
+          new double[tile * tile]; // in double: the order of the products does not show in a float
       int count = 0;
       for (BytesWritable product : products) {
-        ByteBuffer floats = ByteBuffer.wrap(product.getBytes(), 0, product.getLength()).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer floats =
+            ByteBuffer.wrap(product.getBytes(), 0, product.getLength())
+                .order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < sums.length; i++) {
           sums[i] += floats.getFloat();
         }
         count++;
       }
       if (count != conf.getInt(INNER, 4)) {
-        throw new IOException("tile " + number + " has " + count + " products, not " + conf.getInt(INNER, 4));
+        throw new IOException(
+            "tile " + number + " has " + count + " products, not " + conf.getInt(INNER, 4));
       }
-      ByteBuffer out = ByteBuffer.allocate(HEAD + sums.length * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-      out.putInt((int) (number.get() / columns)).putInt((int) (number.get() % columns)).putInt(count).putInt(0);
+      ByteBuffer out =
+          ByteBuffer.allocate(HEAD + sums.length * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+      out.putInt((int) (number.get() / columns))
+          .putInt((int) (number.get() % columns))
+          .putInt(count)
+          .putInt(0);
       for (double sum : sums) {
         out.putFloat((float) sum);
       }

@@ -15,8 +15,9 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * GpuSbs INPUT OUTPUT: side-by-side stereo video to depth video.
  *
- * <p>Input: files of whole frames, {@code gpu.width} x {@code gpu.height} RGB, left view in the left half. Output: a
- * grey frame of half the width for each, in the order of the input. {@code kernels/sbs.h} defines every byte of it.
+ * <p>Input: files of whole frames, {@code gpu.width} x {@code gpu.height} RGB, left view in the
+ * left half. Output: a grey frame of half the width for each, in the order of the input. {@code
+ * kernels/sbs.h} defines every byte of it.
  */
 public final class GpuSbs extends Configured implements Tool {
   static final String WIDTH = "gpu.width";
@@ -77,7 +78,11 @@ public final class GpuSbs extends Configured implements Tool {
         throws IOException, InterruptedException {
       long out = frames * depth.length;
       device.work(
-          block, block.position(), (d, ns) -> Native.sbs(d, frames, width, height, shifts, radius, ns), depths, out);
+          block,
+          block.position(),
+          (d, ns) -> Native.sbs(d, frames, width, height, shifts, radius, ns),
+          depths,
+          out);
       depths.clear();
       for (long i = 0; i < frames; i++) {
         depths.get(depth);
@@ -89,7 +94,8 @@ public final class GpuSbs extends Configured implements Tool {
   }
 
   /** Writes frames as they come, which is in order. */
-  public static final class Writer extends Reducer<LongWritable, BytesWritable, NullWritable, BytesWritable> {
+  public static final class Writer
+      extends Reducer<LongWritable, BytesWritable, NullWritable, BytesWritable> {
     @Override
     protected void reduce(LongWritable number, Iterable<BytesWritable> frames, Context context)
         throws IOException, InterruptedException {

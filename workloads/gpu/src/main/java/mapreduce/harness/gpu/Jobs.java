@@ -32,7 +32,8 @@ final class Jobs {
     Library.require(job.getConfiguration().get("gpu.device", "any"));
     if (job.getNumReduceTasks() < 1) {
       throw new IOException(
-          job.getJobName() + " needs a reduce: its maps do not end in the order of the input; fix: set "
+          job.getJobName()
+              + " needs a reduce: its maps do not end in the order of the input; fix: set "
               + "mapreduce.job.reduces to 1 or more");
     }
   }

@@ -81,7 +81,8 @@ final class KMeansTasks {
       long bad = results.getLong(results.capacity() - Long.BYTES);
       if (bad >= 0) {
         throw new IOException(
-            place(first + bad, context) + " has a coordinate that is NaN, infinite or too large for a distance");
+            place(first + bad, context)
+                + " has a coordinate that is NaN, infinite or too large for a distance");
       }
       for (int c = 0; c < k; c++) {
         sums.take(results, dimensions);

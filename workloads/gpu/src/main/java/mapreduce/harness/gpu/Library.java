@@ -45,14 +45,17 @@ final class Library {
   }
 
   private static DeviceException lacking(String name) {
-    String fix = "install g++ (apt-get install -y g++) where the harness is set up, then 'make setup'";
-    return new DeviceException("harness-gpu.jar has no " + name, name.equals(CUDA) ? "build it with 'make cuda'" : fix);
+    String fix =
+        "install g++ (apt-get install -y g++) where the harness is set up, then 'make setup'";
+    return new DeviceException(
+        "harness-gpu.jar has no " + name, name.equals(CUDA) ? "build it with 'make cuda'" : fix);
   }
 
   private static int cuda() throws DeviceException {
     load(CUDA);
     if (devices == 0) {
-      throw new DeviceException("CUDA finds no device", "run with gpu.device=cpu, or on a node that has one");
+      throw new DeviceException(
+          "CUDA finds no device", "run with gpu.device=cpu, or on a node that has one");
     }
     return devices;
   }
@@ -75,7 +78,8 @@ final class Library {
     int[] found = new int[1];
     int code = Native.count(found);
     if (code != 0) {
-      String fix = code == 35 ? "install NVIDIA's driver 580 or newer, or run with gpu.device=cpu" : "";
+      String fix =
+          code == 35 ? "install NVIDIA's driver 580 or newer, or run with gpu.device=cpu" : "";
       throw new DeviceException(Native.text(), fix);
     }
     devices = found[0];

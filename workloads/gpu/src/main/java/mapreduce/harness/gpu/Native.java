@@ -3,9 +3,11 @@ package mapreduce.harness.gpu;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of the library ({@code kernels/harness_gpu.cu}), which registers them here when it is loaded.
+ * The functions of the library ({@code kernels/harness_gpu.cu}), which registers them here when it
+ * is loaded.
  *
- * <p>Those that answer a code answer 0 for well; {@link #text} explains another one to the thread that got it.
+ * <p>Those that answer a code answer 0 for well; {@link #text} explains another one to the thread
+ * that got it.
  */
 final class Native {
   private Native() {}
@@ -35,9 +37,11 @@ final class Native {
 
   static native int download(long device, ByteBuffer results, long bytes, double[] ns);
 
-  static native int kmeans(long device, long n, int dimensions, ByteBuffer centres, int k, double[] ns);
+  static native int kmeans(
+      long device, long n, int dimensions, ByteBuffer centres, int k, double[] ns);
 
-  static native int sbs(long device, long n, int width, int height, int shifts, int radius, double[] ns);
+  static native int sbs(
+      long device, long n, int width, int height, int shifts, int radius, double[] ns);
 
   static native int matmul(long device, long n, int tile, int repeats, double[] ns);
 }

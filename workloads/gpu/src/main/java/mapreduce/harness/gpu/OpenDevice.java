@@ -17,8 +17,8 @@ import org.slf4j.LoggerFactory;
 /**
  * A task's device: open from its first block to its last.
  *
- * <p>Each of the three steps of a block is a span of the task, by the host's clock, and adds its time by the device's
- * clock to a counter of {@link Device}.
+ * <p>Each of the three steps of a block is a span of the task, by the host's clock, and adds its
+ * time by the device's clock to a counter of {@link Device}.
  */
 final class OpenDevice implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenDevice.class);
@@ -47,7 +47,9 @@ final class OpenDevice implements Closeable {
       int threads = conf.getInt("gpu.threads", 1);
       long[] handle = new long[1];
       double[] inside = new double[1];
-      check(Native.open(ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, inside));
+      check(
+          Native.open(
+              ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, inside));
       OpenDevice device = new OpenDevice(context, handle[0]);
       device.count(Device.OPEN_NS, System.nanoTime() - began);
       device.introduce(threads);
@@ -74,14 +76,17 @@ final class OpenDevice implements Closeable {
     long limit = context.getConfiguration().getLong("gpu.memory", 0);
     long bytes = cuda ? CUDA_RATE_BYTES : CPU_RATE_BYTES;
     double[] rate = new double[1];
-    check(Native.memoryRate(handle, limit == 0 ? bytes : Math.min(bytes, Math.max(limit / 2, 1024)), rate));
+    check(
+        Native.memoryRate(
+            handle, limit == 0 ? bytes : Math.min(bytes, Math.max(limit / 2, 1024)), rate));
     count(Device.MEM_READ_BPS, rate[0]);
   }
 
   /** Memory that the device copies from and to, in its byte order; freed with the device. */
   ByteBuffer buffer(long bytes) throws IOException {
     if (bytes > Integer.MAX_VALUE - 4096) {
-      throw new DeviceException(bytes + " bytes are too much for one block", "ask for a smaller gpu.block");
+      throw new DeviceException(
+          bytes + " bytes are too much for one block", "ask for a smaller gpu.block");
     }
     ByteBuffer made = Native.allocate(handle, bytes, pinned);
     if (made == null) {
@@ -92,7 +97,8 @@ final class OpenDevice implements Closeable {
   }
 
   /** Copies a block to the device, runs the kernel there, and copies the results back. */
-  void work(ByteBuffer block, long in, Kernel kernel, ByteBuffer results, long out) throws IOException {
+  void work(ByteBuffer block, long in, Kernel kernel, ByteBuffer results, long out)
+      throws IOException {
     step("gpu.h2d", Device.H2D_NS, in, () -> Native.upload(handle, block, in, ns));
     step("gpu.kernel", Device.KERNEL_NS, in, () -> kernel.run(handle, ns));
     step("gpu.d2h", Device.D2H_NS, out, () -> Native.download(handle, results, out, ns));
@@ -129,7 +135,8 @@ final class OpenDevice implements Closeable {
     if (code != 0) {
       String text = Native.text();
       boolean memory = code == 2 || text.toLowerCase(Locale.ROOT).contains("out of memory");
-      throw new DeviceException(text, memory ? "ask for a smaller gpu.block, or run fewer tasks on a device" : "");
+      throw new DeviceException(
+          text, memory ? "ask for a smaller gpu.block, or run fewer tasks on a device" : "");
     }
   }
 

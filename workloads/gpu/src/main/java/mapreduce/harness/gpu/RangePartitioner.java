@@ -6,8 +6,12 @@ import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.LongWritable;
 import org.apache.hadoop.mapreduce.Partitioner;
 
-/** Even ranges of numbers, in order: the files of the reduces, one after the other, hold all in order. */
-public final class RangePartitioner extends Partitioner<LongWritable, BytesWritable> implements Configurable {
+/**
+ * Even ranges of numbers, in order: the files of the reduces, one after the other, hold all in
+ * order.
+ */
+public final class RangePartitioner extends Partitioner<LongWritable, BytesWritable>
+    implements Configurable {
   /** Property: the numbers are below it. */
   static final String NUMBERS = "gpu.numbers";
 

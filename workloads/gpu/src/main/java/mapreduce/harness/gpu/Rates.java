@@ -5,10 +5,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How fast a node copies from pinned memory to its first device and back: one line of JSON on standard output.
+ * How fast a node copies from pinned memory to its first device and back: one line of JSON on
+ * standard output.
  *
- * <p>{@code Rates [gpu|cpu]}; the line says which {@code kind} it was, {@code cuda} or {@code cpu}, as the library itself
- * tells it. Needs no class but those of this jar: no Hadoop is asked for.
+ * <p>{@code Rates [gpu|cpu]}; the line says which {@code kind} it was, {@code cuda} or {@code cpu},
+ * as the library itself tells it. Needs no class but those of this jar: no Hadoop is asked for.
  */
 public final class Rates {
   private static final int BYTES = 64 << 20;
@@ -22,7 +23,10 @@ public final class Rates {
     this.handle = handle;
   }
 
-  /** Measures; a device that is not there, or fails, is named on standard error, and the status is 1. */
+  /**
+   * Measures; a device that is not there, or fails, is named on standard error, and the status is
+   * 1.
+   */
   public static void main(String[] args) {
     try {
       Library.choose(args.length > 0 ? args[0] : "gpu");
@@ -40,7 +44,8 @@ public final class Rates {
     if (block == null) {
       throw new DeviceException(Native.text());
     }
-    check(Native.upload(handle, block, BYTES, ns)); // makes the memory there: its time does not count
+    check(
+        Native.upload(handle, block, BYTES, ns)); // makes the memory there: its time does not count
     List<Long> in = new ArrayList<>();
     for (int pass = 0; pass < PASSES; pass++) {
       check(Native.upload(handle, block, BYTES, ns));

@@ -12,7 +12,8 @@ import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 /** The bytes of the values, one after the other, and nothing else. */
 public final class RawOutputFormat extends FileOutputFormat<NullWritable, BytesWritable> {
   @Override
-  public RecordWriter<NullWritable, BytesWritable> getRecordWriter(TaskAttemptContext context) throws IOException {
+  public RecordWriter<NullWritable, BytesWritable> getRecordWriter(TaskAttemptContext context)
+      throws IOException {
     Path file = getDefaultWorkFile(context, "");
     FSDataOutputStream out = file.getFileSystem(context.getConfiguration()).create(file, false);
     return new RecordWriter<>() {

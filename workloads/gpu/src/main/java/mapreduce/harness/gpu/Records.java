@@ -9,7 +9,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 
-/** The input of a job as whole records of one size, numbered through all its files in the order of their names. */
+/**
+ * The input of a job as whole records of one size, numbered through all its files in the order of
+ * their names.
+ */
 final class Records {
   /** Property: bytes of a record. */
   static final String BYTES = "gpu.record.bytes";
@@ -28,8 +31,14 @@ final class Records {
       long rest = file.getLen() % record;
       if (rest != 0) {
         throw new IOException(
-            file.getPath() + " has " + file.getLen() + " bytes, no whole number of records of " + record
-                + " bytes: its last record lacks " + (record - rest) + " bytes");
+            file.getPath()
+                + " has "
+                + file.getLen()
+                + " bytes, no whole number of records of "
+                + record
+                + " bytes: its last record lacks "
+                + (record - rest)
+                + " bytes");
       }
       if (file.getLen() > 0) {
         found.add(file);
@@ -47,7 +56,8 @@ final class Records {
     }
     if (bytes == 0) {
       Path[] paths = FileInputFormat.getInputPaths(job);
-      throw new IOException("the input is empty: " + (paths.length > 0 ? paths[0] : "no path was given"));
+      throw new IOException(
+          "the input is empty: " + (paths.length > 0 ? paths[0] : "no path was given"));
     }
     return bytes / bytes(job.getConfiguration());
   }

@@ -6,10 +6,10 @@ import org.apache.hadoop.conf.Configuration;
 /**
  * What generated records hold, from whole numbers mixed of the seed and the record's number.
  *
- * <p>Points: one of {@code gpu.k} middles, which lie evenly in [-100, 100) in each coordinate, and a normal deviate of
- * {@code gpu.spread} added to each coordinate. Frames: two layers of noise, the one behind moved by one column between
- * the views, a rectangle in front by 3 to 10 columns; it wanders from frame to frame. Pairs: tiles of two matrices
- * whose elements lie evenly in [-1, 1).
+ * <p>Points: one of {@code gpu.k} middles, which lie evenly in [-100, 100) in each coordinate, and
+ * a normal deviate of {@code gpu.spread} added to each coordinate. Frames: two layers of noise, the
+ * one behind moved by one column between the views, a rectangle in front by 3 to 10 columns; it
+ * wanders from frame to frame. Pairs: tiles of two matrices whose elements lie evenly in [-1, 1).
  */
 abstract class Scenes {
   private static final long GOLDEN = 0x9E3779B97F4A7C15L;
@@ -31,7 +31,8 @@ abstract class Scenes {
       case "pairs":
         return new Pairs(conf, seed);
       default:
-        throw new IOException("nothing is known of '" + kind + "': points, frames and pairs are generated");
+        throw new IOException(
+            "nothing is known of '" + kind + "': points, frames and pairs are generated");
     }
   }
 
@@ -129,7 +130,13 @@ abstract class Scenes {
         for (int y = 0; y < height; y++) {
           boolean crosses = y >= height / 4 && y < height * 3 / 4;
           row(to, at, mix(seed, frame * height + y), crosses ? left : Integer.MAX_VALUE, 0, 0);
-          row(to, at + 3 * view, mix(seed, frame * height + y), crosses ? left : Integer.MAX_VALUE, 1, front);
+          row(
+              to,
+              at + 3 * view,
+              mix(seed, frame * height + y),
+              crosses ? left : Integer.MAX_VALUE,
+              1,
+              front);
           at += 6 * view;
         }
       }
@@ -162,7 +169,8 @@ abstract class Scenes {
       this.inner = conf.getInt(GpuMatmul.INNER, 4);
       long records = conf.getLong(Generate.RECORDS, 0);
       if (inner < 1 || records < 1 || records % inner != 0) {
-        throw new IOException(records + " pairs of tiles are no whole number of sums of " + inner + " products");
+        throw new IOException(
+            records + " pairs of tiles are no whole number of sums of " + inner + " products");
       }
       this.columns = GpuMatmul.columns(records / inner);
     }

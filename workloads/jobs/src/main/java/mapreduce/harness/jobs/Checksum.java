@@ -3,9 +3,9 @@ package mapreduce.harness.jobs;
 /**
  * Sums 64 bits for each record, so that records in any order have one checksum.
  *
- * <p>A record's bits are SplitMix64's finaliser over its words of 8 bytes (the lowest byte first, zeros behind the last),
- * one after the other, each added to what the words before left. So bytes exchanged within a record or between two
- * change the sum.
+ * <p>A record's bits are SplitMix64's finaliser over its words of 8 bytes (the lowest byte first,
+ * zeros behind the last), one after the other, each added to what the words before left. So bytes
+ * exchanged within a record or between two change the sum.
  */
 final class Checksum {
   private long sum;

@@ -29,14 +29,17 @@ import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
 /**
- * Dfsio INPUT OUTPUT: the rate at which the file system takes or gives files, one map for each, without a reduce.
+ * Dfsio INPUT OUTPUT: the rate at which the file system takes or gives files, one map for each,
+ * without a reduce.
  *
- * <p>{@code dfsio.mode=read}: each map reads a file of INPUT whole. {@code write}: INPUT has a line of {@link
- * mapreduce.harness.jobs.generate.Shares} for each file, and its map writes these records of {@link Noise} to {@code
- * part-data-NUMBER} in OUTPUT; {@code dfsio.seed} and {@code noise.bytes} say which they are.
+ * <p>{@code dfsio.mode=read}: each map reads a file of INPUT whole. {@code write}: INPUT has a line
+ * of {@link mapreduce.harness.jobs.generate.Shares} for each file, and its map writes these records
+ * of {@link Noise} to {@code part-data-NUMBER} in OUTPUT; {@code dfsio.seed} and {@code
+ * noise.bytes} say which they are.
  *
- * <p>Each map then writes a line: name of the file, CRC-32 of its bytes in hexadecimal digits, bytes, and nanoseconds
- * within the file system's calls, from opening to closing. Making and checking the bytes is not in that time. Their sums are counters, {@link Moved}.
+ * <p>Each map then writes a line: name of the file, CRC-32 of its bytes in hexadecimal digits,
+ * bytes, and nanoseconds within the file system's calls, from opening to closing. Making and
+ * checking the bytes is not in that time. Their sums are counters, {@link Moved}.
  */
 public final class Dfsio extends Configured implements Tool {
   private static final int BUFFER = 1 << 20;
@@ -63,7 +66,8 @@ public final class Dfsio extends Configured implements Tool {
         job.setInputFormatClass(WholeFiles.class);
         job.setMapperClass(Read.class);
       }
-      default -> throw new IllegalArgumentException("dfsio.mode is " + mode + ": it is write or read");
+      default ->
+          throw new IllegalArgumentException("dfsio.mode is " + mode + ": it is write or read");
     }
     job.setNumReduceTasks(0);
     job.setSpeculativeExecution(false);
@@ -81,16 +85,19 @@ public final class Dfsio extends Configured implements Tool {
     FILE_SYSTEM_NS
   }
 
-  private static Text line(TaskInputOutputContext<?, ?, ?, ?> context, Path file, CRC32 crc, long bytes, long nanos) {
+  private static Text line(
+      TaskInputOutputContext<?, ?, ?, ?> context, Path file, CRC32 crc, long bytes, long nanos) {
     context.getCounter(Moved.BYTES).increment(bytes);
     context.getCounter(Moved.FILE_SYSTEM_NS).increment(nanos);
-    return new Text(String.format("%s\t%08x\t%d\t%d", file.getName(), crc.getValue(), bytes, nanos));
+    return new Text(
+        String.format("%s\t%08x\t%d\t%d", file.getName(), crc.getValue(), bytes, nanos));
   }
 
   /** Writes one file. */
   public static final class Write extends Mapper<LongWritable, Text, Text, NullWritable> {
     @Override
-    protected void map(LongWritable place, Text share, Context context) throws IOException, InterruptedException {
+    protected void map(LongWritable place, Text share, Context context)
+        throws IOException, InterruptedException {
       Configuration conf = context.getConfiguration();
       String[] numbers = share.toString().split(" ");
       int part = Integer.parseInt(numbers[0]);
@@ -98,7 +105,9 @@ public final class Dfsio extends Configured implements Tool {
       long end = first + Long.parseLong(numbers[2]);
       Noise noise = new Noise();
       noise.open(conf, conf.getLong("dfsio.seed", 1));
-      Path file = new Path(FileOutputFormat.getWorkOutputPath(context), String.format("part-data-%05d", part));
+      Path file =
+          new Path(
+              FileOutputFormat.getWorkOutputPath(context), String.format("part-data-%05d", part));
       FileSystem files = file.getFileSystem(conf);
       Buffer buffer = new Buffer(2 * BUFFER);
       CRC32 crc = new CRC32();
@@ -128,7 +137,8 @@ public final class Dfsio extends Configured implements Tool {
   /** Reads one file. */
   public static final class Read extends Mapper<Text, NullWritable, Text, NullWritable> {
     @Override
-    protected void map(Text name, NullWritable nothing, Context context) throws IOException, InterruptedException {
+    protected void map(Text name, NullWritable nothing, Context context)
+        throws IOException, InterruptedException {
       Path file = new Path(name.toString());
       FileSystem files = file.getFileSystem(context.getConfiguration());
       byte[] buffer = new byte[BUFFER];
@@ -159,7 +169,8 @@ public final class Dfsio extends Configured implements Tool {
     }
 
     @Override
-    public RecordReader<Text, NullWritable> createRecordReader(InputSplit split, TaskAttemptContext context) {
+    public RecordReader<Text, NullWritable> createRecordReader(
+        InputSplit split, TaskAttemptContext context) {
       return new PathReader();
     }
   }

@@ -14,7 +14,8 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * OldCopy INPUT OUTPUT: lines with their places in their files, by Hadoop's old interface.
  *
- * <p>That interface has readers, collectors and loops of its own. Its defaults read text, and change nothing.
+ * <p>That interface has readers, collectors and loops of its own. Its defaults read text, and
+ * change nothing.
  */
 public final class OldCopy extends Configured implements Tool {
   public static void main(String[] arguments) throws Exception {

@@ -7,8 +7,8 @@ import org.apache.hadoop.mapreduce.Counter;
 /**
  * Sleeps, and counts how long it really was.
  *
- * <p>A system wakes a sleeper some microseconds late; what one pause was too long, the next ones are shorter. So all
- * pauses together last as long as was asked, and at most one delay longer.
+ * <p>A system wakes a sleeper some microseconds late; what one pause was too long, the next ones
+ * are shorter. So all pauses together last as long as was asked, and at most one delay longer.
  */
 final class Pause {
   private final long asked;

@@ -21,9 +21,10 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Shuffle INPUT OUTPUT: every byte goes to a reduce, and nothing is computed.
  *
- * <p>Records have {@code shuffle.record} bytes. Each map deals its records out in turn, under keys that ascend already,
- * so that every reduce gets the same number from every map, but for one. A reduce writes one line: records, bytes and
- * {@link Checksum} of what came, the last in hexadecimal digits.
+ * <p>Records have {@code shuffle.record} bytes. Each map deals its records out in turn, under keys
+ * that ascend already, so that every reduce gets the same number from every map, but for one. A
+ * reduce writes one line: records, bytes and {@link Checksum} of what came, the last in hexadecimal
+ * digits.
  */
 public final class Shuffle extends Configured implements Tool {
   public static void main(String[] arguments) throws Exception {
@@ -39,7 +40,8 @@ public final class Shuffle extends Configured implements Tool {
     Job job = Job.getInstance(getConf(), "shuffle");
     job.setJarByClass(Shuffle.class);
     job.setInputFormatClass(WholeRecords.class);
-    FixedLengthInputFormat.setRecordLength(job.getConfiguration(), getConf().getInt("shuffle.record", 1000));
+    FixedLengthInputFormat.setRecordLength(
+        job.getConfiguration(), getConf().getInt("shuffle.record", 1000));
     job.setMapperClass(Dealer.class);
     job.setPartitionerClass(InTurn.class);
     job.setReducerClass(Counter.class);
@@ -54,7 +56,8 @@ public final class Shuffle extends Configured implements Tool {
   }
 
   /** Numbers the records of its split. */
-  public static final class Dealer extends Mapper<LongWritable, BytesWritable, LongWritable, BytesWritable> {
+  public static final class Dealer
+      extends Mapper<LongWritable, BytesWritable, LongWritable, BytesWritable> {
     private final LongWritable number = new LongWritable();
     private long next;
 
@@ -81,7 +84,8 @@ public final class Shuffle extends Configured implements Tool {
   }
 
   /** Tells what came. */
-  public static final class Counter extends Reducer<LongWritable, BytesWritable, Text, NullWritable> {
+  public static final class Counter
+      extends Reducer<LongWritable, BytesWritable, Text, NullWritable> {
     private final Checksum checksum = new Checksum();
     private long records;
     private long bytes;

@@ -23,9 +23,9 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Sort INPUT OUTPUT: lines in the order of their keys, which end at the first tab.
  *
- * <p>{@code sort.order}: {@code partition}, each output file for itself, as HiBench's sort; or {@code total}, from one
- * file to the next, too, with the partitions cut at keys that the client samples before it submits. Map and reduce
- * change nothing: what is left is Hadoop's own work.
+ * <p>{@code sort.order}: {@code partition}, each output file for itself, as HiBench's sort; or
+ * {@code total}, from one file to the next, too, with the partitions cut at keys that the client
+ * samples before it submits. Map and reduce change nothing: what is left is Hadoop's own work.
  */
 public final class Sort extends Configured implements Tool {
   private static final int SAMPLES = 10_000;
@@ -69,7 +69,10 @@ public final class Sort extends Configured implements Tool {
     }
   }
 
-  /** Writes the first key of each partition but the first, evenly spaced among the keys at the heads of some splits. */
+  /**
+   * Writes the first key of each partition but the first, evenly spaced among the keys at the heads
+   * of some splits.
+   */
   private static void cut(Job job, Path file) throws IOException, InterruptedException {
     TreeSet<Text> distinct = new TreeSet<>();
     for (Object key : sample(new KeyValueTextInputFormat(), job)) {
@@ -79,7 +82,11 @@ public final class Sort extends Configured implements Tool {
     int parts = job.getNumReduceTasks();
     if (keys.length < parts) {
       throw new IllegalArgumentException(
-          "sort.order is total: the sample has " + keys.length + " keys for " + parts + " reduces; ask for fewer");
+          "sort.order is total: the sample has "
+              + keys.length
+              + " keys for "
+              + parts
+              + " reduces; ask for fewer");
     }
     Configuration conf = job.getConfiguration();
     try (SequenceFile.Writer writer =
@@ -95,7 +102,8 @@ public final class Sort extends Configured implements Tool {
   }
 
   /** The sampler says that its keys are an array of their class, and it is none. */
-  private static <K, V> Object[] sample(InputFormat<K, V> format, Job job) throws IOException, InterruptedException {
+  private static <K, V> Object[] sample(InputFormat<K, V> format, Job job)
+      throws IOException, InterruptedException {
     return new InputSampler.SplitSampler<K, V>(SAMPLES, SAMPLED_SPLITS).getSample(format, job);
   }
 }

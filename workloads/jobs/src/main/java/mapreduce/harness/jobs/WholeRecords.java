@@ -6,7 +6,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.hadoop.mapreduce.lib.input.FixedLengthInputFormat;
 
-/** Records of one size; a file that ends within one is refused by name, before the job is submitted. */
+/**
+ * Records of one size; a file that ends within one is refused by name, before the job is submitted.
+ */
 public class WholeRecords extends FixedLengthInputFormat {
   @Override
   protected List<FileStatus> listStatus(JobContext context) throws IOException {
@@ -15,7 +17,12 @@ public class WholeRecords extends FixedLengthInputFormat {
     for (FileStatus file : files) {
       if (file.getLen() % size != 0) {
         throw new IOException(
-            file.getPath() + " has " + file.getLen() + " bytes, no whole number of records of " + size + " bytes");
+            file.getPath()
+                + " has "
+                + file.getLen()
+                + " bytes, no whole number of records of "
+                + size
+                + " bytes");
       }
     }
     return files;

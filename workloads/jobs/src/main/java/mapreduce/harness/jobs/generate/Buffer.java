@@ -8,8 +8,10 @@ import java.util.Arrays;
 
 /** Bytes that grow at their end. */
 public final class Buffer {
-  private static final VarHandle LITTLE = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-  private static final VarHandle BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+  private static final VarHandle LITTLE =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle BIG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
   private byte[] bytes;
   private int size;
@@ -18,7 +20,10 @@ public final class Buffer {
     this.bytes = new byte[Math.max(room, Long.BYTES)];
   }
 
-  /** The bytes; those behind {@link #size} are no part of them. Another array after the next one that is appended. */
+  /**
+   * The bytes; those behind {@link #size} are no part of them. Another array after the next one
+   * that is appended.
+   */
   public byte[] bytes() {
     return bytes;
   }
@@ -48,7 +53,10 @@ public final class Buffer {
     put(source, 0, source.length);
   }
 
-  /** The first {@code count} bytes (8 at most) of a number, its lowest byte first: a short word in one step. */
+  /**
+   * The first {@code count} bytes (8 at most) of a number, its lowest byte first: a short word in
+   * one step.
+   */
   public void putWord(long packed, int count) {
     room(Long.BYTES);
     LITTLE.set(bytes, size, packed);
@@ -88,7 +96,10 @@ public final class Buffer {
 
   private void room(int more) {
     if (bytes.length - size < more) {
-      bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, more), (int) Math.min(2L * bytes.length, 1 << 30)));
+      bytes =
+          Arrays.copyOf(
+              bytes,
+              Math.max(Math.addExact(size, more), (int) Math.min(2L * bytes.length, 1 << 30)));
     }
   }
 }

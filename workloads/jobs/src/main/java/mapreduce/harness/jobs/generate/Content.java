@@ -11,8 +11,8 @@ public interface Content {
   /**
    * Prepares for records of this seed; called once, before all others.
    *
-   * <p>Wrong properties are refused with an {@link IllegalArgumentException}; the client asks, too, so that they are
-   * refused before a job is submitted.
+   * <p>Wrong properties are refused with an {@link IllegalArgumentException}; the client asks, too,
+   * so that they are refused before a job is submitted.
    *
    * @param conf properties of the generator's command, by names of the content's choice
    */
@@ -21,7 +21,8 @@ public interface Content {
   /**
    * Appends the bytes of one record.
    *
-   * <p>They depend on the properties, the seed and {@code number} alone, never on the records asked for before.
+   * <p>They depend on the properties, the seed and {@code number} alone, never on the records asked
+   * for before.
    */
   void write(long number, Buffer out);
 }

@@ -5,8 +5,8 @@ package mapreduce.harness.jobs.generate;
  *
  * <p>The same on every machine and for every JDK, as it has whole numbers alone.
  *
- * <p>[Ste14] G. Steele, D. Lea, C. Flood. "Fast Splittable Pseudorandom Number Generators". OOPSLA 2014; the finaliser
- * is its variant 13 of MurmurHash3's.
+ * <p>[Ste14] G. Steele, D. Lea, C. Flood. "Fast Splittable Pseudorandom Number Generators". OOPSLA
+ * 2014; the finaliser is its variant 13 of MurmurHash3's.
  */
 public final class Draws {
   private static final long GOLDEN = 0x9E3779B97F4A7C15L;
@@ -26,7 +26,10 @@ public final class Draws {
     return mix(state);
   }
 
-  /** A whole number from 0 to {@code bound} - 1; its bias, bound / 2^32, is below what anybody could count. */
+  /**
+   * A whole number from 0 to {@code bound} - 1; its bias, bound / 2^32, is below what anybody could
+   * count.
+   */
   public int below(int bound) {
     return (int) ((next() >>> 32) * bound >>> 32);
   }

@@ -24,8 +24,8 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Generate CONTENT RECORDS FILES SEED OUTPUT: writes records 0 to RECORDS - 1 of a {@link Content}.
  *
- * <p>CONTENT is the name of its class. Files are {@code part-m-00000} and so on, in the order of the records, which are
- * spread evenly over them: some of the first hold one more.
+ * <p>CONTENT is the name of its class. Files are {@code part-m-00000} and so on, in the order of
+ * the records, which are spread evenly over them: some of the first hold one more.
  */
 public final class Generate extends Configured implements Tool {
   static final String CONTENT = "generate.content";
@@ -33,7 +33,10 @@ public final class Generate extends Configured implements Tool {
   static final String FILES = "generate.files";
   static final String SEED = "generate.seed";
 
-  /** Handed on together: few enough to stay in the cache, enough that the steps between do not count. */
+  /**
+   * Handed on together: few enough to stay in the cache, enough that the steps between do not
+   * count.
+   */
   private static final int BATCH = 64 * 1024;
 
   public static void main(String[] arguments) throws Exception {
@@ -52,7 +55,9 @@ public final class Generate extends Configured implements Tool {
     conf.setInt(FILES, (int) number("FILES", arguments[2], Integer.MAX_VALUE));
     conf.setLong(SEED, Long.parseLong(arguments[3]));
     content(conf); // refuses here what every map would refuse
-    Job job = Job.getInstance(conf, "generate " + arguments[0].substring(arguments[0].lastIndexOf('.') + 1));
+    Job job =
+        Job.getInstance(
+            conf, "generate " + arguments[0].substring(arguments[0].lastIndexOf('.') + 1));
     job.setJarByClass(Generate.class);
     job.setInputFormatClass(Ranges.class);
     job.setMapperClass(Writer.class);
@@ -98,7 +103,8 @@ public final class Generate extends Configured implements Tool {
     }
 
     @Override
-    public RecordReader<Range, NullWritable> createRecordReader(InputSplit split, TaskAttemptContext context) {
+    public RecordReader<Range, NullWritable> createRecordReader(
+        InputSplit split, TaskAttemptContext context) {
       return new Whole();
     }
   }
@@ -140,7 +146,8 @@ public final class Generate extends Configured implements Tool {
   }
 
   /** Writes the records of its range. */
-  public static final class Writer extends Mapper<Range, NullWritable, NullWritable, BytesWritable> {
+  public static final class Writer
+      extends Mapper<Range, NullWritable, NullWritable, BytesWritable> {
     private Content content;
 
     @Override
@@ -149,7 +156,8 @@ public final class Generate extends Configured implements Tool {
     }
 
     @Override
-    protected void map(Range range, NullWritable nothing, Context context) throws IOException, InterruptedException {
+    protected void map(Range range, NullWritable nothing, Context context)
+        throws IOException, InterruptedException {
       Buffer batch = new Buffer(2 * BATCH);
       long end = range.first() + range.count();
       for (long number = range.first(); number < end; number++) {

@@ -19,7 +19,9 @@ public final class Range extends InputSplit implements Writable {
     this.count = count;
   }
 
-  /** Part {@code part} of {@code parts} that differ by one record at most, the larger ones first. */
+  /**
+   * Part {@code part} of {@code parts} that differ by one record at most, the larger ones first.
+   */
   public static Range of(long records, int parts, int part) {
     long size = records / parts;
     long rest = records % parts;
@@ -34,7 +36,10 @@ public final class Range extends InputSplit implements Writable {
     return count;
   }
 
-  /** Larger splits become maps of lower numbers, and so files of lower numbers; equal ones keep their order. */
+  /**
+   * Larger splits become maps of lower numbers, and so files of lower numbers; equal ones keep
+   * their order.
+   */
   @Override
   public long getLength() {
     return count;

@@ -3,8 +3,9 @@ package mapreduce.harness.jobs.generate;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Lines that tell maps their shares of something that is not there yet: number of the share, its first record, and how
- * many it has, in twenty digits each. {@code shares.records} are dealt out evenly to {@code shares.parts}.
+ * Lines that tell maps their shares of something that is not there yet: number of the share, its
+ * first record, and how many it has, in twenty digits each. {@code shares.records} are dealt out
+ * evenly to {@code shares.parts}.
  */
 public final class Shares implements Content {
   private static final int DIGITS = 20;

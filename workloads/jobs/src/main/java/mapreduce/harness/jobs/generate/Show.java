@@ -6,7 +6,9 @@ import java.io.OutputStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.GenericOptionsParser;
 
-/** Show CONTENT SEED FIRST COUNT: prints the bytes of some records, without a job or a file system. */
+/**
+ * Show CONTENT SEED FIRST COUNT: prints the bytes of some records, without a job or a file system.
+ */
 public final class Show {
   private Show() {}
 

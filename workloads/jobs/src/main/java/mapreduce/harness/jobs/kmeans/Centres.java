@@ -67,12 +67,15 @@ final class Centres {
 
   /** What follows the number of a centre in its line. */
   static String line(long points, double[] place) {
-    return points + "\t" + DoubleStream.of(place).mapToObj(Double::toString).collect(Collectors.joining(","));
+    return points
+        + "\t"
+        + DoubleStream.of(place).mapToObj(Double::toString).collect(Collectors.joining(","));
   }
 
   /** Takes over the centres that a stream of lines names. */
   void read(InputStream lines) throws IOException {
-    BufferedReader reader = new BufferedReader(new InputStreamReader(lines, StandardCharsets.US_ASCII));
+    BufferedReader reader =
+        new BufferedReader(new InputStreamReader(lines, StandardCharsets.US_ASCII));
     for (String line = reader.readLine(); line != null; line = reader.readLine()) {
       String[] fields = line.split("\t");
       int number = Integer.parseInt(fields[0]);

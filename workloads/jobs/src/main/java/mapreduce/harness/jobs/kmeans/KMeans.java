@@ -28,16 +28,17 @@ import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
 /**
- * KMeans INPUT OUTPUT: centres of clusters, by jobs that are repeated until the centres stand still.
+ * KMeans INPUT OUTPUT: centres of clusters, by jobs that are repeated until the centres stand
+ * still.
  *
- * <p>Properties, with HiBench's values where nothing is given: {@code kmeans.centres} (10), {@code kmeans.dimensions}
- * (20), {@code kmeans.epsilon} (0.5), the distance that no centre moves beyond in the last iteration, {@code
- * kmeans.iterations} (5) at most, and {@code kmeans.format}, {@code binary} or {@code csv}. The forms and the rule are
- * those of the package.
+ * <p>Properties, with HiBench's values where nothing is given: {@code kmeans.centres} (10), {@code
+ * kmeans.dimensions} (20), {@code kmeans.epsilon} (0.5), the distance that no centre moves beyond
+ * in the last iteration, {@code kmeans.iterations} (5) at most, and {@code kmeans.format}, {@code
+ * binary} or {@code csv}. The forms and the rule are those of the package.
  *
  * <p>The centres of all iterations, from the start, number 0, to the last one, are left in {@code
- * OUTPUT/centres/part-00000}: lines of centres with the number of the iteration and a tab before them. Tasks read the
- * centres from the distributed cache.
+ * OUTPUT/centres/part-00000}: lines of centres with the number of the iteration and a tab before
+ * them. Tasks read the centres from the distributed cache.
  */
 public final class KMeans extends Configured implements Tool {
   static final String CENTRES = "kmeans.centres";
@@ -56,16 +57,28 @@ public final class KMeans extends Configured implements Tool {
   @Override
   public int run(String[] arguments) throws Exception {
     if (arguments.length != 2) {
-      System.err.println("usage: KMeans [-D kmeans.centres=K -D kmeans.dimensions=D ...] INPUT OUTPUT");
+      System.err.println(
+          "usage: KMeans [-D kmeans.centres=K -D kmeans.dimensions=D ...] INPUT OUTPUT");
       return 2;
     }
     Configuration conf = getConf();
     int count = conf.getInt(CENTRES, 10);
     int most = conf.getInt(ITERATIONS, 5);
     String format = conf.get(FORMAT, "binary");
-    if (count < 1 || Points.dimensions(conf) < 1 || most < 1 || !(format.equals("binary") || format.equals("csv"))) {
-      System.err.println("KMeans: error: " + CENTRES + ", " + DIMENSIONS + " and " + ITERATIONS + " are 1 or more, "
-          + FORMAT + " is binary or csv");
+    if (count < 1
+        || Points.dimensions(conf) < 1
+        || most < 1
+        || !(format.equals("binary") || format.equals("csv"))) {
+      System.err.println(
+          "KMeans: error: "
+              + CENTRES
+              + ", "
+              + DIMENSIONS
+              + " and "
+              + ITERATIONS
+              + " are 1 or more, "
+              + FORMAT
+              + " is binary or csv");
       return 2;
     }
     Path input = new Path(arguments[0]);
@@ -115,7 +128,8 @@ public final class KMeans extends Configured implements Tool {
     FixedLengthInputFormat.setRecordLength(conf, Points.recordBytes(conf));
     Job job = Job.getInstance(conf, "k-means " + number);
     job.setJarByClass(KMeans.class);
-    job.setInputFormatClass(Points.isText(conf) ? TextInputFormat.class : FixedLengthInputFormat.class);
+    job.setInputFormatClass(
+        Points.isText(conf) ? TextInputFormat.class : FixedLengthInputFormat.class);
     job.setMapperClass(Assign.class);
     job.setCombinerClass(Add.class);
     job.setReducerClass(Mean.class);
@@ -141,7 +155,11 @@ public final class KMeans extends Configured implements Tool {
   }
 
   private static String numbered(int iteration, Centres centres) {
-    return centres.text().lines().map(line -> iteration + "\t" + line + "\n").collect(Collectors.joining());
+    return centres
+        .text()
+        .lines()
+        .map(line -> iteration + "\t" + line + "\n")
+        .collect(Collectors.joining());
   }
 
   private static void write(FileSystem files, Path path, String text) throws IOException {
@@ -183,7 +201,10 @@ public final class KMeans extends Configured implements Tool {
     private static String place(long offset, Context context) {
       Configuration conf = context.getConfiguration();
       Path file = ((FileSplit) context.getInputSplit()).getPath();
-      return file + (Points.isText(conf) ? ", line at byte " + offset : ", record " + offset / Points.recordBytes(conf));
+      return file
+          + (Points.isText(conf)
+              ? ", line at byte " + offset
+              : ", record " + offset / Points.recordBytes(conf));
     }
   }
 

@@ -8,9 +8,9 @@ import org.apache.hadoop.conf.Configuration;
 /**
  * Points of a mixture of normal distributions; record n is point n, in the form of the package.
  *
- * <p>Each point belongs to one of {@code mixture.clusters} clusters, all equally likely. The middle of a cluster is
- * uniform from 0 to 100 in each of {@code mixture.dimensions} dimensions; its points lie around it with the standard
- * deviation {@code mixture.spread} in each.
+ * <p>Each point belongs to one of {@code mixture.clusters} clusters, all equally likely. The middle
+ * of a cluster is uniform from 0 to 100 in each of {@code mixture.dimensions} dimensions; its
+ * points lie around it with the standard deviation {@code mixture.spread} in each.
  */
 public final class Mixture implements Content {
   private static final double SIDE = 100;
@@ -27,8 +27,14 @@ public final class Mixture implements Content {
     spread = conf.getDouble("mixture.spread", 5);
     seed = chosen;
     if (clusters < 1 || dimensions < 1 || !(spread >= 0) || Double.isInfinite(spread)) {
-      throw new IllegalArgumentException("a mixture of " + clusters + " clusters in " + dimensions
-          + " dimensions with the spread " + spread + ": all lie from 1 up, the spread from 0");
+      throw new IllegalArgumentException(
+          "a mixture of "
+              + clusters
+              + " clusters in "
+              + dimensions
+              + " dimensions with the spread "
+              + spread
+              + ": all lie from 1 up, the spread from 0");
     }
     middles = new double[clusters][dimensions];
     for (int i = 0; i < clusters; i++) {

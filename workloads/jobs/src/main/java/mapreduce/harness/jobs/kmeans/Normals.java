@@ -3,11 +3,13 @@ package mapreduce.harness.jobs.kmeans;
 import mapreduce.harness.jobs.generate.Draws;
 
 /**
- * Normal numbers with mean 0 and deviation 1, by a ziggurat: most take one chance, one product and no logarithm.
+ * Normal numbers with mean 0 and deviation 1, by a ziggurat: most take one chance, one product and
+ * no logarithm.
  *
  * <p>The same on every machine and for every JDK: products, and StrictMath for what is rare.
  *
- * <p>[Doo05] J. A. Doornik. "An Improved Ziggurat Method to Generate Normal Random Samples". University of Oxford, 2005.
+ * <p>[Doo05] J. A. Doornik. "An Improved Ziggurat Method to Generate Normal Random Samples".
+ * University of Oxford, 2005.
  */
 final class Normals {
   private static final int LAYERS = 128;
@@ -54,7 +56,9 @@ final class Normals {
     found[1] = TAIL;
     for (int i = 2; i < LAYERS; i++) {
       double before = found[i - 1];
-      found[i] = StrictMath.sqrt(-2 * StrictMath.log(AREA / before + StrictMath.exp(-0.5 * before * before)));
+      found[i] =
+          StrictMath.sqrt(
+              -2 * StrictMath.log(AREA / before + StrictMath.exp(-0.5 * before * before)));
     }
     return found;
   }

@@ -49,7 +49,8 @@ final class Points {
   private double[] read(Text line) throws IOException {
     String[] parts = line.toString().split(",", -1);
     if (parts.length != point.length) {
-      throw new IOException(parts.length + " coordinates, not " + point.length + " (" + KMeans.DIMENSIONS + ")");
+      throw new IOException(
+          parts.length + " coordinates, not " + point.length + " (" + KMeans.DIMENSIONS + ")");
     }
     for (int i = 0; i < parts.length; i++) {
       String part = parts[i].strip();

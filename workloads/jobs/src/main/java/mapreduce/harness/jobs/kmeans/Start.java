@@ -35,7 +35,9 @@ final class Start {
   static Centres read(Configuration conf, Path input, int count) throws IOException {
     Start start = new Start(conf);
     FileSystem files = input.getFileSystem(conf);
-    FileStatus[] all = files.listStatus(input, path -> !path.getName().startsWith("_") && !path.getName().startsWith("."));
+    FileStatus[] all =
+        files.listStatus(
+            input, path -> !path.getName().startsWith("_") && !path.getName().startsWith("."));
     Arrays.sort(all, Comparator.comparing(FileStatus::getPath));
     for (FileStatus file : all) {
       start.check(file);
@@ -44,8 +46,17 @@ final class Start {
       }
     }
     if (start.found.size() < count) {
-      throw new IOException(input + " has " + start.found.size() + " points in " + all.length + " files, fewer than the "
-          + count + " centres (" + KMeans.CENTRES + ")");
+      throw new IOException(
+          input
+              + " has "
+              + start.found.size()
+              + " points in "
+              + all.length
+              + " files, fewer than the "
+              + count
+              + " centres ("
+              + KMeans.CENTRES
+              + ")");
     }
     return new Centres(start.found.toArray(double[][]::new), new long[count]);
   }
@@ -53,15 +64,25 @@ final class Start {
   private void check(FileStatus file) throws IOException {
     int size = Points.recordBytes(conf);
     if (file.isFile() && !Points.isText(conf) && file.getLen() % size != 0) {
-      throw new IOException(file.getPath() + " has " + file.getLen() + " bytes: its record " + file.getLen() / size
-          + ", counted from 0, is cut short of " + size + " bytes (" + KMeans.DIMENSIONS + ")");
+      throw new IOException(
+          file.getPath()
+              + " has "
+              + file.getLen()
+              + " bytes: its record "
+              + file.getLen() / size
+              + ", counted from 0, is cut short of "
+              + size
+              + " bytes ("
+              + KMeans.DIMENSIONS
+              + ")");
     }
   }
 
   private void add(FileSystem files, FileStatus file, int count) throws IOException {
     try (FSDataInputStream in = files.open(file.getPath())) {
       if (Points.isText(conf)) {
-        addLines(file, new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8)), count);
+        addLines(
+            file, new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8)), count);
       } else {
         addRecords(file, in, count);
       }

@@ -18,9 +18,10 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * Adjacency INPUT OUTPUT: makes a graph that {@link PageRank} reads out of a plain list of links.
  *
- * <p>Each line of the input is a link: the page that has it and the page that it leads to, with spaces or tabs between
- * them, as HiBench's edges and SNAP's files are. Empty lines, and lines that begin with {@code #}, are left out. A page
- * that is only linked to gets a line without links, and nobody a rank. All links of a page are held in memory at once.
+ * <p>Each line of the input is a link: the page that has it and the page that it leads to, with
+ * spaces or tabs between them, as HiBench's edges and SNAP's files are. Empty lines, and lines that
+ * begin with {@code #}, are left out. A page that is only linked to gets a line without links, and
+ * nobody a rank. All links of a page are held in memory at once.
  */
 public final class Adjacency extends Configured implements Tool {
   public static void main(String[] arguments) throws Exception {
@@ -51,7 +52,8 @@ public final class Adjacency extends Configured implements Tool {
     private final Text to = new Text();
 
     @Override
-    protected void map(LongWritable offset, Text line, Context context) throws IOException, InterruptedException {
+    protected void map(LongWritable offset, Text line, Context context)
+        throws IOException, InterruptedException {
       StringTokenizer words = new StringTokenizer(line.toString());
       int count = words.countTokens();
       if (count == 0 || line.charAt(0) == '#') {
@@ -59,8 +61,12 @@ public final class Adjacency extends Configured implements Tool {
       }
       if (count != 2) {
         Path file = ((FileSplit) context.getInputSplit()).getPath();
-        throw new IOException(file + ", line at byte " + offset + ": it is not two pages: "
-            + Page.shown(line.getBytes(), 0, line.getLength()));
+        throw new IOException(
+            file
+                + ", line at byte "
+                + offset
+                + ": it is not two pages: "
+                + Page.shown(line.getBytes(), 0, line.getLength()));
       }
       from.set(words.nextToken());
       to.set(words.nextToken());
@@ -76,7 +82,8 @@ public final class Adjacency extends Configured implements Tool {
     private final Text line = new Text();
 
     @Override
-    protected void reduce(Text page, Iterable<Text> links, Context context) throws IOException, InterruptedException {
+    protected void reduce(Text page, Iterable<Text> links, Context context)
+        throws IOException, InterruptedException {
       line.set(TAB);
       for (Text link : links) {
         if (link.getLength() == 0) {

@@ -9,15 +9,16 @@ import org.apache.hadoop.conf.Configuration;
 /**
  * A web graph whose degrees follow power laws; record n is the line of page n, with rank 1.
  *
- * <p>Links of a page: a page of sixteen has none, the others 10 to 512, bounded Pareto with density as 1/links^2. Each
- * {@link #CYCLE} pages in a row have each quantile of this law once, in an order that the seed mixes, so the bytes of
- * any row of pages are known beforehand and files are even.
+ * <p>Links of a page: a page of sixteen has none, the others 10 to 512, bounded Pareto with density
+ * as 1/links^2. Each {@link #CYCLE} pages in a row have each quantile of this law once, in an order
+ * that the seed mixes, so the bytes of any row of pages are known beforehand and files are even.
  *
- * <p>Where links lead: the page of popularity r (0 is the most popular) of N pages is drawn as the whole part of
- * N * u^skew, u uniform, so links to it fall as r^(1/skew - 1). Skew 2 is HiBench's Zipf law with exponent 0.5. Popular
- * pages are scattered over the numbers.
+ * <p>Where links lead: the page of popularity r (0 is the most popular) of N pages is drawn as the
+ * whole part of N * u^skew, u uniform, so links to it fall as r^(1/skew - 1). Skew 2 is HiBench's
+ * Zipf law with exponent 0.5. Popular pages are scattered over the numbers.
  *
- * <p>Properties: {@code graph.pages} N, {@code graph.last} links of the last page, {@code graph.skew} a whole number.
+ * <p>Properties: {@code graph.pages} N, {@code graph.last} links of the last page, {@code
+ * graph.skew} a whole number.
  */
 public final class Graph implements Content {
   static final int CYCLE = 256;
@@ -28,7 +29,10 @@ public final class Graph implements Content {
   /** A prime, so that its multiples modulo a smaller number of pages are all different. */
   static final long SCATTER = 2_147_483_647L;
 
-  /** Each number of four digits as they are written, the first in the lowest byte: links are most of the bytes. */
+  /**
+   * Each number of four digits as they are written, the first in the lowest byte: links are most of
+   * the bytes.
+   */
   private static final int[] DIGITS = digits();
 
   private static final byte[] RANK = "\t000000001.0000000000\t".getBytes(StandardCharsets.US_ASCII);
@@ -47,8 +51,16 @@ public final class Graph implements Content {
     last = conf.getInt("graph.last", 0);
     skew = conf.getInt("graph.skew", 2);
     if (pages < 1 || pages >= SCATTER || last < 0 || skew < 1) {
-      throw new IllegalArgumentException("a graph of " + pages + " pages, the last with " + last + " links, skew " + skew
-          + ": pages lie from 1 to " + (SCATTER - 1) + ", skew from 1 up");
+      throw new IllegalArgumentException(
+          "a graph of "
+              + pages
+              + " pages, the last with "
+              + last
+              + " links, skew "
+              + skew
+              + ": pages lie from 1 to "
+              + (SCATTER - 1)
+              + ", skew from 1 up");
     }
   }
 
@@ -94,7 +106,11 @@ public final class Graph implements Content {
   private static int[] digits() {
     int[] found = new int[10_000];
     for (int i = 0; i < found.length; i++) {
-      found[i] = ('0' + i / 1000) | ('0' + i / 100 % 10) << 8 | ('0' + i / 10 % 10) << 16 | ('0' + i % 10) << 24;
+      found[i] =
+          ('0' + i / 1000)
+              | ('0' + i / 100 % 10) << 8
+              | ('0' + i / 10 % 10) << 16
+              | ('0' + i % 10) << 24;
     }
     return found;
   }

@@ -36,7 +36,8 @@ final class Page {
     nameEnd = find('\t', 0);
     int rankEnd = nameEnd < end ? find('\t', nameEnd + 1) : end;
     if (nameEnd == 0 || rankEnd == end) {
-      throw new IOException("it is not a page, a tab, a rank, a tab and links: " + shown(line, 0, end));
+      throw new IOException(
+          "it is not a page, a tab, a rank, a tab and links: " + shown(line, 0, end));
     }
     if (find(' ', 0) < nameEnd) {
       throw new IOException("the name of the page has a space: " + shown(line, 0, nameEnd));
@@ -71,7 +72,10 @@ final class Page {
     return linksStart;
   }
 
-  /** Sets the page that the link at this place leads to, and returns the place of the link behind it. */
+  /**
+   * Sets the page that the link at this place leads to, and returns the place of the link behind
+   * it.
+   */
   int link(int at, Text target) {
     int stop = find(' ', at);
     target.set(line, at, stop - at);
@@ -87,7 +91,8 @@ final class Page {
     for (int i = linksStart; i < end; i++) {
       byte now = line[i];
       if (now == '\t' || now == ' ' && before == ' ') {
-        throw new IOException("its links are not separated by single spaces: " + shown(line, 0, end));
+        throw new IOException(
+            "its links are not separated by single spaces: " + shown(line, 0, end));
       }
       if (now == ' ') {
         found++;
@@ -148,7 +153,10 @@ final class Page {
     return value;
   }
 
-  /** Writes a rank in {@link #RANK_WIDTH} characters, ten of them decimals; more where it has more digits. */
+  /**
+   * Writes a rank in {@link #RANK_WIDTH} characters, ten of them decimals; more where it has more
+   * digits.
+   */
   static void write(double rank, Text out) {
     long units = Math.round(rank * UNIT);
     if (units / UNIT > 99_999_999L) {

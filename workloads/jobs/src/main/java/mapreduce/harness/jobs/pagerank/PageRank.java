@@ -20,13 +20,13 @@ import org.apache.hadoop.util.ToolRunner;
 /**
  * PageRank INPUT OUTPUT: the ranks of a graph after some iterations, each of which is a job.
  *
- * <p>Properties: {@code pagerank.iterations} (3, as HiBench's) and {@code pagerank.damping} (0.85). The graph of the
- * last iteration, number n, is left in {@code OUTPUT/iteration-n}, those before it are removed. The form of a graph and
- * the rule are those of the package.
+ * <p>Properties: {@code pagerank.iterations} (3, as HiBench's) and {@code pagerank.damping} (0.85).
+ * The graph of the last iteration, number n, is left in {@code OUTPUT/iteration-n}, those before it
+ * are removed. The form of a graph and the rule are those of the package.
  *
- * <p>How many pages there are, and the rank of those without links, is summed by each map of the same job and sent to
- * every reduce, where it is sorted before all pages: the sum is complete when the first page comes, and no job waits
- * for a counter of another.
+ * <p>How many pages there are, and the rank of those without links, is summed by each map of the
+ * same job and sent to every reduce, where it is sorted before all pages: the sum is complete when
+ * the first page comes, and no job waits for a counter of another.
  */
 public final class PageRank extends Configured implements Tool {
   static final String ITERATIONS = "pagerank.iterations";
@@ -39,14 +39,18 @@ public final class PageRank extends Configured implements Tool {
   @Override
   public int run(String[] arguments) throws Exception {
     if (arguments.length != 2) {
-      System.err.println("usage: PageRank [-D pagerank.iterations=N -D pagerank.damping=D] INPUT OUTPUT");
+      System.err.println(
+          "usage: PageRank [-D pagerank.iterations=N -D pagerank.damping=D] INPUT OUTPUT");
       return 2;
     }
     int iterations = getConf().getInt(ITERATIONS, 3);
     double damping = getConf().getDouble(DAMPING, 0.85);
     if (iterations < 1 || !(damping >= 0 && damping <= 1)) {
-      System.err.println("PageRank: error: one iteration or more, and a damping from 0 to 1, are needed; not "
-          + iterations + " and " + damping);
+      System.err.println(
+          "PageRank: error: one iteration or more, and a damping from 0 to 1, are needed; not "
+              + iterations
+              + " and "
+              + damping);
       return 2;
     }
     Path input = new Path(arguments[0]);
@@ -79,7 +83,9 @@ public final class PageRank extends Configured implements Tool {
     FileInputFormat.setInputPaths(job, input);
     FileOutputFormat.setOutputPath(job, output);
     if (job.getNumReduceTasks() < 1) {
-      System.err.println("PageRank: error: it needs a reduce: mapreduce.job.reduces is " + job.getNumReduceTasks());
+      System.err.println(
+          "PageRank: error: it needs a reduce: mapreduce.job.reduces is "
+              + job.getNumReduceTasks());
       return false;
     }
     if (!job.waitForCompletion(true)) {
@@ -101,7 +107,8 @@ public final class PageRank extends Configured implements Tool {
     private double dangling;
 
     @Override
-    protected void map(LongWritable offset, Text line, Context context) throws IOException, InterruptedException {
+    protected void map(LongWritable offset, Text line, Context context)
+        throws IOException, InterruptedException {
       try {
         page.read(line);
       } catch (IOException e) {
@@ -171,7 +178,9 @@ public final class PageRank extends Configured implements Tool {
   public static final class ToAll extends Partitioner<Text, Share> {
     @Override
     public int getPartition(Text page, Share share, int reduces) {
-      return page.getLength() == 0 ? share.partition() : (page.hashCode() & Integer.MAX_VALUE) % reduces;
+      return page.getLength() == 0
+          ? share.partition()
+          : (page.hashCode() & Integer.MAX_VALUE) % reduces;
     }
   }
 
@@ -206,8 +215,11 @@ public final class PageRank extends Configured implements Tool {
       if (page.getLength() == 0) {
         base = 1 - damping + damping * rank / pages;
       } else if (links == null) {
-        throw new IOException("page " + shown(page) + " is linked to and has no line of its own;"
-            + " the job Adjacency makes complete graphs of lists of links");
+        throw new IOException(
+            "page "
+                + shown(page)
+                + " is linked to and has no line of its own;"
+                + " the job Adjacency makes complete graphs of lists of links");
       } else {
         line.clear();
         Page.write(base + damping * rank, line);

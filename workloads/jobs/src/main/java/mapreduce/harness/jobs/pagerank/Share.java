@@ -6,7 +6,10 @@ import java.io.IOException;
 import org.apache.hadoop.io.Writable;
 import org.apache.hadoop.io.WritableUtils;
 
-/** What is sent to a page: a share of rank, or its own links; or to a reduce: the totals of the graph. */
+/**
+ * What is sent to a page: a share of rank, or its own links; or to a reduce: the totals of the
+ * graph.
+ */
 public final class Share implements Writable {
   /** What a share is. */
   enum Kind {

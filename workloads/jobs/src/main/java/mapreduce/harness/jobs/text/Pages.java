@@ -6,10 +6,11 @@ import mapreduce.harness.jobs.generate.Draws;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Content whose records are pages: each {@link #PAGE} bytes, the last one what is left of {@code pages.bytes}.
+ * Content whose records are pages: each {@link #PAGE} bytes, the last one what is left of {@code
+ * pages.bytes}.
  *
- * <p>A page is filled to its last byte, which ends a line. So an input has exactly the size asked for, and no line
- * crosses from one file to the next.
+ * <p>A page is filled to its last byte, which ends a line. So an input has exactly the size asked
+ * for, and no line crosses from one file to the next.
  */
 abstract class Pages implements Content {
   static final int PAGE = 32 * 1024;

@@ -8,16 +8,19 @@ import mapreduce.harness.jobs.generate.Buffer;
 import mapreduce.harness.jobs.generate.Draws;
 
 /**
- * Text by the law of RandomTextWriter, one of Hadoop's examples that HiBench takes: records of a key of 5 to 9 words, a
- * tab, and a value of 10 to 99 words, all drawn evenly from its list of 1,000.
+ * Text by the law of RandomTextWriter, one of Hadoop's examples that HiBench takes: records of a
+ * key of 5 to 9 words, a tab, and a value of 10 to 99 words, all drawn evenly from its list of
+ * 1,000.
  *
- * <p>That program itself cannot be told a seed, and misses the size asked for. What differs here: lines of text and no
- * sequence file, no space behind the last word, and the last record of a page fills it, with fewer or a few more words
- * in its value. A page below {@link #LEAST} bytes is one record without words.
+ * <p>That program itself cannot be told a seed, and misses the size asked for. What differs here:
+ * lines of text and no sequence file, no space behind the last word, and the last record of a page
+ * fills it, with fewer or a few more words in its value. A page below {@link #LEAST} bytes is one
+ * record without words.
  */
 public final class RandomText extends Pages {
   /** Room that a record needs behind another: the longest key, and some words of a value. */
   private static final int LEAST = 256;
+
   /** Bytes of the shortest word with what follows it. */
   private static final int SHORTEST = 3;
 
@@ -68,7 +71,9 @@ public final class RandomText extends Pages {
   private static byte[][] list() {
     try (InputStream in = RandomText.class.getResourceAsStream("random-words.txt")) {
       String all = new String(in.readAllBytes(), StandardCharsets.US_ASCII);
-      return all.lines().map(word -> word.getBytes(StandardCharsets.US_ASCII)).toArray(byte[][]::new);
+      return all.lines()
+          .map(word -> word.getBytes(StandardCharsets.US_ASCII))
+          .toArray(byte[][]::new);
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

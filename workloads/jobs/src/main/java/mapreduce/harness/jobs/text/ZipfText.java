@@ -10,11 +10,11 @@ import mapreduce.harness.jobs.generate.Draws;
  * Lines of words whose frequencies follow Zipf's law.
  *
  * <ul>
- *   <li>words: 20,000 different ones of 3 to 6 letters, consonants and vowels in turn; the same for every seed, because
- *       their lengths decide the records per byte;
+ *   <li>words: 20,000 different ones of 3 to 6 letters, consonants and vowels in turn; the same for
+ *       every seed, because their lengths decide the records per byte;
  *   <li>frequency: that of rank r is proportional to 1/r, in steps of 2^-20;
- *   <li>lines: 10 to 12 words with one space between them. The last line of a page may have fewer, and its last words
- *       are drawn until one fits.
+ *   <li>lines: 10 to 12 words with one space between them. The last line of a page may have fewer,
+ *       and its last words are drawn until one fits.
  * </ul>
  */
 public final class ZipfText extends Pages {
@@ -23,8 +23,10 @@ public final class ZipfText extends Pages {
   private static final String CONSONANTS = "bdfghjklmnprstvz";
   private static final String VOWELS = "aeiou";
   private static final String[] FORMS = {"cvc", "cvcv", "cvcvc", "cvcvcv"};
+
   /** Bytes of the shortest word with what follows it, and of the longest. */
   private static final int SHORTEST = 4;
+
   private static final int LONGEST = 7;
 
   private final long[] words = new long[VOCABULARY];

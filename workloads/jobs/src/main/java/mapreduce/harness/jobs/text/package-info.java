@@ -1,5 +1,6 @@
 /**
- * Texts, made in pages so that every size is met to the byte: {@link mapreduce.harness.jobs.text.ZipfText} with words as
- * frequent as in real text, and {@link mapreduce.harness.jobs.text.RandomText} by the law of Hadoop's RandomTextWriter.
+ * Texts, made in pages so that every size is met to the byte: {@link
+ * mapreduce.harness.jobs.text.ZipfText} with words as frequent as in real text, and {@link
+ * mapreduce.harness.jobs.text.RandomText} by the law of Hadoop's RandomTextWriter.
  */
 package mapreduce.harness.jobs.text;

@@ -10,51 +10,51 @@ import java.time.Instant;
 /** The clocks of this JVM. */
 final class Clocks {
 
-    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
-    private static final long MS_PER_TICK = 10; // USER_HZ is 100 on every Linux that Java runs on
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+  private static final long MS_PER_TICK = 10; // USER_HZ is 100 on every Linux that Java runs on
 
-    private Clocks() {}
+  private Clocks() {}
 
-    /** CPU time of this thread in nanoseconds; 0 where the machine does not say. */
-    static long cpu() {
-        try {
-            return THREADS.getCurrentThreadCpuTime();
-        } catch (RuntimeException unsupported) {
-            return 0;
-        }
+  /** CPU time of this thread in nanoseconds; 0 where the machine does not say. */
+  static long cpu() {
+    try {
+      return THREADS.getCurrentThreadCpuTime();
+    } catch (RuntimeException unsupported) {
+      return 0;
     }
+  }
 
-    /** Wall clock, microseconds since the epoch. */
-    static long wallMicros() {
-        Instant now = Instant.now();
-        return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
-    }
+  /** Wall clock, microseconds since the epoch. */
+  static long wallMicros() {
+    Instant now = Instant.now();
+    return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
+  }
 
-    /** When this JVM began, milliseconds since the epoch; 0: not known. */
-    static long jvmStart() {
-        try {
-            return System.currentTimeMillis() - ManagementFactory.getRuntimeMXBean().getUptime();
-        } catch (RuntimeException unsupported) {
-            return 0;
-        }
+  /** When this JVM began, milliseconds since the epoch; 0: not known. */
+  static long jvmStart() {
+    try {
+      return System.currentTimeMillis() - ManagementFactory.getRuntimeMXBean().getUptime();
+    } catch (RuntimeException unsupported) {
+      return 0;
     }
+  }
 
-    /**
-     * When the process was forked, milliseconds since the epoch, to 20 ms; 0: not known.
-     *
-     * <p>A container's launch script runs in the same process, before Java. {@code ProcessHandle}
-     * would tell it by the boot time, which Linux rounds to seconds.
-     */
-    static long processStart() {
-        try {
-            String stat = Files.readString(Path.of("/proc/self/stat"));
-            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            String uptime = Files.readString(Path.of("/proc/uptime"));
-            double up = Double.parseDouble(uptime.substring(0, uptime.indexOf(' ')));
-            long age = Math.round(up * 1000) - Long.parseLong(fields[19]) * MS_PER_TICK;
-            return System.currentTimeMillis() - age;
-        } catch (IOException | RuntimeException unknown) {
-            return 0;
-        }
+  /**
+   * When the process was forked, milliseconds since the epoch, to 20 ms; 0: not known.
+   *
+   * <p>A container's launch script runs in the same process, before Java. {@code ProcessHandle}
+   * would tell it by the boot time, which Linux rounds to seconds.
+   */
+  static long processStart() {
+    try {
+      String stat = Files.readString(Path.of("/proc/self/stat"));
+      String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+      String uptime = Files.readString(Path.of("/proc/uptime"));
+      double up = Double.parseDouble(uptime.substring(0, uptime.indexOf(' ')));
+      long age = Math.round(up * 1000) - Long.parseLong(fields[19]) * MS_PER_TICK;
+      return System.currentTimeMillis() - age;
+    } catch (IOException | RuntimeException unknown) {
+      return 0;
     }
+  }
 }

@@ -8,252 +8,252 @@ package mapreduce.harness.ltrace.record;
  */
 public final class Recorder {
 
-    /** Whether spans are recorded; a constant, so that the compiler removes hooks that are off. */
-    public static final boolean SPANS = Settings.SPANS;
+  /** Whether spans are recorded; a constant, so that the compiler removes hooks that are off. */
+  public static final boolean SPANS = Settings.SPANS;
 
-    /** Whether this is the JVM of a reduce task. */
-    public static final boolean REDUCE = Settings.REDUCE;
+  /** Whether this is the JVM of a reduce task. */
+  public static final boolean REDUCE = Settings.REDUCE;
 
-    /** A wait below this many nanoseconds is no span. */
-    private static final long SHORT = 100_000;
+  /** A wait below this many nanoseconds is no span. */
+  private static final long SHORT = 100_000;
 
-    private static final SpanFile FILE = open();
+  private static final SpanFile FILE = open();
 
-    /** The span of the old interface's reduce loop, while it runs. */
-    private static int oldLoop;
+  /** The span of the old interface's reduce loop, while it runs. */
+  private static int oldLoop;
 
-    private Recorder() {}
+  private Recorder() {}
 
-    private static SpanFile open() {
-        if (!SPANS) {
-            return null;
-        }
-        try {
-            SpanFile file = new SpanFile();
-            Runtime.getRuntime().addShutdownHook(new Closing());
-            return file;
-        } catch (Throwable why) { // whatever it is, the task goes on
-            warn(why);
-            return null;
-        }
+  private static SpanFile open() {
+    if (!SPANS) {
+      return null;
     }
-
-    /** The file, or {@code null}: nothing can be recorded. */
-    static SpanFile file() {
-        return FILE;
+    try {
+      SpanFile file = new SpanFile();
+      Runtime.getRuntime().addShutdownHook(new Closing());
+      return file;
+    } catch (Throwable why) { // whatever it is, the task goes on
+      warn(why);
+      return null;
     }
+  }
 
-    /** The one warning of a task whose tracing ends before it does. */
-    static void warn(Throwable why) {
-        System.err.println("ltrace: tracing of this task ends: " + why);
+  /** The file, or {@code null}: nothing can be recorded. */
+  static SpanFile file() {
+    return FILE;
+  }
+
+  /** The one warning of a task whose tracing ends before it does. */
+  static void warn(Throwable why) {
+    System.err.println("ltrace: tracing of this task ends: " + why);
+  }
+
+  /** Keep what there is; the JVM ends. */
+  static void close() {
+    try {
+      RecordLoop.save();
+      RecordLoop.closeUnits();
+      FILE.close();
+    } catch (Throwable ignored) {
+      // The JVM ends; what is in the file stays.
     }
+  }
 
-    /** Keep what there is; the JVM ends. */
-    static void close() {
-        try {
-            RecordLoop.save();
-            RecordLoop.closeUnits();
-            FILE.close();
-        } catch (Throwable ignored) {
-            // The JVM ends; what is in the file stays.
-        }
+  // spans
+
+  /** Begin a span of this thread; answers its slot. */
+  public static int begin(int kind) {
+    return begin(kind, null, false);
+  }
+
+  /** Begin a span with a text: 40 letters of it are kept. */
+  public static int beginWithText(int kind, String text) {
+    return begin(kind, text, false);
+  }
+
+  /** Begin a span with five numbers, all 0 until {@link #number} sets them. */
+  public static int beginWithNumbers(int kind) {
+    return begin(kind, null, true);
+  }
+
+  /** Begin the span of a copied map output. */
+  public static int beginSegment(String map, long compressed, long raw, boolean onDisk) {
+    int slot = begin(Kind.SEGMENT, map, true);
+    if (slot != 0) {
+      numberAt(slot + 2 * SpanFile.SLOT, compressed, raw, onDisk ? 1 : 0);
     }
+    return slot;
+  }
 
-    // spans
-
-    /** Begin a span of this thread; answers its slot. */
-    public static int begin(int kind) {
-        return begin(kind, null, false);
+  private static int begin(int kind, String text, boolean numbers) {
+    try {
+      return FILE == null ? 0 : take(kind, text, numbers);
+    } catch (Throwable why) { // never into the task
+      return 0;
     }
+  }
 
-    /** Begin a span with a text: 40 letters of it are kept. */
-    public static int beginWithText(int kind, String text) {
-        return begin(kind, text, false);
+  private static int take(int kind, String text, boolean numbers) {
+    int slot = Lane.mine().take(FILE, 1 + (text == null ? 0 : 1) + (numbers ? 1 : 0));
+    if (slot == 0) {
+      return 0;
     }
-
-    /** Begin a span with five numbers, all 0 until {@link #number} sets them. */
-    public static int beginWithNumbers(int kind) {
-        return begin(kind, null, true);
+    int next = slot + SpanFile.SLOT;
+    if (text != null) {
+      FILE.textSlot(next, text);
+      next += SpanFile.SLOT;
     }
-
-    /** Begin the span of a copied map output. */
-    public static int beginSegment(String map, long compressed, long raw, boolean onDisk) {
-        int slot = begin(Kind.SEGMENT, map, true);
-        if (slot != 0) {
-            numberAt(slot + 2 * SpanFile.SLOT, compressed, raw, onDisk ? 1 : 0);
-        }
-        return slot;
+    if (numbers) {
+      FILE.numbersSlot(next);
     }
+    FILE.begin(slot, kind);
+    return slot;
+  }
 
-    private static int begin(int kind, String text, boolean numbers) {
-        try {
-            return FILE == null ? 0 : take(kind, text, numbers);
-        } catch (Throwable why) { // never into the task
-            return 0;
-        }
+  private static void numberAt(int place, long first, long second, long third) {
+    try {
+      FILE.number(place, 0, first);
+      FILE.number(place, 1, second);
+      FILE.number(place, 2, third);
+    } catch (Throwable ignored) {
+      // never into the task
     }
+  }
 
-    private static int take(int kind, String text, boolean numbers) {
-        int slot = Lane.mine().take(FILE, 1 + (text == null ? 0 : 1) + (numbers ? 1 : 0));
-        if (slot == 0) {
-            return 0;
-        }
-        int next = slot + SpanFile.SLOT;
-        if (text != null) {
-            FILE.textSlot(next, text);
-            next += SpanFile.SLOT;
-        }
-        if (numbers) {
-            FILE.numbersSlot(next);
-        }
-        FILE.begin(slot, kind);
-        return slot;
+  /** Set number {@code index} (0 to 4) of a span that began with numbers and no text. */
+  public static void number(int slot, int index, long value) {
+    if (slot != 0) {
+      FILE.number(slot + SpanFile.SLOT, index, value);
     }
+  }
 
-    private static void numberAt(int place, long first, long second, long third) {
-        try {
-            FILE.number(place, 0, first);
-            FILE.number(place, 1, second);
-            FILE.number(place, 2, third);
-        } catch (Throwable ignored) {
-            // never into the task
-        }
+  /** End a span of this thread; {@code failed}: by an exception. */
+  public static void end(int slot, long amount, boolean failed) {
+    if (slot == 0) {
+      return;
     }
-
-    /** Set number {@code index} (0 to 4) of a span that began with numbers and no text. */
-    public static void number(int slot, int index, long value) {
-        if (slot != 0) {
-            FILE.number(slot + SpanFile.SLOT, index, value);
-        }
+    try {
+      FILE.end(slot, amount, failed);
+      RecordLoop.saveMine();
+    } catch (Throwable ignored) {
+      // never into the task
     }
+  }
 
-    /** End a span of this thread; {@code failed}: by an exception. */
-    public static void end(int slot, long amount, boolean failed) {
-        if (slot == 0) {
-            return;
-        }
-        try {
-            FILE.end(slot, amount, failed);
-            RecordLoop.saveMine();
-        } catch (Throwable ignored) {
-            // never into the task
-        }
+  // the loop of the old interface's reduces
+
+  /** Begin the loop, which has no method of its own. */
+  static void beginOldLoop() {
+    oldLoop = begin(Kind.REDUCE_LOOP);
+    RecordLoop.begin();
+  }
+
+  /** The loop is over, of either interface; ends the span of the old one's. */
+  public static void endOldLoop() {
+    RecordLoop.end();
+    end(oldLoop, RecordLoop.read(), false);
+    oldLoop = 0;
+  }
+
+  // waits and moments
+
+  /** Now, in nanoseconds of this JVM's own clock. */
+  public static long now() {
+    return System.nanoTime();
+  }
+
+  /** CPU time of this thread in nanoseconds. */
+  public static long cpu() {
+    return Clocks.cpu();
+  }
+
+  /** A span from {@code start} to now, where that is more than a tenth of a millisecond. */
+  public static void waited(int kind, long start, long cpuStart) {
+    if (System.nanoTime() - start >= SHORT) {
+      past(kind, start, cpuStart, 0);
     }
+  }
 
-    // the loop of the old interface's reduces
+  /** A span without duration. */
+  public static void moment(int kind, long amount) {
+    past(kind, System.nanoTime(), Clocks.cpu(), amount);
+  }
 
-    /** Begin the loop, which has no method of its own. */
-    static void beginOldLoop() {
-        oldLoop = begin(Kind.REDUCE_LOOP);
-        RecordLoop.begin();
+  private static void past(int kind, long start, long cpuStart, long amount) {
+    try {
+      int slot = FILE == null ? 0 : Lane.mine().take(FILE, 1);
+      if (slot != 0) {
+        FILE.past(slot, kind, start, cpuStart, amount);
+      }
+    } catch (Throwable ignored) {
+      // never into the task
     }
+  }
 
-    /** The loop is over, of either interface; ends the span of the old one's. */
-    public static void endOldLoop() {
-        RecordLoop.end();
-        end(oldLoop, RecordLoop.read(), false);
-        oldLoop = 0;
+  // intermediate files
+
+  /** This thread begins something whose intermediate files are to be counted. */
+  public static void countFiles() {
+    Lane.mine().forget();
+  }
+
+  /** This thread has closed an intermediate file. */
+  public static void closedFile(long records, long compressed) {
+    Lane lane = Lane.mine();
+    lane.closed(records, compressed);
+    if (lane.writing != 0) {
+      FILE.amount(lane.writing, compressed);
+      lane.writing = 0;
     }
+  }
 
-    // waits and moments
+  /** Files that this thread closes from now on lie between the passes of a merge, or no more. */
+  public static void betweenPasses(boolean between) {
+    Lane.mine().between = between;
+  }
 
-    /** Now, in nanoseconds of this JVM's own clock. */
-    public static long now() {
-        return System.nanoTime();
-    }
+  /** Set the numbers of a merge: what was written since {@link #countFiles}. */
+  public static void numberFiles(int slot) {
+    Lane lane = Lane.mine();
+    number(slot, 0, lane.records);
+    number(slot, 1, lane.bytes);
+    number(slot, 2, lane.betweenRecords);
+    number(slot, 3, lane.betweenBytes);
+  }
 
-    /** CPU time of this thread in nanoseconds. */
-    public static long cpu() {
-        return Clocks.cpu();
-    }
+  /** Records in the files that this thread has closed since {@link #countFiles}. */
+  public static long recordsWritten() {
+    return Lane.mine().records;
+  }
 
-    /** A span from {@code start} to now, where that is more than a tenth of a millisecond. */
-    public static void waited(int kind, long start, long cpuStart) {
-        if (System.nanoTime() - start >= SHORT) {
-            past(kind, start, cpuStart, 0);
-        }
-    }
+  /** Compressed bytes of the files that this thread has closed since {@link #countFiles}. */
+  public static long bytesWritten() {
+    return Lane.mine().bytes;
+  }
 
-    /** A span without duration. */
-    public static void moment(int kind, long amount) {
-        past(kind, System.nanoTime(), Clocks.cpu(), amount);
-    }
+  /** The span in {@code slot} gets the size of the file that this thread closes next. */
+  public static void awaitSize(int slot) {
+    Lane.mine().writing = slot;
+  }
 
-    private static void past(int kind, long start, long cpuStart, long amount) {
-        try {
-            int slot = FILE == null ? 0 : Lane.mine().take(FILE, 1);
-            if (slot != 0) {
-                FILE.past(slot, kind, start, cpuStart, amount);
-            }
-        } catch (Throwable ignored) {
-            // never into the task
-        }
-    }
+  // spills
 
-    // intermediate files
+  /** Begin spill {@code number} of {@code records} records of the sort buffer. */
+  public static int beginSpill(long records, int number) {
+    Lane.mine().forget();
+    int slot = begin(Kind.SPILL, null, true);
+    number(slot, 0, records);
+    number(slot, 2, number);
+    RecordLoop.spillBegins();
+    return slot;
+  }
 
-    /** This thread begins something whose intermediate files are to be counted. */
-    public static void countFiles() {
-        Lane.mine().forget();
-    }
-
-    /** This thread has closed an intermediate file. */
-    public static void closedFile(long records, long compressed) {
-        Lane lane = Lane.mine();
-        lane.closed(records, compressed);
-        if (lane.writing != 0) {
-            FILE.amount(lane.writing, compressed);
-            lane.writing = 0;
-        }
-    }
-
-    /** Files that this thread closes from now on lie between the passes of a merge, or no more. */
-    public static void betweenPasses(boolean between) {
-        Lane.mine().between = between;
-    }
-
-    /** Set the numbers of a merge: what was written since {@link #countFiles}. */
-    public static void numberFiles(int slot) {
-        Lane lane = Lane.mine();
-        number(slot, 0, lane.records);
-        number(slot, 1, lane.bytes);
-        number(slot, 2, lane.betweenRecords);
-        number(slot, 3, lane.betweenBytes);
-    }
-
-    /** Records in the files that this thread has closed since {@link #countFiles}. */
-    public static long recordsWritten() {
-        return Lane.mine().records;
-    }
-
-    /** Compressed bytes of the files that this thread has closed since {@link #countFiles}. */
-    public static long bytesWritten() {
-        return Lane.mine().bytes;
-    }
-
-    /** The span in {@code slot} gets the size of the file that this thread closes next. */
-    public static void awaitSize(int slot) {
-        Lane.mine().writing = slot;
-    }
-
-    // spills
-
-    /** Begin spill {@code number} of {@code records} records of the sort buffer. */
-    public static int beginSpill(long records, int number) {
-        Lane.mine().forget();
-        int slot = begin(Kind.SPILL, null, true);
-        number(slot, 0, records);
-        number(slot, 2, number);
-        RecordLoop.spillBegins();
-        return slot;
-    }
-
-    /** End a spill. */
-    public static void endSpill(int slot, long records, boolean failed) {
-        RecordLoop.spillEnds();
-        number(slot, 1, bytesWritten());
-        number(slot, 3, RecordLoop.readMeanwhile());
-        number(slot, 4, RecordLoop.collectedMeanwhile());
-        end(slot, records, failed);
-    }
+  /** End a spill. */
+  public static void endSpill(int slot, long records, boolean failed) {
+    RecordLoop.spillEnds();
+    number(slot, 1, bytesWritten());
+    number(slot, 3, RecordLoop.readMeanwhile());
+    number(slot, 4, RecordLoop.collectedMeanwhile());
+    end(slot, records, failed);
+  }
 }

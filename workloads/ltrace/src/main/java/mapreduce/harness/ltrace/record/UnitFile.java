@@ -12,54 +12,54 @@ import java.nio.charset.StandardCharsets;
  */
 final class UnitFile {
 
-    private static final int PIECE = 1 << 16;
-    private static final int MOST = 1 << 28; // 134 million units, or half of that
-    private static final int HEAD = 16;
+  private static final int PIECE = 1 << 16;
+  private static final int MOST = 1 << 28; // 134 million units, or half of that
+  private static final int HEAD = 16;
 
-    private final GrowingFile file;
-    private final MappedByteBuffer bytes;
-    private long reserved;
-    private int at = HEAD;
+  private final GrowingFile file;
+  private final MappedByteBuffer bytes;
+  private long reserved;
+  private int at = HEAD;
 
-    UnitFile() throws IOException {
-        file = new GrowingFile(Settings.file("ltrace.units"), MOST, PIECE);
-        bytes = file.bytes;
-        grow();
-        bytes.put(0, "LTUNITS1".getBytes(StandardCharsets.US_ASCII));
-        bytes.putInt(8, Settings.UNIT);
+  UnitFile() throws IOException {
+    file = new GrowingFile(Settings.file("ltrace.units"), MOST, PIECE);
+    bytes = file.bytes;
+    grow();
+    bytes.put(0, "LTUNITS1".getBytes(StandardCharsets.US_ASCII));
+    bytes.putInt(8, Settings.UNIT);
+  }
+
+  private void grow() throws IOException {
+    if (reserved + PIECE > MOST) {
+      throw new IOException("ltrace.units is full");
     }
+    file.reserve(PIECE);
+    reserved += PIECE;
+  }
 
-    private void grow() throws IOException {
-        if (reserved + PIECE > MOST) {
-            throw new IOException("ltrace.units is full");
-        }
-        file.reserve(PIECE);
-        reserved += PIECE;
+  /** Append a unit of {@code ns} nanoseconds; 68 s at most are told. */
+  void write(long ns) throws IOException {
+    if (at + 4 > reserved) {
+      grow();
     }
+    long value = Math.min(Math.max(1, ns >> 5), Integer.MAX_VALUE);
+    if (value < 0x8000) {
+      bytes.putShort(at, (short) value);
+      at += 2;
+    } else {
+      bytes.putShort(at + 2, (short) value);
+      bytes.putShort(at, (short) (0x8000 | value >> 16));
+      at += 4;
+    }
+  }
 
-    /** Append a unit of {@code ns} nanoseconds; 68 s at most are told. */
-    void write(long ns) throws IOException {
-        if (at + 4 > reserved) {
-            grow();
-        }
-        long value = Math.min(Math.max(1, ns >> 5), Integer.MAX_VALUE);
-        if (value < 0x8000) {
-            bytes.putShort(at, (short) value);
-            at += 2;
-        } else {
-            bytes.putShort(at + 2, (short) value);
-            bytes.putShort(at, (short) (0x8000 | value >> 16));
-            at += 4;
-        }
-    }
+  /** Bytes written, the head among them. */
+  long size() {
+    return at;
+  }
 
-    /** Bytes written, the head among them. */
-    long size() {
-        return at;
-    }
-
-    /** Cut what was reserved and not written. */
-    void cut() throws IOException {
-        file.cut(at);
-    }
+  /** Cut what was reserved and not written. */
+  void cut() throws IOException {
+    file.cut(at);
+  }
 }

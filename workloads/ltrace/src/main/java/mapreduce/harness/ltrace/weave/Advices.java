@@ -27,420 +27,407 @@ import org.apache.hadoop.mapreduce.task.reduce.MapOutput;
  */
 final class Advices {
 
-    private Advices() {}
+  private Advices() {}
 
-    /** A span. */
-    static final class Span {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            return Recorder.SPANS ? Recorder.begin(kind) : 0;
-        }
-
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
+  /** A span. */
+  static final class Span {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      return Recorder.SPANS ? Recorder.begin(kind) : 0;
     }
 
-    /** The sums are whole before it; a span. */
-    static final class Done {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            if (Recorder.SPANS) {
-                RecordLoop.end();
-                RecordLoop.save();
-            }
-            return Recorder.SPANS ? Recorder.begin(kind) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
+  /** The sums are whole before it; a span. */
+  static final class Done {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      if (Recorder.SPANS) {
+        RecordLoop.end();
+        RecordLoop.save();
+      }
+      return Recorder.SPANS ? Recorder.begin(kind) : 0;
     }
 
-    /** A call of the application master, if it asks for the task. */
-    static final class GetTask {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind, @Argument(1) Method method) {
-            boolean asks = Recorder.SPANS && method.getName().equals("getTask");
-            return asks ? Recorder.begin(kind) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
+  /** A call of the application master, if it asks for the task. */
+  static final class GetTask {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind, @Argument(1) Method method) {
+      boolean asks = Recorder.SPANS && method.getName().equals("getTask");
+      return asks ? Recorder.begin(kind) : 0;
     }
 
-    /** A new file system; text: its scheme. */
-    static final class MakeFileSystem {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind, @Argument(0) URI address) {
-            return Recorder.SPANS ? Recorder.beginWithText(kind, address.getScheme()) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
+  /** A new file system; text: its scheme. */
+  static final class MakeFileSystem {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind, @Argument(0) URI address) {
+      return Recorder.SPANS ? Recorder.beginWithText(kind, address.getScheme()) : 0;
     }
 
-    /** A sort of the records from the second argument up to the third; amount: how many. */
-    static final class Sort {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            return Recorder.SPANS ? Recorder.begin(kind) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(
-                @Enter int slot,
-                @Argument(1) int left,
-                @Argument(2) int right,
-                @Thrown Throwable why) {
-            Recorder.end(slot, right - left, why != null);
-        }
+  /** A sort of the records from the second argument up to the third; amount: how many. */
+  static final class Sort {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      return Recorder.SPANS ? Recorder.begin(kind) : 0;
     }
 
-    /** A spill of what lies between the buffer's marks. */
-    static final class Spill {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(
-                @FieldValue("kvstart") int start,
-                @FieldValue("kvend") int end,
-                @FieldValue("kvmeta") IntBuffer meta,
-                @FieldValue("numSpills") int number,
-                @Local("records") int records) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            // As sortAndSpill has it: records are told by 4 integers each, downwards, around the end.
-            records = 1 + (start >= end ? start : meta.capacity() + start) / 4 - end / 4;
-            return Recorder.beginSpill(records, number);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(
+        @Enter int slot, @Argument(1) int left, @Argument(2) int right, @Thrown Throwable why) {
+      Recorder.end(slot, right - left, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Local("records") int records, @Thrown Throwable why) {
-            if (Recorder.SPANS) {
-                Recorder.endSpill(slot, records, why != null);
-            }
-        }
+  /** A spill of what lies between the buffer's marks. */
+  static final class Spill {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(
+        @FieldValue("kvstart") int start,
+        @FieldValue("kvend") int end,
+        @FieldValue("kvmeta") IntBuffer meta,
+        @FieldValue("numSpills") int number,
+        @Local("records") int records) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      // As sortAndSpill has it: records are told by 4 integers each, downwards, around the end.
+      records = 1 + (start >= end ? start : meta.capacity() + start) / 4 - end / 4;
+      return Recorder.beginSpill(records, number);
     }
 
-    /** A spill of one record that the buffer cannot hold. */
-    static final class SpillSingle {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            Recorder.countFiles();
-            return Recorder.beginWithNumbers(kind);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Local("records") int records, @Thrown Throwable why) {
+      if (Recorder.SPANS) {
+        Recorder.endSpill(slot, records, why != null);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @FieldValue("numSpills") int after, @Thrown Throwable why) {
-            Recorder.number(slot, 0, Recorder.recordsWritten());
-            Recorder.number(slot, 1, Recorder.bytesWritten());
-            Recorder.number(slot, 2, after - 1);
-            Recorder.end(slot, 1, why != null);
-        }
+  /** A spill of one record that the buffer cannot hold. */
+  static final class SpillSingle {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      Recorder.countFiles();
+      return Recorder.beginWithNumbers(kind);
     }
 
-    /** The map side's merge; amount: spills. */
-    static final class Merge {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            Recorder.countFiles();
-            return Recorder.beginWithNumbers(kind);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @FieldValue("numSpills") int after, @Thrown Throwable why) {
+      Recorder.number(slot, 0, Recorder.recordsWritten());
+      Recorder.number(slot, 1, Recorder.bytesWritten());
+      Recorder.number(slot, 2, after - 1);
+      Recorder.end(slot, 1, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @FieldValue("numSpills") int spills, @Thrown Throwable why) {
-            Recorder.numberFiles(slot);
-            Recorder.end(slot, spills, why != null);
-        }
+  /** The map side's merge; amount: spills. */
+  static final class Merge {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      Recorder.countFiles();
+      return Recorder.beginWithNumbers(kind);
     }
 
-    /** A merge of the segments in a list; amount: how many. */
-    static final class ListMerge {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(
-                @KindOf int kind, @Argument(0) List<?> list, @Local("segments") int segments) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            segments = list.size(); // the merge empties the list
-            Recorder.countFiles();
-            return Recorder.beginWithNumbers(kind);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @FieldValue("numSpills") int spills, @Thrown Throwable why) {
+      Recorder.numberFiles(slot);
+      Recorder.end(slot, spills, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(
-                @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            Recorder.numberFiles(slot);
-            Recorder.end(slot, segments, why != null);
-        }
+  /** A merge of the segments in a list; amount: how many. */
+  static final class ListMerge {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind, @Argument(0) List<?> list, @Local("segments") int segments) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      segments = list.size(); // the merge empties the list
+      Recorder.countFiles();
+      return Recorder.beginWithNumbers(kind);
     }
 
-    /** The reduce's last merge, of segments in memory and on disk; otherwise as {@link ListMerge}. */
-    static final class FinalMerge {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(
-                @KindOf int kind,
-                @Argument(2) List<?> memory,
-                @Argument(3) List<?> disk,
-                @Local("segments") int segments) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            segments = memory.size() + disk.size();
-            Recorder.countFiles();
-            return Recorder.beginWithNumbers(kind);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+      Recorder.numberFiles(slot);
+      Recorder.end(slot, segments, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(
-                @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            Recorder.numberFiles(slot);
-            Recorder.end(slot, segments, why != null);
-        }
+  /** The reduce's last merge, of segments in memory and on disk; otherwise as {@link ListMerge}. */
+  static final class FinalMerge {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(
+        @KindOf int kind,
+        @Argument(2) List<?> memory,
+        @Argument(3) List<?> disk,
+        @Local("segments") int segments) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      segments = memory.size() + disk.size();
+      Recorder.countFiles();
+      return Recorder.beginWithNumbers(kind);
     }
 
-    /** All passes of a merge but the last; amount: segments. */
-    static final class MergePass {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(
-                @KindOf int kind,
-                @FieldValue("segments") List<?> list,
-                @Local("segments") int segments) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            segments = list.size();
-            Recorder.betweenPasses(true);
-            return Recorder.begin(kind);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+      Recorder.numberFiles(slot);
+      Recorder.end(slot, segments, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(
-                @Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
-            if (Recorder.SPANS) {
-                Recorder.betweenPasses(false);
-                Recorder.end(slot, segments, why != null);
-            }
-        }
+  /** All passes of a merge but the last; amount: segments. */
+  static final class MergePass {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(
+        @KindOf int kind, @FieldValue("segments") List<?> list, @Local("segments") int segments) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      segments = list.size();
+      Recorder.betweenPasses(true);
+      return Recorder.begin(kind);
     }
 
-    /** The contents of a file; its size is known when its writer is closed. */
-    static final class WriteFile {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            return Recorder.SPANS ? Recorder.begin(kind) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+      if (Recorder.SPANS) {
+        Recorder.betweenPasses(false);
+        Recorder.end(slot, segments, why != null);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            if (Recorder.SPANS) {
-                Recorder.end(slot, 0, why != null);
-                Recorder.awaitSize(slot);
-            }
-        }
+  /** The contents of a file; its size is known when its writer is closed. */
+  static final class WriteFile {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      return Recorder.SPANS ? Recorder.begin(kind) : 0;
     }
 
-    /** An intermediate file is closed. */
-    static final class CloseFile {
-        @OnMethodExit(suppress = Throwable.class)
-        static void exit(
-                @FieldValue("numRecordsWritten") long records,
-                @FieldValue("compressedBytesWritten") long compressed) {
-            if (Recorder.SPANS) {
-                Recorder.closedFile(records, compressed);
-            }
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      if (Recorder.SPANS) {
+        Recorder.end(slot, 0, why != null);
+        Recorder.awaitSize(slot);
+      }
+    }
+  }
+
+  /** An intermediate file is closed. */
+  static final class CloseFile {
+    @OnMethodExit(suppress = Throwable.class)
+    static void exit(
+        @FieldValue("numRecordsWritten") long records,
+        @FieldValue("compressedBytesWritten") long compressed) {
+      if (Recorder.SPANS) {
+        Recorder.closedFile(records, compressed);
+      }
+    }
+  }
+
+  /** A question for map outputs; amount: how many are new. */
+  static final class Events {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      return Recorder.SPANS ? Recorder.begin(kind) : 0;
     }
 
-    /** A question for map outputs; amount: how many are new. */
-    static final class Events {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            return Recorder.SPANS ? Recorder.begin(kind) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Return int maps, @Thrown Throwable why) {
+      Recorder.end(slot, maps, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Return int maps, @Thrown Throwable why) {
-            Recorder.end(slot, maps, why != null);
-        }
+  /** A visit to a host. */
+  static final class Visit {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind, @Argument(0) MapHost host) {
+      return Recorder.SPANS ? Recorder.beginWithText(kind, host.getHostName()) : 0;
     }
 
-    /** A visit to a host. */
-    static final class Visit {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind, @Argument(0) MapHost host) {
-            return Recorder.SPANS ? Recorder.beginWithText(kind, host.getHostName()) : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
+  /** The copy of one map output. */
+  static final class Segment {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(
+        @This MapOutput<?, ?> output, @Argument(2) long compressed, @Argument(3) long raw) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      boolean onDisk = output.getDescription().equals("DISK");
+      return Recorder.beginSegment(output.getMapId().toString(), compressed, raw, onDisk);
     }
 
-    /** The copy of one map output. */
-    static final class Segment {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(
-                @This MapOutput<?, ?> output,
-                @Argument(2) long compressed,
-                @Argument(3) long raw) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            boolean onDisk = output.getDescription().equals("DISK");
-            return Recorder.beginSegment(output.getMapId().toString(), compressed, raw, onDisk);
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Argument(2) long compressed, @Thrown Throwable why) {
+      Recorder.end(slot, compressed, why != null);
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Argument(2) long compressed, @Thrown Throwable why) {
-            Recorder.end(slot, compressed, why != null);
-        }
+  /** A wait that is told where it is long. */
+  static final class Wait {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter(@Local("cpu") long cpu) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      cpu = Recorder.cpu();
+      return Recorder.now();
     }
 
-    /** A wait that is told where it is long. */
-    static final class Wait {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter(@Local("cpu") long cpu) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            cpu = Recorder.cpu();
-            return Recorder.now();
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@KindOf int kind, @Enter long start, @Local("cpu") long cpu) {
+      if (Recorder.SPANS) {
+        Recorder.waited(kind, start, cpu);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@KindOf int kind, @Enter long start, @Local("cpu") long cpu) {
-            if (Recorder.SPANS) {
-                Recorder.waited(kind, start, cpu);
-            }
-        }
+  /** A reservation that got no memory; amount: the bytes asked for. */
+  static final class Reserve {
+    @OnMethodExit(suppress = Throwable.class)
+    static void exit(
+        @KindOf int kind, @Argument(1) long asked, @Return(typing = Typing.DYNAMIC) Object output) {
+      if (Recorder.SPANS && output == null) {
+        Recorder.moment(kind, asked);
+      }
+    }
+  }
+
+  /** A read of the map's loop: a record where it answers {@code true}. */
+  static final class Read {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter() {
+      return Recorder.SPANS ? RecordLoop.readBegins() : 0;
     }
 
-    /** A reservation that got no memory; amount: the bytes asked for. */
-    static final class Reserve {
-        @OnMethodExit(suppress = Throwable.class)
-        static void exit(
-                @KindOf int kind,
-                @Argument(1) long asked,
-                @Return(typing = Typing.DYNAMIC) Object output) {
-            if (Recorder.SPANS && output == null) {
-                Recorder.moment(kind, asked);
-            }
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter long start, @Return boolean more) {
+      if (Recorder.SPANS) {
+        RecordLoop.readEnds(start, more);
+      }
+    }
+  }
+
+  /** A reader's buffer is filled again. */
+  static final class Fill {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter() {
+      return Recorder.SPANS ? RecordLoop.fillBegins() : 0;
     }
 
-    /** A read of the map's loop: a record where it answers {@code true}. */
-    static final class Read {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter() {
-            return Recorder.SPANS ? RecordLoop.readBegins() : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter long start) {
+      if (Recorder.SPANS) {
+        RecordLoop.fillEnds(start);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter long start, @Return boolean more) {
-            if (Recorder.SPANS) {
-                RecordLoop.readEnds(start, more);
-            }
-        }
+  /** A read of the reduce's loop, and of a combiner's, which is none. */
+  static final class ReduceRead {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter() {
+      return Recorder.SPANS && Recorder.REDUCE ? RecordLoop.readBegins() : 0;
     }
 
-    /** A reader's buffer is filled again. */
-    static final class Fill {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter() {
-            return Recorder.SPANS ? RecordLoop.fillBegins() : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter long start, @Return boolean more) {
+      if (Recorder.SPANS && Recorder.REDUCE) {
+        RecordLoop.readEnds(start, more);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter long start) {
-            if (Recorder.SPANS) {
-                RecordLoop.fillEnds(start);
-            }
-        }
+  /** A read of the old interface: a record unless it throws. */
+  static final class OldReduceRead {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter() {
+      return Recorder.SPANS && Recorder.REDUCE ? RecordLoop.readBegins() : 0;
     }
 
-    /** A read of the reduce's loop, and of a combiner's, which is none. */
-    static final class ReduceRead {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter() {
-            return Recorder.SPANS && Recorder.REDUCE ? RecordLoop.readBegins() : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter long start, @Thrown Throwable why) {
+      if (Recorder.SPANS && Recorder.REDUCE) {
+        RecordLoop.readEnds(start, why == null);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter long start, @Return boolean more) {
-            if (Recorder.SPANS && Recorder.REDUCE) {
-                RecordLoop.readEnds(start, more);
-            }
-        }
+  /** The next group, without a record to read: the last function has ended. */
+  static final class NextGroup {
+    @OnMethodExit(suppress = Throwable.class)
+    static void exit(@Return boolean more) {
+      if (Recorder.SPANS && Recorder.REDUCE && !more) {
+        RecordLoop.end();
+      }
+    }
+  }
+
+  /** A collect or a write. */
+  static final class Call {
+    @OnMethodEnter(suppress = Throwable.class)
+    static long enter() {
+      return Recorder.SPANS ? RecordLoop.callBegins() : 0;
     }
 
-    /** A read of the old interface: a record unless it throws. */
-    static final class OldReduceRead {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter() {
-            return Recorder.SPANS && Recorder.REDUCE ? RecordLoop.readBegins() : 0;
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter long start) {
+      if (Recorder.SPANS) {
+        RecordLoop.callEnds(start);
+      }
+    }
+  }
 
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter long start, @Thrown Throwable why) {
-            if (Recorder.SPANS && Recorder.REDUCE) {
-                RecordLoop.readEnds(start, why == null);
-            }
-        }
+  /** The loop has ended; a span. */
+  static final class WriterClose {
+    @OnMethodEnter(suppress = Throwable.class)
+    static int enter(@KindOf int kind) {
+      if (!Recorder.SPANS) {
+        return 0;
+      }
+      Recorder.endOldLoop();
+      return Recorder.begin(kind);
     }
 
-    /** The next group, without a record to read: the last function has ended. */
-    static final class NextGroup {
-        @OnMethodExit(suppress = Throwable.class)
-        static void exit(@Return boolean more) {
-            if (Recorder.SPANS && Recorder.REDUCE && !more) {
-                RecordLoop.end();
-            }
-        }
+    @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
+    static void exit(@Enter int slot, @Thrown Throwable why) {
+      Recorder.end(slot, 0, why != null);
     }
-
-    /** A collect or a write. */
-    static final class Call {
-        @OnMethodEnter(suppress = Throwable.class)
-        static long enter() {
-            return Recorder.SPANS ? RecordLoop.callBegins() : 0;
-        }
-
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter long start) {
-            if (Recorder.SPANS) {
-                RecordLoop.callEnds(start);
-            }
-        }
-    }
-
-    /** The loop has ended; a span. */
-    static final class WriterClose {
-        @OnMethodEnter(suppress = Throwable.class)
-        static int enter(@KindOf int kind) {
-            if (!Recorder.SPANS) {
-                return 0;
-            }
-            Recorder.endOldLoop();
-            return Recorder.begin(kind);
-        }
-
-        @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Enter int slot, @Thrown Throwable why) {
-            Recorder.end(slot, 0, why != null);
-        }
-    }
+  }
 }

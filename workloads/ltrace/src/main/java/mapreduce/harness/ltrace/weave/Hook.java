@@ -27,55 +27,49 @@ import net.bytebuddy.pool.TypePool;
  * @param replacement method of {@code Calls} that takes its place
  */
 record Hook(
-        String owner,
-        String method,
-        int arguments,
-        int kind,
-        Class<?> advice,
-        String callee,
-        String replacement) {
+    String owner,
+    String method,
+    int arguments,
+    int kind,
+    Class<?> advice,
+    String callee,
+    String replacement) {
 
-    // Our classes are described, not looked into by reflection: that would load Hadoop's classes.
-    private static final String CALLS = "mapreduce.harness.ltrace.record.Calls";
-    private static final String CONSTRUCTOR = "<init>";
+  // Our classes are described, not looked into by reflection: that would load Hadoop's classes.
+  private static final String CALLS = "mapreduce.harness.ltrace.record.Calls";
+  private static final String CONSTRUCTOR = "<init>";
 
-    /** Which methods of the owner this is about: one, or it is not the Hadoop that we know. */
-    ElementMatcher.Junction<MethodDescription> matcher() {
-        ElementMatcher.Junction<MethodDescription> name =
-                method.equals(CONSTRUCTOR) ? isConstructor() : named(method);
-        return name.and(takesArguments(arguments))
-                .and(not(isAbstract()))
-                .and(not(isBridge()));
-    }
+  /** Which methods of the owner this is about: one, or it is not the Hadoop that we know. */
+  ElementMatcher.Junction<MethodDescription> matcher() {
+    ElementMatcher.Junction<MethodDescription> name =
+        method.equals(CONSTRUCTOR) ? isConstructor() : named(method);
+    return name.and(takesArguments(arguments)).and(not(isAbstract())).and(not(isBridge()));
+  }
 
-    /** What changes the owner's bytes; {@code advices} finds the bytes of our own classes. */
-    AsmVisitorWrapper visitor(TypePool types, ClassFileLocator advices) {
-        return advice == null ? substitution(types) : advice(types, advices);
-    }
+  /** What changes the owner's bytes; {@code advices} finds the bytes of our own classes. */
+  AsmVisitorWrapper visitor(TypePool types, ClassFileLocator advices) {
+    return advice == null ? substitution(types) : advice(types, advices);
+  }
 
-    private AsmVisitorWrapper advice(TypePool types, ClassFileLocator advices) {
-        return Advice.withCustomMapping()
-                .bind(KindOf.class, kind)
-                .to(types.describe(advice.getName()).resolve(), advices)
-                .on(matcher());
-    }
+  private AsmVisitorWrapper advice(TypePool types, ClassFileLocator advices) {
+    return Advice.withCustomMapping()
+        .bind(KindOf.class, kind)
+        .to(types.describe(advice.getName()).resolve(), advices)
+        .on(matcher());
+  }
 
-    private AsmVisitorWrapper substitution(TypePool types) {
-        MethodDescription target =
-                types.describe(CALLS)
-                        .resolve()
-                        .getDeclaredMethods()
-                        .filter(named(replacement))
-                        .getOnly();
-        return MemberSubstitution.relaxed()
-                .method(named(callee).and(takesArguments(target.getParameters().size() - 1)))
-                .replaceWith(target)
-                .on(matcher());
-    }
+  private AsmVisitorWrapper substitution(TypePool types) {
+    MethodDescription target =
+        types.describe(CALLS).resolve().getDeclaredMethods().filter(named(replacement)).getOnly();
+    return MemberSubstitution.relaxed()
+        .method(named(callee).and(takesArguments(target.getParameters().size() - 1)))
+        .replaceWith(target)
+        .on(matcher());
+  }
 
-    @Override
-    public String toString() {
-        String name = owner + "." + method + " with " + arguments + " arguments";
-        return callee == null ? name : callee + " in " + name;
-    }
+  @Override
+  public String toString() {
+    String name = owner + "." + method + " with " + arguments + " arguments";
+    return callee == null ? name : callee + " in " + name;
+  }
 }
