@@ -1,7 +1,7 @@
 """
 What every provider keeps to: on a fake of small processes, and on each real one (`live`).
 
-A provider joins with one line in `BENCHES`.
+Every provider of `PROVIDERS` is tried; `BENCHES` adds what some of them need around them.
 """
 
 import json
@@ -123,7 +123,7 @@ BENCHES = {
         register=fake_provider.register,
         registration="from tests.contracts import fake_provider; fake_provider.register()",
     ),
-    "local": Bench(),
+    **{name: Bench() for name in providers.PROVIDERS},
     "local on ports": Bench(
         fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
     ),
