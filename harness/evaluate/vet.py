@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from harness.models.vet import assess, ks_two_sample
-from harness.models.vet.curve import curve
+from harness.models.vet import assess, ks_two_sample, vet_curve
 from harness.records.prediction import JobConfig
 from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord
@@ -62,7 +61,7 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
     for recording in read_units() if not_drawn else ():
         if recording.attempt_id in not_drawn:
             not_drawn.remove(recording.attempt_id)
-            if (drawn_curve := curve(recording, config)) is not None:
+            if (drawn_curve := vet_curve(recording, config)) is not None:
                 curves.append(drawn_curve)
         if not not_drawn:
             break

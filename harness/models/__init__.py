@@ -13,7 +13,7 @@ from harness.models.ptc.model import PTC
 from harness.models.scheduler import EVALUATORS as SCHEDULER_EVALUATORS
 from harness.models.spn_gc.model import SpnGc
 from harness.models.vectors import Evaluator
-from harness.models.vet.vectors import EVALUATORS as VET_EVALUATORS
+from harness.models.vet.assessment import EVALUATORS as VET_EVALUATORS
 from harness.models.whatif.model import WhatIf
 
 MODELS: dict[str, Model] = {

@@ -1,24 +1,33 @@
 """
-Vet of a finished job: all its tasks, one after the other.
+Vet of a finished job: all its tasks, one after the other; answers to test vectors.
 
-What stays of a task is a few numbers: ten thousand tasks with a hundred thousand units each are
+What is kept of a task is a few numbers: ten thousand tasks with a hundred thousand units each are
 read as a stream.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, median
+from typing import Any
+
+import numpy as np
 
 from harness.errors import ModelError
 from harness.models.checks import check_count
-from harness.models.vet.inputs import WHERE, ordered
-from harness.models.vet.job import of_tasks
+from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator
+from harness.models.vet.change_point import WHERE, Times, order_units
+from harness.models.vet.job import ks_two_sample, vet_job, vet_of_tasks
 from harness.models.vet.spill import single_spill_check
-from harness.models.vet.tail import tail_index_ordered
-from harness.models.vet.task import vet_ordered
+from harness.models.vet.task import (
+    hill_points,
+    ideal_after,
+    tail_index_ordered,
+    vet_ordered,
+    vet_task,
+)
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER, TaskKind
 from harness.records.vet import (
@@ -26,25 +35,28 @@ from harness.records.vet import (
     MULTI_SPILL,
     SUBPHASES,
     TaskUnits,
+    VetCurve,
     VetKind,
     VetReport,
     VetTask,
 )
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
+MOST_POINTS = 400  # of a curve
 
 _MUCH_SPILLING = 0.1  # of a map task's time (V17)
+_MAP_OUTPUT = {"map_out_bytes": "MAP_OUTPUT_BYTES", "map_out_records": "MAP_OUTPUT_RECORDS"}
 
 
 @dataclass(slots=True)
-class _Kind:
+class _Measured:
     """What was measured so far of the tasks of one kind."""
 
     unit_records: int
     attempts: list[str] = field(default_factory=list)
     tasks: list[VetTask] = field(default_factory=list)
     buckets: dict[int, list[VetTask]] = field(default_factory=dict)
-    task_s: list[float] = field(default_factory=list)
+    task_seconds: list[float] = field(default_factory=list)
     alphas: list[float] = field(default_factory=list)
     spill_shares: list[float] = field(default_factory=list)
     short_units: int = 0
@@ -52,98 +64,149 @@ class _Kind:
 
 def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
     """
-    Vet of a job from the units of its finished tasks, in any order, each looked at once.
+    Vet of a job from the units of its finished tasks, in any order, each read once.
 
     *config* says whether a map's output fits into its sort buffer, and whether a combiner ran.
     ``ModelError`` where a time is bad, or tasks of one kind have units of different size.
     """
-    kinds: dict[TaskKind, _Kind] = {}
+    kinds: dict[TaskKind, _Measured] = {}
     for task in traces:
-        size = check_count("unit_records", task.unit_records, where=task.attempt_id, low=1)
-        kind = kinds.setdefault(task.kind, _Kind(size))
-        if kind.unit_records != size:
-            sizes = f"units of {kind.unit_records} and of {size} records in one job"
+        unit_records = check_count("unit_records", task.unit_records, where=task.attempt_id, low=1)
+        measured = kinds.setdefault(task.kind, _Measured(unit_records))
+        if measured.unit_records != unit_records:
+            sizes = f"units of {measured.unit_records} and of {unit_records} records in one job"
             raise ModelError(sizes, where=f"{WHERE}, {task.attempt_id}")
-        _add(kind, task, config)
-    found = (_kind(name, kinds[name]) for name in SUBPHASES if name in kinds)
-    return VetReport(tuple(found))
+        ordered = order_units(task.unit_seconds)
+        measured.attempts.append(task.attempt_id)
+        measured.tasks.append(_vet_with_flags(task, ordered, config))
+        for number in BUCKETS:
+            measured.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
+        measured.task_seconds.append(task.task_s)
+        if (alpha := tail_index_ordered(ordered)) is not None:
+            measured.alphas.append(alpha)
+        if task.spill_s is not None and task.task_s > 0:
+            measured.spill_shares.append(task.spill_s / task.task_s)
+        if task.records is not None and len(ordered):
+            measured.short_units += len(ordered) * unit_records > task.records
+    return VetReport(tuple(report_kind(name, kinds[name]) for name in SUBPHASES if name in kinds))
+
+
+def report_kind(name: TaskKind, measured: _Measured) -> VetKind:
+    """Vet of the tasks of one kind."""
+    flags = Counter(flag for task in measured.tasks for flag in task.flags)
+    job = vet_of_tasks(measured.tasks, measured.task_seconds)
+    buckets = {number: vet_of_tasks(tasks) for number, tasks in measured.buckets.items()}
+    spill_share = fmean(measured.spill_shares) if measured.spill_shares else None
+    warnings: tuple[str, ...] = ()
+    if name == "map" and spill_share is not None and spill_share >= _MUCH_SPILLING:
+        share = f"spills ran for {spill_share:.0%} of the time of a map task"
+        warnings = (f"{share}; vet leaves them out, as if they were short",)
+    typical = None
+    if job.vet_median is not None:  # the attempt nearest to it, of equally near ones the first
+        distances = [
+            (abs(vet - job.vet_median), attempt)
+            for attempt, vet in zip(measured.attempts, job.vet_tasks, strict=True)
+            if vet is not None
+        ]
+        typical = min(distances)[1]
+    return VetKind(
+        kind=name,
+        unit_records=measured.unit_records,
+        attempts=tuple(measured.attempts),
+        job=job,
+        buckets={number: vets for number, vets in buckets.items() if vets.tasks_used},
+        flags={flag: flags[flag] for flag in FLAGS if flags[flag]},
+        short_units=measured.short_units,
+        typical=typical,
+        alpha=median(measured.alphas) if measured.alphas else None,
+        spill_share=spill_share,
+        warnings=warnings,
+    )
 
 
 def assess_task(task: TaskUnits, config: JobConfig) -> VetTask:
     """Vet of one task, with all its flags."""
-    measured = vet_ordered(ordered(task.unit_seconds))
-    return _flagged(measured, multi_spill=multi_spill(task, config))
+    return _vet_with_flags(task, order_units(task.unit_seconds), config)
 
 
-def multi_spill(task: TaskUnits, config: JobConfig) -> bool:
+def _vet_with_flags(task: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
+    vet = vet_ordered(ordered)
+    return replace(vet, flags=(MULTI_SPILL, *vet.flags)) if is_multi_spill(task, config) else vet
+
+
+def is_multi_spill(task: TaskUnits, config: JobConfig) -> bool:
     """Whether a map spilled more than once: by its counters, else by the size of its output."""
     if task.kind != "map" or not config.num_reduces:
         return False
     sizes = {
-        field: task.counters.get(f"{TASK_COUNTER}.{name}")
-        for field, name in (
-            ("map_out_bytes", "MAP_OUTPUT_BYTES"),
-            ("map_out_records", "MAP_OUTPUT_RECORDS"),
-        )
+        name: task.counters.get(f"{TASK_COUNTER}.{counter}")
+        for name, counter in _MAP_OUTPUT.items()
     }
     if None in sizes.values():
         return False
-    checked = single_spill_check({**sizes, "counters": task.counters}, config.model_dump())
-    once = checked.observed_single_spill
-    return not (checked.single_spill if once is None else once)
+    check = single_spill_check({**sizes, "counters": task.counters}, config.model_dump())
+    observed = check.observed_single_spill
+    return not (check.single_spill if observed is None else observed)
 
 
-def _add(kind: _Kind, task: TaskUnits, config: JobConfig) -> None:
-    y = ordered(task.unit_seconds)
-    kind.attempts.append(task.attempt_id)
-    kind.tasks.append(_flagged(vet_ordered(y), multi_spill=multi_spill(task, config)))
-    for number in BUCKETS:
-        kind.buckets.setdefault(number, []).append(vet_ordered(y, buckets=number))
-    kind.task_s.append(task.task_s)
-    if (alpha := tail_index_ordered(y)) is not None:
-        kind.alphas.append(alpha)
-    if task.spill_s is not None and task.task_s > 0:
-        kind.spill_shares.append(task.spill_s / task.task_s)
-    if task.records is not None and len(y):
-        kind.short_units += len(y) * kind.unit_records > task.records
+def vet_curve(
+    task: TaskUnits, config: JobConfig, most_points: int = MOST_POINTS
+) -> VetCurve | None:
+    """
+    Ordered units of *task* beside their ideal, as few points as a drawing needs.
 
-
-def _flagged(task: VetTask, *, multi_spill: bool) -> VetTask:
-    return replace(task, flags=(MULTI_SPILL, *task.flags)) if multi_spill else task
-
-
-def _kind(name: TaskKind, kind: _Kind) -> VetKind:
-    counted = Counter(flag for task in kind.tasks for flag in task.flags)
-    job = of_tasks(kind.tasks, kind.task_s)
-    with_buckets = {number: of_tasks(tasks) for number, tasks in kind.buckets.items()}
-    share = fmean(kind.spill_shares) if kind.spill_shares else None
-    return VetKind(
-        kind=name,
-        unit_records=kind.unit_records,
-        attempts=tuple(kind.attempts),
-        job=job,
-        buckets={number: each for number, each in with_buckets.items() if each.tasks_used},
-        flags={flag: counted[flag] for flag in FLAGS if counted[flag]},
-        short_units=kind.short_units,
-        typical=_typical(kind.attempts, job.vet_tasks, job.vet_median),
-        alpha=median(kind.alphas) if kind.alphas else None,
-        spill_share=share,
-        warnings=_warnings(name, share),
+    The change point, both ends, and some between: half of them evenly, half ever closer to the end,
+    where the few largest units are.  `None` where the ideal is not known.
+    """
+    measured = assess_task(task, config)
+    split = measured.change_point
+    if split is None:
+        return None
+    ordered = order_units(task.unit_seconds)
+    ideal = np.concatenate([ordered[:split], ideal_after(ordered, split)])
+    unit_count = len(ordered)
+    places = np.arange(unit_count)
+    if unit_count > most_points:
+        even = np.linspace(0, unit_count - 1, most_points // 2)
+        from_end = unit_count - np.geomspace(1, unit_count, most_points // 2)
+        drawn = np.concatenate([even, from_end, [split - 2, split - 1, split]])
+        places = np.unique(drawn.round().astype(np.int64).clip(0, unit_count - 1))
+    return VetCurve(
+        attempt_id=task.attempt_id,
+        kind=task.kind,
+        task=measured,
+        place=tuple((places + 1).tolist()),
+        observed_s=tuple(ordered[places].tolist()),
+        ideal_s=tuple(ideal[places].tolist()),
     )
 
 
-def _typical(
-    attempts: Sequence[str], values: Sequence[float | None], middle: float | None
-) -> str | None:
-    """Attempt whose vet is nearest to the median, the first of these by name."""
-    if middle is None:
-        return None
-    known = [(abs(v - middle), a) for a, v in zip(attempts, values, strict=True) if v is not None]
-    return min(known)[1]
+# Answers to test vectors
 
 
-def _warnings(kind: TaskKind, spill_share: float | None) -> tuple[str, ...]:
-    if kind != "map" or spill_share is None or spill_share < _MUCH_SPILLING:
-        return ()
-    share = f"spills ran for {spill_share:.0%} of the time of a map task"
-    return (f"{share}; vet leaves them out, as if they were short",)
+def _answer_task(case: CaseInput) -> dict[str, Any]:
+    return asdict(vet_task(**case.fields))
+
+
+def _answer_tail(case: CaseInput) -> dict[str, Any]:
+    points = hill_points(case.fields["unit_seconds"], case.fields["k_values"])
+    return {"hill": [asdict(point) for point in points]}
+
+
+def _answer_job(case: CaseInput) -> dict[str, Any]:
+    tasks = case.fields["tasks"]
+    if isinstance(tasks, list) and len(tasks) > MOST_TASKS:
+        raise ModelError(f"tasks are more than {MOST_TASKS}")
+    return asdict(vet_job(**case.fields))
+
+
+def _answer_ks(case: CaseInput) -> dict[str, Any]:
+    return {"ks": asdict(ks_two_sample(case.fields["sample_a"], case.fields["sample_b"]))}
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("vet", frozenset({"unit_seconds", "k_values"}), _answer_tail),
+    Evaluator("vet", frozenset({"unit_seconds"}), _answer_task),
+    Evaluator("vet", frozenset({"tasks"}), _answer_job),
+    Evaluator("vet", frozenset({"sample_a", "sample_b"}), _answer_ks),
+)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_flag, check_number
-from harness.models.vet.inputs import WHERE
+from harness.models.vet.change_point import WHERE
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import SingleSpill
 
@@ -29,67 +29,71 @@ def single_spill_check(
     *config* `sort_buffer_mb`, `sort_spill_percent`, `use_combiner` for the counters, and
     `sort_record_percent` for the paper's rules.  ``ModelError`` names the one that is bad.
     """
-    size = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
+    data_bytes = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
     records = check_number("map_out_records", profile.get("map_out_records"), where=WHERE)
-    buffer = _MIB * check_number(
+    buffer_mb = check_number(
         "sort_buffer_mb", config.get("sort_buffer_mb"), where=WHERE, above=True
     )
-    share = check_number(
+    spill_share = check_number(
         "sort_spill_percent", config.get("sort_spill_percent"), where=WHERE, high=1, above=True
     )
-    metadata = METADATA_BYTES * records
-    counters = profile.get("counters")
-    combined = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
+    uses_combiner = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
+    metadata_bytes = METADATA_BYTES * records
+    # Parts of the buffer: what must fit into each, and its share of the whole.
     if rules == "mr2":
-        fits = size + metadata <= buffer * share
-        needed = math.ceil(_buffer_for(size + metadata, share))
+        parts = [(data_bytes + metadata_bytes, 1.0)]
     elif rules == "paper":
-        of_metadata = check_number(
+        metadata_share = check_number(
             "sort_record_percent", config.get("sort_record_percent"), where=WHERE, high=1
         )
-        parts = ((size, 1 - of_metadata), (metadata, of_metadata))
-        fits = all(need <= buffer * part * share for need, part in parts)
-        needed = math.ceil(max(_buffer_for(need, part * share) for need, part in parts))
+        parts = [(data_bytes, 1 - metadata_share), (metadata_bytes, metadata_share)]
     else:
         raise ModelError(f"rules = {rules!r} is not mr2 or paper", where=WHERE)
+    too_much_mb = MOST_SORT_BUFFER_MB + 1.0
+    needed_mb = 0.0
+    for part_bytes, part_share in parts:
+        if part_bytes and (usable_share := part_share * spill_share):
+            needed_mb = max(needed_mb, part_bytes / (_MIB * usable_share))
+        elif part_bytes:  # no buffer is large enough
+            needed_mb = too_much_mb
+    required_mb = math.ceil(min(needed_mb, too_much_mb))
     return SingleSpill(
-        single_spill=fits,
-        required_sort_buffer_mb=needed if needed <= MOST_SORT_BUFFER_MB else None,
-        observed_single_spill=observed_single_spill(counters, combined=combined),
+        single_spill=all(
+            part_bytes <= _MIB * buffer_mb * part_share * spill_share
+            for part_bytes, part_share in parts
+        ),
+        required_sort_buffer_mb=required_mb if required_mb <= MOST_SORT_BUFFER_MB else None,
+        observed_single_spill=observed_single_spill(
+            profile.get("counters"), uses_combiner=uses_combiner
+        ),
     )
 
 
-def _buffer_for(need: float, share: float) -> float:
-    """Sort buffer in MiB of which *share* holds *need* bytes; beyond all where it holds none."""
-    too_much = MOST_SORT_BUFFER_MB + 1.0
-    if need == 0:
-        return 0.0
-    return min(need / (_MIB * share), too_much) if share else too_much
-
-
-def observed_single_spill(counters: Mapping[str, int] | None, *, combined: bool) -> bool | None:
+def observed_single_spill(
+    counters: Mapping[str, int] | None, *, uses_combiner: bool
+) -> bool | None:
     """
-    Whether a map's counters show one spill; `None` where they do not tell.
+    Whether a map's counters show one spill; `None` where they do not show it either way.
 
-    With a combiner, one that combined in the merge has read more than the map wrote.
+    A combiner that ran in the merge as well has read more records than the map wrote.
     """
     if counters is None:
         return None
-    wrote, spilled = _count(counters, "MAP_OUTPUT_RECORDS"), _count(counters, "SPILLED_RECORDS")
-    if wrote == 0:
+
+    def read_counter(name: str) -> int | None:
+        """A counter under its full name, or without its group."""
+        value = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
+        return None if value is None else check_count(name, value, where=WHERE)
+
+    written, spilled = read_counter("MAP_OUTPUT_RECORDS"), read_counter("SPILLED_RECORDS")
+    if written == 0:
         return True
-    if wrote is None or spilled is None:
+    if written is None or spilled is None:
         return None
-    if not combined:
-        return spilled == wrote
-    into, out = (
-        _count(counters, "COMBINE_INPUT_RECORDS"),
-        _count(counters, "COMBINE_OUTPUT_RECORDS"),
-    )
-    return None if into is None or out is None else spilled == out and into == wrote
-
-
-def _count(counters: Mapping[str, int], name: str) -> int | None:
-    """A counter under its full name, or without its group."""
-    found = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
-    return None if found is None else check_count(name, found, where=WHERE)
+    if not uses_combiner:
+        return spilled == written
+    combined = read_counter("COMBINE_INPUT_RECORDS")
+    combiner_output = read_counter("COMBINE_OUTPUT_RECORDS")
+    if combined is None or combiner_output is None:
+        return None
+    return spilled == combiner_output and combined == written

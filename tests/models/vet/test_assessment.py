@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.vet.assessment` and `curve`: a job's tasks, read one after the other.
+Tests for `harness.models.vet.assessment`: a job's tasks, read one after the other; curves.
 """
 
 from weakref import ref
@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from harness.errors import ModelError
-from harness.models.vet import assess, tail_index, vet_job
+from harness.models.vet import assess, tail_index, vet_curve, vet_job
 from harness.models.vet.assessment import assess_task
-from harness.models.vet.curve import curve
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits
@@ -23,30 +22,32 @@ ONCE = {
 TWICE = {**ONCE, f"{TASK_COUNTER}.SPILLED_RECORDS": 2 * 10**4}
 
 
-def seconds(n, seed):
+def seconds(unit_count, seed):
     """
     Units of nearly equal time, and a few that are longer.
     """
     random = np.random.default_rng(seed)
-    return np.concatenate([random.lognormal(-9, 0.2, n), 0.001 * (1 + random.pareto(1.3, n // 50))])
+    return np.concatenate(
+        [random.lognormal(-9, 0.2, unit_count), 0.001 * (1 + random.pareto(1.3, unit_count // 50))]
+    )
 
 
-def task(number, kind="map", n=1500, **changes):
+def task(number, kind="map", unit_count=1500, **changes):
     """
     A task with its units.
     """
-    asked = {
+    fields = {
         "attempt_id": f"attempt_1_{kind[0]}_{number:06d}_0",
         "kind": kind,
         "unit_records": 5,
-        "unit_seconds": seconds(n, number),
+        "unit_seconds": seconds(unit_count, number),
         "task_s": 2.0 + number,
-        "records": 5 * len(seconds(n, number)),
+        "records": 5 * len(seconds(unit_count, number)),
         "spill_s": 0.01,
         "counters": ONCE if kind == "map" else {},
         **changes,
     }
-    return TaskUnits(**asked)
+    return TaskUnits(**fields)
 
 
 class TestAssess:
@@ -54,27 +55,33 @@ class TestAssess:
         """
         The numbers of `vet_job`, for maps and reduces apart, whatever the order of the tasks.
         """
-        maps, reduces = [task(n) for n in range(3)], [task(n, "reduce") for n in range(5, 7)]
+        maps, reduces = (
+            [task(number) for number in range(3)],
+            [task(number, "reduce") for number in range(5, 7)],
+        )
 
-        got = assess(iter([*reduces, *maps]), JobConfig())
+        result = assess(iter([*reduces, *maps]), JobConfig())
 
-        assert [(k.kind, k.job) for k in got.kinds] == [
-            (mine[0].kind, vet_job([t.unit_seconds for t in mine], [t.task_s for t in mine]))
-            for mine in (maps, reduces)
+        assert [(kind_report.kind, kind_report.job) for kind_report in result.kinds] == [
+            (
+                tasks_of_kind[0].kind,
+                vet_job([t.unit_seconds for t in tasks_of_kind], [t.task_s for t in tasks_of_kind]),
+            )
+            for tasks_of_kind in (maps, reduces)
         ]
-        assert got.kinds[0].alpha == sorted(tail_index(t.unit_seconds) for t in maps)[1]
+        assert result.kinds[0].alpha == sorted(tail_index(t.unit_seconds) for t in maps)[1]
 
     def test_holds_one_task_at_a_time(self):
         """
-        A stream of tasks is asked for the next one when the last one is done with.
+        The next task of a stream is read when the last one is released.
         """
-        held = []
+        references = []
 
         def stream():
             for number in range(4):
-                assert sum(1 for each in held if each() is not None) <= 1
-                made = task(number, n=300)
-                held.append(ref(made.unit_seconds))
+                assert sum(1 for each in references if each() is not None) <= 1
+                made = task(number, unit_count=300)
+                references.append(ref(made.unit_seconds))
                 yield made
 
         assert len(assess(stream(), JobConfig()).kinds[0].attempts) == 4
@@ -83,7 +90,10 @@ class TestAssess:
         """
         A thousand buckets need ten thousand units.
         """
-        few, many = (assess([task(0, n=n)], JobConfig()).kinds[0] for n in (1500, 11_000))
+        few, many = (
+            assess([task(0, unit_count=unit_count)], JobConfig()).kinds[0]
+            for unit_count in (1500, 11_000)
+        )
 
         assert list(few.buckets) == [100]
         assert list(many.buckets) == [1000, 100]
@@ -94,32 +104,32 @@ class TestAssess:
         """
         tasks = [task(0, counters=TWICE), task(1, records=5 * len(seconds(1500, 1)) - 2), task(2)]
 
-        got = assess(tasks, JobConfig()).kinds[0]
+        result = assess(tasks, JobConfig()).kinds[0]
 
-        assert got.flags[MULTI_SPILL] == 1
-        assert set(got.flags) <= {MULTI_SPILL, OMEGA_SENSITIVE}
-        assert got.short_units == 1
+        assert result.flags[MULTI_SPILL] == 1
+        assert set(result.flags) <= {MULTI_SPILL, OMEGA_SENSITIVE}
+        assert result.short_units == 1
 
     def test_warns_where_spills_are_long(self):
         """
         V17: spilling is left out as if it were short.
         """
-        got = assess([task(0, spill_s=1.0)], JobConfig()).kinds[0]
+        result = assess([task(0, spill_s=1.0)], JobConfig()).kinds[0]
 
-        assert got.spill_share == 0.5
-        assert "50%" in got.warnings[0]
+        assert result.spill_share == 0.5
+        assert "50%" in result.warnings[0]
         assert assess([task(0)], JobConfig()).kinds[0].warnings == ()
 
     def test_typical_is_the_task_with_the_median_vet(self):
         """
         Of five it is the third.
         """
-        tasks = [task(n) for n in range(5)]
+        tasks = [task(number) for number in range(5)]
 
-        got = assess(tasks, JobConfig()).kinds[0]
+        result = assess(tasks, JobConfig()).kinds[0]
 
-        by_vet = sorted(zip(got.job.vet_tasks, got.attempts, strict=True))
-        assert got.typical == by_vet[2][1]
+        by_vet = sorted(zip(result.job.vet_tasks, result.attempts, strict=True))
+        assert result.typical == by_vet[2][1]
 
     def test_refuses_units_of_several_sizes(self):
         """
@@ -160,14 +170,16 @@ class TestCurve:
         """
         Few points of many; up to the change point ideal and observed are one.
         """
-        got = curve(task(0, n=50_000), JobConfig())
-        t = got.task.change_point
+        result = vet_curve(task(0, unit_count=50_000), JobConfig())
+        t = result.task.change_point
 
-        assert len(got.place) <= 410
-        assert {1, t - 1, t, t + 1, got.task.n} <= set(got.place)
+        assert len(result.place) <= 410
+        assert {1, t - 1, t, t + 1, result.task.n} <= set(result.place)
         assert all(
             observed == ideal
-            for place, observed, ideal in zip(got.place, got.observed_s, got.ideal_s, strict=True)
+            for place, observed, ideal in zip(
+                result.place, result.observed_s, result.ideal_s, strict=True
+            )
             if place <= t
         )
 
@@ -175,13 +187,13 @@ class TestCurve:
         """
         Their sums are PR and EI.
         """
-        got = curve(task(0, n=100), JobConfig())
+        result = vet_curve(task(0, unit_count=100), JobConfig())
 
-        assert sum(got.observed_s) == pytest.approx(got.task.profiled_real_s)
-        assert sum(got.ideal_s) == pytest.approx(got.task.estimated_ideal_s)
+        assert sum(result.observed_s) == pytest.approx(result.task.profiled_real_s)
+        assert sum(result.ideal_s) == pytest.approx(result.task.estimated_ideal_s)
 
     def test_without_an_ideal_is_none(self):
         """
         Five units have none.
         """
-        assert curve(task(0, unit_seconds=[1.0] * 5), JobConfig()) is None
+        assert vet_curve(task(0, unit_seconds=[1.0] * 5), JobConfig()) is None

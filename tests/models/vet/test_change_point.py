@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models.vet.change_point import change_point, change_point_obvious, line_error
+from harness.models.vet.change_point import change_point, line_error
+from tests.models.vet.obvious import obvious_change_point
 
-# Few values, many ties; a coarse clock; heavy tails; the last digits of a tenth.
+# Few values, many equal; a coarse clock; heavy tails; the last digits of a tenth.
 coarse = st.integers(0, 5).map(lambda n: n * 32e-9)
 heavy = st.floats(0, 0.999).map(lambda u: 0.001 * (1 - u) ** -0.8)
 close = st.integers(0, 3).map(lambda n: 0.1 + n * 2.0**-56)
@@ -22,40 +23,45 @@ lists = st.one_of(
 )
 
 
-def exact(y, omega):
+def exact(ordered, omega):
     """
     The change point by rational numbers.
     """
-    y = [Fraction(value) for value in y]
-    if y[0] == y[-1]:
+    ordered = [Fraction(value) for value in ordered]
+    if ordered[0] == ordered[-1]:
         return omega
-    errors = {k: exact_error(y[:k]) + exact_error(y[k:]) for k in range(omega, len(y) - omega + 1)}
-    mean = sum(y) / len(y)
-    limit = min(errors.values()) + Fraction(1e-12) * sum((v - mean) ** 2 for v in y)
+    errors = {
+        k: exact_error(ordered[:k]) + exact_error(ordered[k:])
+        for k in range(omega, len(ordered) - omega + 1)
+    }
+    mean = sum(ordered) / len(ordered)
+    limit = min(errors.values()) + Fraction(1e-12) * sum((v - mean) ** 2 for v in ordered)
     return min(k for k, error in errors.items() if error <= limit)
 
 
-def exact_error(y):
+def exact_error(ordered):
     """
     Squared error of the line through *y*.
     """
-    m, mean = len(y), sum(y) / len(y)
-    x = [Fraction(2 * i - m - 1, 2) for i in range(1, m + 1)]
-    sxy = sum(i * (v - mean) for i, v in zip(x, y, strict=True))
+    count, mean = len(ordered), sum(ordered) / len(ordered)
+    x = [Fraction(2 * i - count - 1, 2) for i in range(1, count + 1)]
+    sxy = sum(i * (v - mean) for i, v in zip(x, ordered, strict=True))
     sxx = sum(i * i for i in x)
-    return sum((v - mean) ** 2 for v in y) - (sxy**2 / sxx if sxx else 0)
+    return sum((v - mean) ** 2 for v in ordered) - (sxy**2 / sxx if sxx else 0)
 
 
-def units(kind, n, seed=3):
+def units(kind, count, seed=3):
     """
     Ordered unit times of a kind.
     """
     random = np.random.default_rng(seed)
     made = {
-        "heavy": lambda: 1 + random.pareto(1.3, n),
-        "normal": lambda: random.lognormal(-9, 0.2, n),
-        "line": lambda: 0.1 * np.arange(n),
-        "step": lambda: np.where(np.arange(n) < n // 3, 1.0, 5.0) + 1e-3 * random.random(n),
+        "heavy": lambda: 1 + random.pareto(1.3, count),
+        "normal": lambda: random.lognormal(-9, 0.2, count),
+        "line": lambda: 0.1 * np.arange(count),
+        "step": lambda: (
+            np.where(np.arange(count) < count // 3, 1.0, 5.0) + 1e-3 * random.random(count)
+        ),
     }
     return np.sort(made[kind]())
 
@@ -65,53 +71,55 @@ class TestChangePoint:
     @given(lists, st.integers(2, 12))
     def test_is_that_of_exact_arithmetic(self, values, omega):
         """
-        Rounding decides nothing: not with ties, a coarse clock, or times equal but for a digit.
+        Rounding decides nothing: not with equal units, a coarse clock, or times equal but for a digit.
         """
-        y, omega = sorted(values), min(omega, len(values) // 2)
+        ordered, omega = sorted(values), min(omega, len(values) // 2)
 
-        assert change_point(np.array(y), omega) == exact(y, omega)
+        assert change_point(np.array(ordered), omega) == exact(ordered, omega)
 
     @pytest.mark.parametrize("kind", ["heavy", "normal", "line", "step"])
-    @pytest.mark.parametrize("n", [256, 257])
-    def test_is_that_of_the_obvious_form(self, kind, n):
+    @pytest.mark.parametrize("count", [256, 257])
+    def test_is_that_of_the_obvious_form(self, kind, count):
         """
-        Also over the edges of rows, of which most are never looked at.
+        Also over the edges of rows, most of which are skipped.
         """
-        y = units(kind, n)
+        ordered = units(kind, count)
 
-        for omega in (3, n // 2):
-            assert change_point(y, omega) == change_point_obvious(y.tolist(), omega)
+        for omega in (3, count // 2):
+            assert change_point(ordered, omega) == obvious_change_point(ordered.tolist(), omega)
 
     @pytest.mark.parametrize("kind", ["heavy", "normal", "step"])
     def test_finds_the_best_of_many_rows(self, kind):
         """
-        No split of three thousand units has a smaller error than the one found.
+        No split of three thousand units has a smaller error than this one.
         """
-        y = units(kind, 3_000)
-        found = change_point(y, 3)
-        error = line_error(y[:found]) + line_error(y[found:])
+        ordered = units(kind, 3_000)
+        split = change_point(ordered, 3)
+        error = line_error(ordered[:split]) + line_error(ordered[split:])
 
         others = [
-            *range(3, len(y) - 3, 97),
-            *range(max(3, found - 50), min(len(y) - 3, found + 50)),
+            *range(3, len(ordered) - 3, 97),
+            *range(max(3, split - 50), min(len(ordered) - 3, split + 50)),
         ]
-        assert error <= min(line_error(y[:k]) + line_error(y[k:]) for k in others) * (1 + 1e-9)
+        assert error <= min(line_error(ordered[:k]) + line_error(ordered[k:]) for k in others) * (
+            1 + 1e-9
+        )
 
     @pytest.mark.parametrize("kind", ["heavy", "normal", "line", "step"])
     def test_may_be_decided_by_the_first_rows(self, kind, monkeypatch):
         """
-        Looking at one row of units before all others finds what looking at all at once does.
+        Searching one row of units before all others gives the split of a search of all at once.
         """
-        y = units(kind, 3_000)
-        found = [change_point(y, omega) for omega in (3, 300, 1500)]
+        ordered = units(kind, 3_000)
+        splits = [change_point(ordered, omega) for omega in (3, 300, 1500)]
 
-        monkeypatch.setattr("harness.models.vet.change_point._AT_ONCE", 1)
+        monkeypatch.setattr("harness.models.vet.change_point._ROWS_AT_ONCE", 1)
 
-        assert [change_point(y, omega) for omega in (3, 300, 1500)] == found
+        assert [change_point(ordered, omega) for omega in (3, 300, 1500)] == splits
 
     def test_of_a_long_line_is_the_first(self):
         """
-        A hundred thousand splits tie, and the smallest is taken.
+        A hundred thousand splits are equally good, and the smallest is chosen.
         """
         assert change_point(units("line", 100_000), 3) == 3
 
@@ -120,9 +128,9 @@ class TestChangePoint:
         """
         Time in other units has the same change point: here powers of two, which round nothing.
         """
-        y, power = np.sort(values), 2.0 ** np.round(np.log2(factor))
+        ordered, power = np.sort(values), 2.0 ** np.round(np.log2(factor))
 
-        assert change_point(y * power, 3) == change_point(y, 3)
+        assert change_point(ordered * power, 3) == change_point(ordered, 3)
 
 
 @given(lists)
@@ -130,9 +138,9 @@ def test_error_of_a_line(values):
     """
     The squared error agrees with rational numbers to the digits of its values.
     """
-    y = sorted(values)
-    scale = float(sum((v - y[0]) ** 2 for v in y))
+    ordered = sorted(values)
+    scale = float(sum((v - ordered[0]) ** 2 for v in ordered))
 
-    assert line_error(np.array(y)) == pytest.approx(
-        float(exact_error([Fraction(v) for v in y])), rel=1e-9, abs=1e-13 * scale
+    assert line_error(np.array(ordered)) == pytest.approx(
+        float(exact_error([Fraction(v) for v in ordered])), rel=1e-9, abs=1e-13 * scale
     )

@@ -24,38 +24,40 @@ class TestVetJob:
         """
         a, b = vet_task(STEP), vet_task(TAIL)
 
-        got = vet_job([STEP, TAIL])
+        result = vet_job([STEP, TAIL])
 
-        assert got.vet_tasks == (a.vet, b.vet)
-        assert got.vet_job == got.vet_median == pytest.approx((a.vet + b.vet) / 2)
-        assert got.vet_quartile_1 == pytest.approx(
+        assert result.vet_tasks == (a.vet, b.vet)
+        assert result.vet_job == result.vet_median == pytest.approx((a.vet + b.vet) / 2)
+        assert result.vet_quartile_1 == pytest.approx(
             min(a.vet, b.vet) * 0.75 + max(a.vet, b.vet) * 0.25
         )
-        assert got.pr_mean_s == pytest.approx((a.profiled_real_s + b.profiled_real_s) / 2)
-        assert got.pr_std_s == pytest.approx(
+        assert result.pr_mean_s == pytest.approx((a.profiled_real_s + b.profiled_real_s) / 2)
+        assert result.pr_std_s == pytest.approx(
             abs(a.profiled_real_s - b.profiled_real_s) / math.sqrt(2)
         )
-        assert got.ratio_of_means == pytest.approx(got.pr_mean_s / got.ei_mean_s)
+        assert result.ratio_of_means == pytest.approx(result.pr_mean_s / result.ei_mean_s)
 
     def test_skips_tasks_without_a_vet(self):
         """
         Too few units, or an ideal of nothing: in their place stands `None`, and they are counted.
         """
-        got = vet_job([STEP, [1.0], [0.0] * 9], [5.0, 1.0, 1.0])
+        result = vet_job([STEP, [1.0], [0.0] * 9], [5.0, 1.0, 1.0])
 
-        assert got.vet_tasks[1:] == (None, None)
-        assert (got.tasks_used, got.tasks_skipped) == (1, 2)
-        assert (got.pr_std_s, got.pearson_vet_vs_task_seconds) == (None, None)
+        assert result.vet_tasks[1:] == (None, None)
+        assert (result.tasks_used, result.tasks_skipped) == (1, 2)
+        assert (result.pr_std_s, result.pearson_vet_vs_task_seconds) == (None, None)
 
     @pytest.mark.parametrize("tasks", [[], [[1.0]]])
     def test_without_a_usable_task_is_none(self, tasks):
         """
         A job of no tasks has no vet, rather than a vet of 0 or 1.
         """
-        got = vet_job(tasks)
+        result = vet_job(tasks)
 
-        assert (got.vet_job, got.vet_median, got.pr_mean_s, got.ratio_of_means) == (None,) * 4
-        assert got.tasks_skipped == len(tasks)
+        assert (result.vet_job, result.vet_median, result.pr_mean_s, result.ratio_of_means) == (
+            None,
+        ) * 4
+        assert result.tasks_skipped == len(tasks)
 
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
@@ -86,15 +88,15 @@ class TestPearson:
         """
         other = [slope * v + start for v in values]
 
-        got = pearson(values, other)
+        result = pearson(values, other)
 
         if max(values) - min(values) > 1e-3:
-            assert got == pytest.approx(1, abs=1e-4)
-        assert got is None or -1 <= got <= 1
+            assert result == pytest.approx(1, abs=1e-4)
+        assert result is None or -1 <= result <= 1
 
     def test_needs_three_pairs_that_differ(self):
         """
-        Two points always lie on a line.
+        Two points are always on a line.
         """
         assert pearson([1, 2], [1, 2]) is None
         assert pearson([1, 2, 3], [0.1, 0.1, 0.1]) is None
@@ -114,9 +116,9 @@ class TestKs:
         """
         Of three against three, all apart: 2 of the 20 orders are as extreme.
         """
-        got = ks_two_sample([1, 2, 3], [4, 5, 6])
+        result = ks_two_sample([1, 2, 3], [4, 5, 6])
 
-        assert (got.statistic, got.p_value) == (1, pytest.approx(0.1))
+        assert (result.statistic, result.p_value) == (1, pytest.approx(0.1))
 
     @given(st.lists(numbers, min_size=1, max_size=12), st.lists(numbers, min_size=1, max_size=12))
     def test_statistic_is_the_largest_distance(self, a, b):
@@ -127,11 +129,11 @@ class TestKs:
             abs(sum(v <= x for v in a) / len(a) - sum(v <= x for v in b) / len(b)) for x in a + b
         ]
 
-        got, turned = ks_two_sample(a, b), ks_two_sample(b, a)
+        result, turned = ks_two_sample(a, b), ks_two_sample(b, a)
 
-        assert got.statistic == pytest.approx(max(share))
-        assert turned.p_value == pytest.approx(got.p_value)
-        assert 0 <= got.p_value <= 1
+        assert result.statistic == pytest.approx(max(share))
+        assert turned.p_value == pytest.approx(result.p_value)
+        assert 0 <= result.p_value <= 1
 
     @pytest.mark.parametrize("bad", [[], [math.nan], None, [True], ["1"]])
     def test_refuses_what_is_no_sample(self, bad):

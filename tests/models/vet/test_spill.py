@@ -20,7 +20,7 @@ def check(rules="mr2", **changes):
     """
     A map of 40 MiB in 400 000 records in a buffer of 100 MiB, but for the *changes*.
     """
-    asked = {
+    config = {
         "map_out_bytes": 40 * MIB,
         "map_out_records": 400_000,
         "sort_buffer_mb": 100,
@@ -28,7 +28,7 @@ def check(rules="mr2", **changes):
         "sort_record_percent": 0.05,
         **changes,
     }
-    return single_spill_check(asked, asked, rules)
+    return single_spill_check(config, config, rules)
 
 
 class TestSizes:
@@ -36,9 +36,9 @@ class TestSizes:
         """
         40 MiB and 16 bytes for each record, in 80 % of the buffer.
         """
-        got = check()
+        result = check()
 
-        assert (got.single_spill, got.required_sort_buffer_mb) == (True, 58)
+        assert (result.single_spill, result.required_sort_buffer_mb) == (True, 58)
 
     @given(st.integers(0, 2**31), st.integers(0, 10**7), st.floats(0.01, 1), st.booleans())
     def test_the_smallest_buffer_is_just_enough(self, size, records, share, paper):
@@ -46,30 +46,30 @@ class TestSizes:
         It passes the check, and the one below it does not.
         """
         rules = "paper" if paper else "mr2"
-        asked = {"map_out_bytes": size, "map_out_records": records, "sort_spill_percent": share}
-        needed = check(rules, **asked).required_sort_buffer_mb
+        config = {"map_out_bytes": size, "map_out_records": records, "sort_spill_percent": share}
+        needed = check(rules, **config).required_sort_buffer_mb
 
         if needed is None:
-            assert not check(rules, **asked, sort_buffer_mb=2047).single_spill
+            assert not check(rules, **config, sort_buffer_mb=2047).single_spill
         elif needed > 0:
-            assert check(rules, **asked, sort_buffer_mb=needed).single_spill
-            assert needed == 1 or not check(rules, **asked, sort_buffer_mb=needed - 1).single_spill
+            assert check(rules, **config, sort_buffer_mb=needed).single_spill
+            assert needed == 1 or not check(rules, **config, sort_buffer_mb=needed - 1).single_spill
 
     def test_a_share_of_nothing_holds_no_metadata(self):
         """
         Under the paper's rules a buffer without records' share is never large enough.
         """
-        got = check("paper", sort_record_percent=0)
+        result = check("paper", sort_record_percent=0)
 
-        assert (got.single_spill, got.required_sort_buffer_mb) == (False, None)
+        assert (result.single_spill, result.required_sort_buffer_mb) == (False, None)
 
     def test_no_output_passes(self):
         """
         What wrote nothing spilled nothing.
         """
-        got = check(map_out_bytes=0, map_out_records=0, counters={"MAP_OUTPUT_RECORDS": 0})
+        result = check(map_out_bytes=0, map_out_records=0, counters={"MAP_OUTPUT_RECORDS": 0})
 
-        assert (got.single_spill, got.observed_single_spill) == (True, True)
+        assert (result.single_spill, result.observed_single_spill) == (True, True)
 
     @pytest.mark.parametrize(
         ("field", "value"),

@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.vet.tail`: Hill's estimate and the views of ordered units.
+Tests for `harness.models.vet.task`: Hill's estimate and the views of ordered units.
 """
 
 import math
@@ -42,7 +42,7 @@ class TestHill:
     @pytest.mark.parametrize("alpha", [0.8, 1.3, 2.5])
     def test_finds_the_index_of_a_power_law(self, alpha):
         """
-        Two thousand of the largest tell it to some percent.
+        Two thousand of the largest estimate it to some percent.
         """
         assert tail_index(pareto(alpha)) == pytest.approx(alpha, rel=0.1)
 
@@ -88,21 +88,21 @@ class TestEmplot:
         """
         The last tenth of a power law is a straight line.
         """
-        got = emplot(pareto(1.3))
+        result = emplot(pareto(1.3))
 
-        assert got.slope == pytest.approx(-1.3, rel=0.1)
-        assert got.r2 > 0.98
+        assert result.slope == pytest.approx(-1.3, rel=0.1)
+        assert result.r2 > 0.98
 
     def test_points_leave_out_units_of_no_time(self):
         """
         They count all the same.
         """
-        got = emplot([0.0, 1.0, math.e])
+        result = emplot([0.0, 1.0, math.e])
 
-        (first, second) = got.points
+        (first, second) = result.points
         assert first == pytest.approx((0, math.log(1.5 / 3)))
         assert second == pytest.approx((1, math.log(0.5 / 3)))
-        assert (got.slope, got.r2) == (None, None)
+        assert (result.slope, result.r2) == (None, None)
 
     def test_equal_units_are_no_line(self):
         """
@@ -117,10 +117,10 @@ class TestBucketView:
         """
         A thousand buckets at most, in order, whose sum is that of the units.
         """
-        got = bucket_view(values)
+        result = bucket_view(values)
 
-        assert len(got) == min(1000, len(values))
-        assert sum(got) == pytest.approx(sum(values), rel=1e-9)
+        assert len(result) == min(1000, len(values))
+        assert sum(result) == pytest.approx(sum(values), rel=1e-9)
 
     def test_counts_differ_by_one_at_most(self):
         """

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models.vet import vet_task
-from harness.models.vet.change_point import change_point_obvious
-from harness.models.vet.inputs import ordered
+from harness.models.vet.change_point import order_units
 from harness.models.vet.task import estimated_ideal, ideal_after
 from harness.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE
+from tests.models.vet.obvious import obvious_change_point
 
 seconds = st.floats(0, 1e3) | st.integers(0, 9).map(lambda n: n * 32e-9)
 tasks = st.lists(seconds, min_size=6, max_size=60)
@@ -27,7 +27,7 @@ def obvious(unit_seconds, omega=3):
     EI and OC of (2) to (4), one unit after the other.
     """
     y = sorted(unit_seconds)
-    ideal = y[: change_point_obvious(y, omega)]
+    ideal = y[: obvious_change_point(y, omega)]
     while len(ideal) < len(y):
         ideal.append(2 * ideal[-1] - ideal[-2])
     return math.fsum(ideal), math.fsum(y) - math.fsum(ideal)
@@ -49,12 +49,12 @@ class TestVetTask:
         """
         The closed form of the ideal is its recursion, and PR is the sum of both parts.
         """
-        got, (ideal, overhead) = vet_task(values), obvious(values)
+        result, (ideal, overhead) = vet_task(values), obvious(values)
         scale = pytest.approx(0, abs=1e-10 * (abs(ideal) + abs(overhead) + 1e-300))
 
-        assert got.estimated_ideal_s - ideal == scale
-        assert got.overhead_s - overhead == scale
-        assert got.estimated_ideal_s + got.overhead_s - got.profiled_real_s == scale
+        assert result.estimated_ideal_s - ideal == scale
+        assert result.overhead_s - overhead == scale
+        assert result.estimated_ideal_s + result.overhead_s - result.profiled_real_s == scale
 
     @given(tasks, st.randoms())
     def test_order_is_of_no_meaning(self, values, random):
@@ -86,21 +86,21 @@ class TestVetTask:
         """
         An ideal that is never above what was observed leaves no negative overhead.
         """
-        got = vet_task(values, cap_at_observed=True)
+        result = vet_task(values, cap_at_observed=True)
 
-        assert got.overhead_s >= 0
-        assert NEGATIVE_OVERHEAD not in got.flags
-        assert got.vet is None or got.vet >= 1 - 1e-12
+        assert result.overhead_s >= 0
+        assert NEGATIVE_OVERHEAD not in result.flags
+        assert result.vet is None or result.vet >= 1 - 1e-12
 
     @given(st.floats(1e-9, 1e9), st.floats(1e-9, 1e9), st.integers(6, 400))
     def test_a_line_has_no_overhead(self, start, step, n):
         """
         Units on a straight line are ideal: rounding is no negative overhead.
         """
-        got = vet_task([start + step * i for i in range(n)])
+        result = vet_task([start + step * i for i in range(n)])
 
-        assert got.vet == pytest.approx(1, abs=1e-9)
-        assert got.flags == ()
+        assert result.vet == pytest.approx(1, abs=1e-9)
+        assert result.flags == ()
 
     def test_flat_top_is_flagged(self):
         """
@@ -119,9 +119,9 @@ class TestVetTask:
         """
         What would be divided by next to nothing is not defined, rather than infinite.
         """
-        got = vet_task([5e-324] * 20 + [1.0, 2.0, 3.0])
+        result = vet_task([5e-324] * 20 + [1.0, 2.0, 3.0])
 
-        assert (got.status, got.vet) == ("zero_ideal", None)
+        assert (result.status, result.vet) == ("zero_ideal", None)
 
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
@@ -167,11 +167,11 @@ class TestBuckets:
 
     def test_nine_units_to_a_bucket_are_too_few(self):
         """
-        The status says so, and PR is told all the same.
+        The status says so, and PR is given all the same.
         """
-        got = vet_task([1.0] * 99, buckets=10)
+        result = vet_task([1.0] * 99, buckets=10)
 
-        assert (got.status, got.profiled_real_s, got.vet) == ("too_few_units", 99.0, None)
+        assert (result.status, result.profiled_real_s, result.vet) == ("too_few_units", 99.0, None)
 
     def test_see_what_units_do_not(self):
         """
@@ -188,7 +188,7 @@ def test_ideal_with_a_cap_ends_where_it_meets_what_was_observed():
     """
     Above the observed times it is these, below it is the line.
     """
-    y = ordered(FLAT_TOP)
+    y = order_units(FLAT_TOP)
 
     assert ideal_after(y, 5).tolist() == [6, 7, 8, 9, 10, 11, 12]
     assert ideal_after(y, 5, capped=True).tolist() == FLAT_TOP[5:]

@@ -9,8 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.models.vet import assess, ks_two_sample
-from harness.models.vet.curve import curve
+from harness.models.vet import assess, ks_two_sample, vet_curve
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
@@ -44,7 +43,7 @@ def job(cell, repetition=0, tail=50.0):
     The vet of one job.
     """
     every = [*tasks(repetition, tail), *tasks(repetition, tail, "reduce")]
-    curves = tuple(curve(t, JobConfig()) for t in (every[0], every[2]))
+    curves = tuple(vet_curve(t, JobConfig()) for t in (every[0], every[2]))
     return JobVet(f"t{repetition}", cell, repetition, assess(every, JobConfig()), curves)
 
 
@@ -198,7 +197,7 @@ class TestFigures:
         A straight line needs no logarithm, and units of no time have none.
         """
         task = TaskUnits("attempt_1_m_000000_0", "map", 5, units, 3.0)
-        drawn = JobVet("t", "c", 0, assess([task], JobConfig()), (curve(task, JobConfig()),))
+        drawn = JobVet("t", "c", 0, assess([task], JobConfig()), (vet_curve(task, JobConfig()),))
 
         with drawing():
             (figure,) = figures_of(dataclasses.replace(whole, vet=VetBook((drawn,))))
