@@ -1,4 +1,4 @@
-"""SPN-GC behind the contract of `harness.models.base`."""
+"""SPN-GC behind the contract of `harness.models.base`, and its answers to test vectors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from harness.errors import MissingStatistic
+from harness.errors import MissingStatistic, ModelError
 from harness.models.checks import check_number, range_error
 from harness.models.scheduler import map_spans, schedule
-from harness.models.spn_gc.inputs import FIELDS, REQUIRED
+from harness.models.spn_gc.estimates import (
+    expectations,
+    expected_net_time,
+    simulate_net,
+    time_cost_ratio,
+)
+from harness.models.spn_gc.inputs import FIELDS, REQUIRED, warnings_of
+from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import PHASES, spn_phases
-from harness.models.spn_gc.vectors import EVALUATORS
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -24,6 +31,52 @@ STAND_IN = "gpu_stand_in"  # statistic: 1 where the processor did the work of th
 # Drawn with slots (4.2), which the paper's net does not have: so many runs, of so many tasks in
 # sum, as take no longer than the rest of a prediction.
 _SLOT_RUNS, _FEWEST_RUNS, _SLOT_TASKS = 100, 20, 100_000
+
+_MOST_REPLICATIONS = 1_000_000  # of a vector
+_NET = ("num_maps", "num_reduces", "variant")
+
+
+def _answer_phases(case: CaseInput) -> dict[str, Any]:
+    """Phase means, the quantities between, and the estimates of both nets."""
+    parameters = dict(case.fields)
+    answer = spn_phases(parameters, case.rules or "paper")
+    tasks = answer["num_maps"], parameters.get("num_reduces", 1)
+    answer |= expectations(answer, *tasks)
+    answer["simulated_s"] = simulate_net(answer, *tasks)["simulated_s"]
+    other = simulate_net(answer, *tasks, variant="shared_shuffle")
+    answer["shared_shuffle_simulated_s"] = other["simulated_s"]
+    answer["warnings"] = warnings_of(parameters)
+    return answer
+
+
+def _answer_net(case: CaseInput) -> dict[str, Any]:
+    return build_net(**{name: case.fields[name] for name in _NET if name in case.fields})
+
+
+def _answer_simulation(case: CaseInput) -> dict[str, Any]:
+    values = dict(case.fields)
+    phases = values.pop("phases")
+    if not isinstance(phases, dict):
+        raise ModelError("phases is not an object")
+    refuse_too_many_tasks(values)
+    if isinstance(values.get("replications"), int) and values["replications"] > _MOST_REPLICATIONS:
+        raise ModelError(f"replications is above {_MOST_REPLICATIONS}")
+    net = {name: values[name] for name in _NET if name in values}
+    return expected_net_time(phases, **net) | simulate_net(phases, **values)
+
+
+def _answer_time_cost(case: CaseInput) -> dict[str, Any]:
+    return {"time_cost_ratio_percent": time_cost_ratio(**case.fields)}
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("spn-gc", frozenset({"phases", "num_maps"}), _answer_simulation),
+    Evaluator("spn-gc", frozenset({"model_seconds", "job_seconds"}), _answer_time_cost),
+    Evaluator("spn-gc", frozenset({"test_input_bytes"}), _answer_phases),
+    Evaluator("spn-gc", frozenset({"input_bytes"}), _answer_phases),
+    Evaluator("spn-gc", frozenset({"num_maps"}), _answer_net),
+    Evaluator("spn-gc", frozenset({"num_reduces"}), _answer_net),
+)
 
 
 class SpnGc:
@@ -161,8 +214,6 @@ def _estimates(
     answer: Mapping[str, Any], num_reduces: int, cluster: Cluster, seed: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Job times by name; and how the simulated ones spread."""
-    from harness.models.spn_gc.estimates import expectations, simulate_net
-
     tasks = answer["num_maps"], num_reduces
     exact = expectations(answer, *tasks)
     simulated = simulate_net(answer, *tasks, seed=seed)
