@@ -71,7 +71,7 @@ class TestChangePoint:
     @given(lists, st.integers(2, 12))
     def test_is_that_of_exact_arithmetic(self, values, omega):
         """
-        Rounding decides nothing: not of equal units, a coarse clock, or times equal but for a digit.
+        Rounding decides nothing: not of equal units, a coarse clock, or times nearly equal.
         """
         ordered, omega = sorted(values), min(omega, len(values) // 2)
 
