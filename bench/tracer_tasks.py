@@ -36,7 +36,7 @@ from tracer_effects import (
 
 from harness.errors import JobError
 from harness.hadoop import site
-from harness.hadoop.jvm import IN_PLACE, container_options
+from harness.hadoop.daemons import IN_PLACE, container_options
 from harness.hadoop.tracing import PATH_JAR
 from harness.hadoop_home.home import HadoopHome, instrumented_digest
 from harness.monitor.machine import machine_facts

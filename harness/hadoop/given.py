@@ -27,7 +27,7 @@ _REFERENCE = re.compile(r"\$\{([^}$\s]{1,200})\}")
 _ADDRESS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,253}):(\d{1,5})", re.ASCII)
 _DEPTH = 20  # as Hadoop itself
 _ANYWHERE = ("0.0.0.0", "")  # noqa: S104 - what a server binds to, not where it is reached
-# What daemons read, and no client: a property given here would be believed, and not be so.
+# Only daemons read these: given for a cluster that runs already, they would change nothing.
 _OF_DAEMONS = re.compile(
     r"(yarn\.(nodemanager|resourcemanager|scheduler|nm|am)|dfs\.(namenode|datanode))\..*"
 )
@@ -63,7 +63,9 @@ class Services:
     historyserver: str
 
 
-def expanded(properties: Mapping[str, str], name: str, default: str = "", user: str = "") -> str:
+def expanded(
+    properties: Mapping[str, str], property_name: str, default: str = "", user: str = ""
+) -> str:
     """
     Value of a property with the references in it resolved; those that cannot be stay.
 
@@ -71,9 +73,9 @@ def expanded(properties: Mapping[str, str], name: str, default: str = "", user: 
     'host:8088'
     """
     known = {"user.name": user, "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
-    value = properties.get(name, default)
+    value = properties.get(property_name, default)
     for _ in range(_DEPTH):
-        replaced = _REFERENCE.sub(lambda m: known.get(m[1], m[0]), value)
+        replaced = _REFERENCE.sub(lambda match: known.get(match[1], match[0]), value)
         if replaced == value:
             break
         value = replaced
@@ -82,17 +84,43 @@ def expanded(properties: Mapping[str, str], name: str, default: str = "", user: 
 
 def services(properties: Mapping[str, str]) -> Services:
     """Where services of a cluster with these *properties* answer; `SpecError` says what lacks."""
-    _refuse_security(properties)
+    for property_name, supported, reason in (
+        ("hadoop.security.authentication", "simple", "only simple authentication is supported"),
+        ("dfs.http.policy", "http_only", "only HTTP is supported for web services"),
+        ("yarn.http.policy", "http_only", "only HTTP is supported for web services"),
+    ):
+        value = expanded(properties, property_name, supported)
+        if value.lower() not in (supported, "http_and_https"):
+            raise SpecError(
+                f"{property_name} = {value!r:.80}: {reason}",
+                where="configuration of the existing cluster",
+                fix="measure on a cluster without it, or on one of our own (provider: local)",
+            )
     namenodes = _namenodes(properties)
-    resourcemanagers = _resourcemanagers(properties)
+    prefix = "yarn.resourcemanager"
+    endings = [""]
+    if expanded(properties, f"{prefix}.ha.enabled").lower() == "true":
+        endings = [f".{node}" for node in _words(properties, f"{prefix}.ha.rm-ids")]
+    if not endings:
+        raise SpecError(
+            f"{prefix}.ha.rm-ids names no ResourceManager, and {prefix}.ha.enabled is true",
+            where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site",
+            fix=f"name them, or leave {prefix}.ha.enabled out",
+        )
+    resourcemanagers = []
+    for ending in endings:
+        address = expanded(properties, f"{prefix}.webapp.address{ending}")
+        if _host(address) in _ANYWHERE:
+            address = f"{expanded(properties, f'{prefix}.hostname{ending}')}:8088"
+        resourcemanagers.append(_checked_address(address, f"{prefix}.hostname{ending}"))
     history = expanded(properties, "mapreduce.jobhistory.webapp.address")
     if _host(history) in _ANYWHERE:
-        rpc = _host(expanded(properties, "mapreduce.jobhistory.address"))
-        history = f"{rpc if rpc not in _ANYWHERE else _host(resourcemanagers[0])}:19888"
+        host = _host(expanded(properties, "mapreduce.jobhistory.address"))
+        history = f"{host if host not in _ANYWHERE else _host(resourcemanagers[0])}:19888"
     return Services(
         namenodes,
-        resourcemanagers,
-        _address(history, "mapreduce.jobhistory.webapp.address"),
+        tuple(resourcemanagers),
+        _checked_address(history, "mapreduce.jobhistory.webapp.address"),
     )
 
 
@@ -109,67 +137,34 @@ def _namenodes(properties: Mapping[str, str]) -> tuple[str, ...]:
             " {fs.defaultFS: hdfs://host:8020, yarn.resourcemanager.hostname: host}",
         )
     if authority not in _words(properties, "dfs.nameservices"):
-        web = expanded(properties, key)
-        host = authority.partition(":")[0]
-        port = web.rpartition(":")[2] or "9870"
-        return (_address(f"{host}:{port}" if _host(web) in _ANYWHERE else web, key),)
+        address = expanded(properties, key)
+        if _host(address) in _ANYWHERE:
+            port = address.rpartition(":")[2] or "9870"
+            address = f"{authority.partition(':')[0]}:{port}"
+        return (_checked_address(address, key),)
     nodes = _words(properties, f"dfs.ha.namenodes.{authority}")
     names = [f"{key}.{authority}.{node}" for node in nodes] or [f"{key}.{authority}"]
-    return tuple(_address(expanded(properties, name), name) for name in names)
+    return tuple(
+        _checked_address(expanded(properties, property_name), property_name)
+        for property_name in names
+    )
 
 
-def _resourcemanagers(properties: Mapping[str, str]) -> tuple[str, ...]:
-    prefix = "yarn.resourcemanager"
-    ha = expanded(properties, f"{prefix}.ha.enabled").lower() == "true"
-    endings = [f".{i}" for i in _words(properties, f"{prefix}.ha.rm-ids")] if ha else [""]
-    if not endings:
-        raise SpecError(
-            f"{prefix}.ha.rm-ids names no ResourceManager, and {prefix}.ha.enabled is true",
-            where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site",
-            fix=f"name them, or leave {prefix}.ha.enabled out",
-        )
-    addresses = []
-    for ending in endings:
-        name = f"{prefix}.webapp.address{ending}"
-        web = expanded(properties, name)
-        if _host(web) in _ANYWHERE:
-            web = f"{expanded(properties, f'{prefix}.hostname{ending}')}:8088"
-        addresses.append(_address(web, f"{prefix}.hostname{ending}"))
-    return tuple(addresses)
-
-
-def _refuse_security(properties: Mapping[str, str]) -> None:
-    wrong = {
-        "hadoop.security.authentication": ("simple", "only simple authentication is spoken"),
-        "dfs.http.policy": ("http_only", "web services are asked by HTTP alone"),
-        "yarn.http.policy": ("http_only", "web services are asked by HTTP alone"),
-    }
-    for name, (spoken, why) in wrong.items():
-        value = expanded(properties, name, spoken)
-        both = value.lower() == "http_and_https"
-        if value.lower() != spoken and not both:
-            raise SpecError(
-                f"{name} = {value!r:.80}: {why}",
-                where="configuration of the existing cluster",
-                fix="measure on a cluster without it, or on one of our own (provider: local)",
-            )
-
-
-def _words(properties: Mapping[str, str], name: str) -> list[str]:
-    return [word.strip() for word in expanded(properties, name).split(",") if word.strip()]
+def _words(properties: Mapping[str, str], property_name: str) -> list[str]:
+    return [word.strip() for word in expanded(properties, property_name).split(",") if word.strip()]
 
 
 def _host(address: str) -> str:
     return address.rpartition(":")[0] or address
 
 
-def _address(text: str, name: str) -> str:
+def _checked_address(text: str, property_name: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if not match or not 0 < int(match[2]) < 65536 or match[1] in _ANYWHERE:
         raise SpecError(
-            f"{name} = {text!r:.80} is not the address of a service",
+            f"{property_name} = {text!r:.80} is not the address of a service",
             where="configuration of the existing cluster",
-            fix=f"write host:port: cluster.site.{name}, or in the files of HADOOP_CONF_DIR",
+            fix=f"write host:port: cluster.site.{property_name}, or in the files of HADOOP_CONF_DIR",
         )
     return text
 
@@ -178,20 +173,19 @@ def client_files(
     files: Mapping[str, Mapping[str, str]], spec: ClusterSpec, layout: Layout, root: str
 ) -> site.SiteFiles:
     """
-    The configuration of our client: the cluster's own *files*, and what jobs of ours add.
+    The configuration of our client: the cluster's own *files*, and what our jobs add.
 
-    What jobs write lies below *root* of the cluster's file system: their staging folder, too, which
-    keeps the history of a job where its owner can read it.  The history server finds its jobs where
-    it did.  *spec.site* has the last word.
+    Jobs write below *root* of the cluster's file system, their staging folder included: it keeps
+    the history of a job where its owner can read it.  *spec.site* has the last word.
     """
-    written = {name: dict(files.get(name, {})) for name in FILES}
+    written = {property_name: dict(files.get(property_name, {})) for property_name in FILES}
     # The cluster's nodes have neither our jars nor their archive.
     plain = replace(layout, archive=None, recording=None)
     own = site.merged(site.site_files(spec, plain, plain.master))
     given = site.merged(written)
     before = expanded(given, STAGING, "/tmp/hadoop-yarn/staging")  # noqa: S108 - Hadoop's default
     added = {
-        **{name: own[name] for name in _OF_JOBS},
+        **{property_name: own[property_name] for property_name in _OF_JOBS},
         # masters of Hadoop 3.4 reach into a JDK 17, and newer clients do not open it for them
         _MASTER: " ".join((*ADD_OPENS, own[_MASTER])),
         STAGING: f"{root}/staging",
@@ -199,16 +193,20 @@ def client_files(
         TAGS: root.rpartition("/")[2],
         INTERMEDIATE: given.get(INTERMEDIATE, f"{before}/history/done_intermediate"),
         DONE: given.get(DONE, f"{before}/history/done"),
-        **{name: site.plain_value(value) for name, value in spec.site.items()},
+        **{property_name: site.plain_value(value) for property_name, value in spec.site.items()},
     }
-    for name, value in added.items():
+    for property_name, value in added.items():
         # A copy in another file would be read after this one.
         for file in FILES:
-            written[file].pop(name, None)
-        written[site.client_file(name)][name] = value
+            written[file].pop(property_name, None)
+        written[site.client_file(property_name)][property_name] = value
     return written
 
 
 def daemon_properties(spec: ClusterSpec) -> list[str]:
     """Names in *spec.site* that only daemons read, and those of an existing cluster do not see."""
-    return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]
+    return [
+        property_name
+        for property_name in spec.site
+        if _OF_DAEMONS.fullmatch(property_name) and "address" not in property_name
+    ]

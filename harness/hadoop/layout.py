@@ -1,5 +1,5 @@
 """
-Nodes of a cluster and where things lie on them, as data.
+Nodes of a cluster and where its folders are on them, as data.
 
 A *member* is a node as its neighbours see it; the first is the master (NameNode, ResourceManager,
 JobHistoryServer), the others are workers (DataNode, NodeManager).  Members use Hadoop's default
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Hadoop's own ports; a member's own block has them in this order.
-_MASTER_PORTS = {
+MASTER_PORTS = {
     "namenode": 8020, "namenode_http": 9870, "scheduler": 8030, "tracker": 8031,
     "resourcemanager": 8032, "resourcemanager_admin": 8033, "resourcemanager_http": 8088,
     "historyserver": 10020, "historyserver_http": 19888, "historyserver_admin": 10033,
@@ -51,7 +51,7 @@ class Member:
         >>> Member("worker1", "127.0.0.1", first_port=20010).port("datanode_http")
         20011
         """
-        ports = _MASTER_PORTS if service in _MASTER_PORTS else _WORKER_PORTS
+        ports = MASTER_PORTS if service in MASTER_PORTS else _WORKER_PORTS
         if self.first_port:
             return self.first_port + list(ports).index(service)
         return ports[service]
@@ -105,21 +105,23 @@ def make_members(workers: int) -> tuple[Member, ...]:
     """
     Master and *workers*, with addresses of 198.18.0.0/15, the block kept for benchmarks (RFC 2544).
 
-    >>> [f"{m.name} {m.address}" for m in make_members(2)]
+    >>> [f"{member.name} {member.address}" for member in make_members(2)]
     ['master 198.18.0.1', 'worker1 198.18.0.2', 'worker2 198.18.0.3']
     """
-    names = ["master", *(f"worker{i}" for i in range(1, workers + 1))]
-    return tuple(Member(n, f"198.18.{i // 250}.{i % 250 + 1}") for i, n in enumerate(names))
+    names = ["master", *(f"worker{number}" for number in range(1, workers + 1))]
+    return tuple(
+        Member(name, f"198.18.{index // 250}.{index % 250 + 1}") for index, name in enumerate(names)
+    )
 
 
 def make_flat_members(workers: int, first_port: int) -> tuple[Member, ...]:
     """
     The same on the loopback address, each with `BLOCK_PORTS` ports from *first_port* on.
 
-    >>> [f"{m.name} {m.host}:{m.first_port}" for m in make_flat_members(1, 20000)]
+    >>> [f"{each.name} {each.host}:{each.first_port}" for each in make_flat_members(1, 20000)]
     ['master localhost:20000', 'worker1 localhost:20010']
     """
     return tuple(
-        Member(m.name, "127.0.0.1", first_port + i * BLOCK_PORTS)
-        for i, m in enumerate(make_members(workers))
+        Member(member.name, "127.0.0.1", first_port + index * BLOCK_PORTS)
+        for index, member in enumerate(make_members(workers))
     )

@@ -11,7 +11,7 @@ import math
 import re
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.errors import SpecError
 from harness.hadoop.properties import job_config
@@ -27,6 +27,7 @@ from harness.records.prediction import Cluster
 from harness.records.trial import ClusterSpec
 
 Kind = Literal["map", "reduce"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _SUFFIX = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1, "g": 2**10, "t": 2**20}
 MOST_WORKERS = 200  # one machine has no room for more JVMs
@@ -43,13 +44,23 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     `SpecError` for a number that Hadoop would not read.
     """
     properties = {**client_properties(cluster), **configuration}
-    maps = _slots("map", cluster, properties)
-    reduces = _slots("reduce", cluster, properties)
+    room_mb = node_memory_mb(cluster.node)
+    totals = {}
+    for task_kind in KINDS:
+        node_slots = cluster.node.map_slots if task_kind == "map" else cluster.node.reduce_slots
+        gpus = _gpus_per_task(task_kind, properties)
+        most = min(node_slots, cluster.node.gpus // gpus) if gpus else node_slots
+        task_mb = _container_mb(task_kind, properties)
+        beside_master = min(most, (room_mb - _master_mb(properties)) // task_mb)
+        total = (cluster.workers - 1) * min(most, room_mb // task_mb) + beside_master
+        limit = _whole(f"mapreduce.job.running.{task_kind}.limit", properties, 0)
+        totals[task_kind] = max(0, min(total, limit) if limit > 0 else total)
+    maps, reduces = max(1, totals["map"]), totals["reduce"]
     return Cluster(
         num_nodes=cluster.workers,
-        map_slots_per_node=max(1, math.ceil(maps / cluster.workers)),
+        map_slots_per_node=math.ceil(maps / cluster.workers),
         reduce_slots_per_node=math.ceil(reduces / cluster.workers),
-        map_slots=max(1, maps),
+        map_slots=maps,
         reduce_slots=reduces,
     )
 
@@ -71,114 +82,102 @@ def refusals(
         properties = {**client_properties(cluster), **configuration}
         block_bytes(cluster)
         has_reduces = _whole("mapreduce.job.reduces", properties, 1) > 0
-        kinds: tuple[Kind, ...] = ("map", "reduce") if has_reduces else ("map",)
-        for kind in kinds:
-            reasons += _container_refusals(kind, cluster, properties)
-            reasons += _gpu_refusals(kind, cluster, properties)
-        reasons += _sort_refusals(properties)
+        for task_kind in KINDS if has_reduces else KINDS[:1]:
+            reasons += _container_refusals(task_kind, cluster, properties)
+            reasons += _gpu_refusals(task_kind, cluster, properties)
+        property_name, heap_mb = "mapreduce.task.io.sort.mb", _heap_mb("map", properties)
+        options = properties.get("mapreduce.map.java.opts", "")
+        # The buffer is one array, which is in one generation of the heap; the serial collector's
+        # old one is two thirds.
+        is_shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
+        is_serial = "-XX:+UseSerialGC" in options and not is_shaped
+        array_mb = heap_mb * 2 / 3 if is_serial else heap_mb
+        buffer_mb = _whole(property_name, properties, 100)
+        if not 1 <= buffer_mb <= _LARGEST_SORT_MB:
+            reasons.append(f"{property_name} = {buffer_mb} is not from 1 to {_LARGEST_SORT_MB}")
+        elif buffer_mb >= array_mb:
+            reasons.append(
+                f"{property_name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
+                f" one array of {array_mb:.0f} MiB: lower it, or raise cluster.node.task_memory"
+            )
         try:
             job_config(properties)
         except SpecError as error:  # what models cannot read: after all trials it would be too late
-            name = error.what.partition(" ")[0]
-            reasons += [] if any(name in reason for reason in reasons) else [error.what]
+            property_name = error.what.partition(" ")[0]
+            reasons += [] if any(property_name in reason for reason in reasons) else [error.what]
     except SpecError as error:
         reasons.append(f"{error.what}: {error.fix}" if error.fix else error.what)
     return reasons
 
 
-def _slots(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> int:
-    """Tasks of *kind* at once in the whole cluster."""
-    node = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
-    if gpus := gpus_per_task(kind, properties):
-        node = min(node, cluster.node.gpus // gpus)
-    size, room = _container_mb(kind, properties), node_memory_mb(cluster.node)
-    plain = min(node, room // size)
-    beside_master = min(node, (room - _master_mb(properties)) // size)
-    total = (cluster.workers - 1) * plain + beside_master
-    limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
-    return max(0, min(total, limit) if limit > 0 else total)
-
-
-def gpus_per_task(kind: Kind, properties: Mapping[str, str]) -> int:
-    """GPUs that each task of *kind* requests; `SpecError` for what YARN would not read."""
-    return _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
-
-
 def _container_refusals(
-    kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
+    task_kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
 ) -> list[str]:
-    """Say why a node has no room for a container of *kind*, or the container none for its heap."""
+    """Say why a node has no room for a container of *task_kind*, or the container none for its heap."""
     reasons = []
-    size, room = _container_mb(kind, properties), node_memory_mb(cluster.node)
-    master = _master_mb(properties)
-    free = room - (master if cluster.workers == 1 else 0)
-    if size > free:
+    size_mb, room_mb = _container_mb(task_kind, properties), node_memory_mb(cluster.node)
+    master_mb = _master_mb(properties)
+    free_mb = room_mb - (master_mb if cluster.workers == 1 else 0)
+    if size_mb > free_mb:
         reasons.append(
-            f"mapreduce.{kind}.memory.mb makes a container of {size} MiB, and a node has {free} MiB"
-            " for tasks: raise cluster.node.task_memory, or lower it"
+            f"mapreduce.{task_kind}.memory.mb makes a container of {size_mb} MiB, and a node has"
+            f" {free_mb} MiB for tasks: raise cluster.node.task_memory, or lower it"
         )
-    heap, requested = _heap_mb(kind, properties), _requested_mb(kind, properties)
-    if heap > requested:
+    heap_mb, requested_mb = _heap_mb(task_kind, properties), _requested_mb(task_kind, properties)
+    if heap_mb > requested_mb:
         reasons.append(
-            f"mapreduce.{kind}.java.opts asks for a heap of {heap:.0f} MiB in a container of"
-            f" {requested} MiB: lower -Xmx, or raise cluster.node.task_memory"
+            f"mapreduce.{task_kind}.java.opts asks for a heap of {heap_mb:.0f} MiB in a container of"
+            f" {requested_mb} MiB: lower -Xmx, or raise cluster.node.task_memory"
         )
-    name = f"mapreduce.{kind}.cpu.vcores"
-    cores = _whole(name, properties, 1)
+    property_name = f"mapreduce.{task_kind}.cpu.vcores"
+    cores = _whole(property_name, properties, 1)
     if cores > _NODE_CORES:
-        reasons.append(f"{name} = {cores} is more than the {_NODE_CORES} of a node: lower it")
-    elif kind == "map" and master > room:
-        name = "yarn.app.mapreduce.am.resource.mb"
-        reasons.append(f"{name} = {master} is more than the {room} MiB of a node: lower it")
+        reasons.append(
+            f"{property_name} = {cores} is more than the {_NODE_CORES} of a node: lower it"
+        )
+    elif task_kind == "map" and master_mb > room_mb:
+        property_name = "yarn.app.mapreduce.am.resource.mb"
+        reasons.append(
+            f"{property_name} = {master_mb} is more than the {room_mb} MiB of a node: lower it"
+        )
     return reasons
 
 
-def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+def _gpu_refusals(
+    task_kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
+) -> list[str]:
     """
-    Say why tasks of *kind* would never get the GPUs that they request.
+    Say why tasks of *task_kind* would never get the GPUs that they request.
 
     YARN reports it nowhere but in its own log, and the job waits.  A reduce that started early
     would hold, or reserve, what the maps are waiting for.
     """
-    name, offered = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
-    requested = gpus_per_task(kind, properties)
+    property_name, offered = f"mapreduce.{task_kind}.resource.{GPU}", cluster.node.gpus
+    requested = _gpus_per_task(task_kind, properties)
     if requested < 0:
-        return [f"{name} = {requested} is below 0"]
+        return [f"{property_name} = {requested} is below 0"]
     if requested > offered:
-        what = f"{name} = {requested}, and a node has {offered or 'none'}"
+        what = f"{property_name} = {requested}, and a node has {offered or 'none'}"
         fix = f"set cluster.node.gpus to {requested} (auto: the devices that it has)"
         return [f"{what}: {fix}, or ask for fewer; GPU workloads ask for none with device: cpu"]
-    if kind == "reduce" and requested and job_config(properties).reduce_slowstart < 1:
-        what = f"{name} = {requested}, and reduces that start before the maps have ended would hold"
+    if task_kind == "reduce" and requested and job_config(properties).reduce_slowstart < 1:
+        what = f"{property_name} = {requested}, and reduces that start before the maps have ended would hold"
         fix = "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"
         return [f"{what} the GPUs that maps wait for: {fix}"]
     return []
 
 
-def _sort_refusals(properties: Mapping[str, str]) -> list[str]:
-    """Say why the sort buffer, one array, does not fit into the heap of a map."""
-    name = "mapreduce.task.io.sort.mb"
-    buffer, heap = _whole(name, properties, 100), _heap_mb("map", properties)
-    options = properties.get("mapreduce.map.java.opts", "")
-    # An array lies in one generation, and the serial collector's old one is two thirds of the heap.
-    shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
-    serial = "-XX:+UseSerialGC" in options and not shaped
-    room = heap * 2 / 3 if serial else heap
-    if not 1 <= buffer <= _LARGEST_SORT_MB:
-        return [f"{name} = {buffer} is not from 1 to {_LARGEST_SORT_MB}"]
-    if buffer < room:
-        return []
-    fits = f"a map's heap of {heap:.0f} MiB has room for one array of {room:.0f} MiB"
-    return [f"{name} = {buffer} does not fit, {fits}: lower it, or raise cluster.node.task_memory"]
+def _gpus_per_task(task_kind: Kind, properties: Mapping[str, str]) -> int:
+    return _whole(f"mapreduce.{task_kind}.resource.{GPU}", properties, 0)
 
 
-def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:
-    """Container in MiB that YARN grants a task of *kind*."""
-    return math.ceil(_requested_mb(kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+def _container_mb(task_kind: Kind, properties: Mapping[str, str]) -> int:
+    """Container in MiB that YARN grants a task of *task_kind*."""
+    return math.ceil(_requested_mb(task_kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
-def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
-    requested = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
+def _requested_mb(task_kind: Kind, properties: Mapping[str, str]) -> int:
+    requested = _whole(f"mapreduce.{task_kind}.memory.mb", properties, 1024)
     return requested if requested > 0 else 1024
 
 
@@ -187,20 +186,22 @@ def _master_mb(properties: Mapping[str, str]) -> int:
     return math.ceil(requested / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
-def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
-    """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
-    options = properties.get(f"mapreduce.{kind}.java.opts", "")
+def _heap_mb(task_kind: Kind, properties: Mapping[str, str]) -> float:
+    """Maximal heap in MiB of a task of *task_kind*: of the last ``-Xmx``, else 0.8 of the container."""
+    options = properties.get(f"mapreduce.{task_kind}.java.opts", "")
     sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d{1,18})([kKmMgGtT]?)(?=\s|$)", options)
     if not sizes:
-        return _requested_mb(kind, properties) * 0.8
+        return _requested_mb(task_kind, properties) * 0.8
     number, suffix = sizes[-1]
     return float(int(number) * _SUFFIX[suffix.lower()])
 
 
-def _whole(name: str, properties: Mapping[str, str], default: int) -> int:
-    text = properties.get(name, str(default)).strip()
+def _whole(property_name: str, properties: Mapping[str, str], default: int) -> int:
+    text = properties.get(property_name, str(default)).strip()
     if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         raise SpecError(
-            f"{name} = {text!r:.80} is not a whole number", where=name, fix="write a whole number"
+            f"{property_name} = {text!r:.80} is not a whole number",
+            where=property_name,
+            fix="write a whole number",
         )
     return int(text)

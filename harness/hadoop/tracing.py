@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from harness.errors import SpecError
 from harness.hadoop import names, site
-from harness.hadoop.jvm import container_options
+from harness.hadoop.daemons import container_options
 from harness.hadoop.layout import Layout
 from harness.records.trial import ClusterSpec
 
@@ -57,43 +57,28 @@ def task_properties(
     """
     if mode not in ("spans", "units"):
         return {}
-    own = _in_use({**spec.site, **given})
+    # Under the names that Hadoop reads.
+    own = {names.successor(name) or name: text for name, text in {**spec.site, **given}.items()}
     jar = f"{layout.home}/{PATH_JAR}"
     before, after = (jar, own[_CLASS_PATH]) if _CLASS_PATH in own else (_CONF, jar)
     properties = {_CLASS_PATH: f"{before},{after}"}
     traced = dataclasses.replace(layout, archive=archive)
-    memory = site.container_mb(spec.node.task_memory_bytes)
+    memory_mb = site.container_mb(spec.node.task_memory_bytes)
+    # Hadoop puts the attempt in the place of @taskid@, YARN its folder of <LOG_DIR>.
+    recorder = f"-Dltrace={mode} -Dltrace.task=@taskid@ -Dltrace.unit={unit} -Dltrace.dir=<LOG_DIR>"
     for kind in ("map", "reduce"):
         options, admin = f"mapreduce.{kind}.java.opts", f"mapreduce.admin.{kind}.child.java.opts"
-        if options in own:
-            _refuse_class_path(options, own[options])
-        else:
-            properties[options] = container_options(traced, memory, PATH_JAR)
-        first = own.get(admin, _ADMIN_DEFAULT).split()
-        properties[admin] = " ".join([*first, *_recorder(mode, unit)])
+        if options not in own:
+            properties[options] = container_options(traced, memory_mb, PATH_JAR)
+        elif any(
+            word in ("-cp", "-classpath") or word.startswith("--class-path")
+            for word in own[options].split()
+        ):
+            raise SpecError(
+                f"{options} sets a class path, and traced tasks need another",
+                where=f"configuration, {options}",
+                fix="leave the class path out, or write trace: off",
+            )
+        admin_options = own.get(admin, _ADMIN_DEFAULT).split()
+        properties[admin] = " ".join([*admin_options, recorder])
     return properties
-
-
-def _recorder(mode: TraceMode, unit: int) -> list[str]:
-    """Hadoop puts the attempt in the place of ``@taskid@``, YARN its folder of ``<LOG_DIR>``."""
-    return [
-        f"-Dltrace={mode}",
-        "-Dltrace.task=@taskid@",
-        f"-Dltrace.unit={unit}",
-        "-Dltrace.dir=<LOG_DIR>",
-    ]
-
-
-def _in_use(properties: Mapping[str, str]) -> dict[str, str]:
-    """The same properties under the names that Hadoop reads."""
-    return {names.successor(name) or name: value for name, value in properties.items()}
-
-
-def _refuse_class_path(name: str, options: str) -> None:
-    words = options.split()
-    if any(w in ("-cp", "-classpath") or w.startswith("--class-path") for w in words):
-        raise SpecError(
-            f"{name} sets a class path, and traced tasks need another",
-            where=f"configuration, {name}",
-            fix="leave the class path out, or write trace: off",
-        )

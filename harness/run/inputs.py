@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import JobError
-from harness.hadoop.jvm import ONE_COMPILER
+from harness.hadoop.daemons import ONE_COMPILER
 from harness.providers.hdfs import Hdfs
 from harness.records.trial import WorkloadSpec
 from harness.run.jobs import JobRunner

@@ -68,7 +68,7 @@ class TestServices:
             ({"yarn.resourcemanager.ha.enabled": "true"}, "names no ResourceManager"),
             ({"yarn.resourcemanager.webapp.address": "rm:99999"}, "is not the address"),
             ({"hadoop.security.authentication": "kerberos"}, "'kerberos': only simple"),
-            ({"dfs.http.policy": "HTTPS_ONLY"}, "by HTTP alone"),
+            ({"dfs.http.policy": "HTTPS_ONLY"}, "only HTTP is supported"),
         ],
     )
     def test_what_cannot_be_reached_is_named_with_its_property(self, wrong, reported):
