@@ -164,7 +164,7 @@ def _checked_address(text: str, property_name: str) -> str:
         raise SpecError(
             f"{property_name} = {text!r:.80} is not the address of a service",
             where="configuration of the existing cluster",
-            fix=f"write host:port: cluster.site.{property_name}, or in the files of HADOOP_CONF_DIR",
+            fix=f"write host:port: cluster.site.{property_name}, or in files of HADOOP_CONF_DIR",
         )
     return text
 

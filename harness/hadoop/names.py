@@ -39,17 +39,17 @@ _ALIKE, _ALIKE_SHORT, _SHORT = 0.75, 0.5, 3  # of a part that was misspelled; le
 _LEAST_PARTS = 3  # of a name that lacks one: two alone are too common a name
 
 
-def is_known(property_name: str) -> bool:
+def is_known(name: str) -> bool:
     """
-    Tell whether Hadoop or a model reads *property_name*.
+    Tell whether Hadoop or a model reads *name*.
 
     >>> is_known("mapreduce.job.reduces"), is_known("yarn.resourcemanager.address.rm1")
     (True, True)
     """
-    if property_name in known_names() or _FAMILIES.fullmatch(property_name):
+    if name in known_names() or _FAMILIES.fullmatch(name):
         return True
     # What continues a known name of three parts or more.
-    parts = property_name.split(".")
+    parts = name.split(".")
     heads = (".".join(parts[:count]) for count in range(_LEAST_PARTS, len(parts)))
     return any(head in known_names() for head in heads)
 
@@ -57,39 +57,37 @@ def is_known(property_name: str) -> bool:
 @cache
 def known_names() -> frozenset[str]:
     """All names that are in use, those that models read among them; families apart."""
-    return READ_NAMES | {
-        property_name for property_name, _, replacement in _table() if not replacement
-    }
+    return READ_NAMES | {name for name, _, replacement in _table() if not replacement}
 
 
-def is_own(property_name: str) -> bool:
-    """Tell whether *property_name* begins as none of Hadoop's does: a property of the user's own."""
-    return property_name.partition(".")[0] not in _first_words()
+def is_own(name: str) -> bool:
+    """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
+    return name.partition(".")[0] not in _first_words()
 
 
-def successor(property_name: str) -> str:
+def successor(name: str) -> str:
     """
-    Name that took the place of *property_name*, empty where it is in use or unknown.
+    Name that took the place of *name*, empty where it is in use or unknown.
 
     >>> successor("mapred.reduce.tasks")
     'mapreduce.job.reduces'
     """
-    return "" if property_name in READ_NAMES else _successors().get(property_name, "")
+    return "" if name in READ_NAMES else _successors().get(name, "")
 
 
-def meant(property_name: str) -> str:
+def meant(name: str) -> str:
     """
-    Give the known name that an unknown *property_name* is one slip away from, or nothing.
+    Give the known name that an unknown *name* is one slip away from, or nothing.
 
     >>> meant("mapreduce.task.io.sort.bm"), meant("mapreduce.job.quorum"), meant("my.job.reduces")
     ('mapreduce.task.io.sort.mb', '', '')
     """
-    if is_known(property_name):
+    if is_known(name):
         return ""
-    parts, similar = property_name.split("."), _similar_names()
-    near = {*similar.get(("letters", _letters(property_name)), ())}
+    parts, similar = name.split("."), _similar_names()
+    near = {*similar.get(("letters", _letters(name)), ())}
     if len(parts) >= _LEAST_PARTS:
-        near.update(similar.get(("shortened", property_name), ()))
+        near.update(similar.get(("shortened", name), ()))
     for index, part in enumerate(parts):
         for known in similar.get(("masked", _masked(parts, index)), ()):
             known_part = known.split(".")[index]
@@ -98,44 +96,41 @@ def meant(property_name: str) -> str:
             has_digit = any(letter.isdigit() for letter in part + known_part)
             if not has_digit and _likeness(part, known_part) >= least:
                 near.add(known)
-    return min(near, key=lambda known: (-_likeness(property_name, known), known), default="")
+    return min(near, key=lambda known: (-_likeness(name, known), known), default="")
 
 
-def resembling(property_name: str) -> str:
+def resembling(name: str) -> str:
     """
-    Give the known name that looks most like an unknown *property_name*, however they differ, or nothing.
+    Give the known name that looks most like an unknown *name*, however they differ, or nothing.
 
     Slow: it looks at each.
 
     >>> resembling("mapreduce.reduce.shuffle.buffer.percent")
     'mapreduce.reduce.shuffle.input.buffer.percent'
     """
-    tail = f".{property_name}"
+    tail = f".{name}"
     in_order = sorted(known_names())
     longer = next((known for known in in_order if known.endswith(tail)), None)
     # Hadoop's names are long and alike: a lower cut-off would offer one for any.
-    return longer or nearest_name(property_name, in_order, cutoff=0.85) or ""
+    return longer or nearest_name(name, in_order, cutoff=0.85) or ""
 
 
-def objection(property_name: str) -> tuple[str, str] | None:
-    """Say what is wrong with *property_name* as a property, and what to write; `None`: it may stand."""
-    if later := successor(property_name):
-        return (
-            f"'{property_name}' is out of use in Hadoop 3, and is not read here",
-            f"write {later}",
-        )
-    if near := meant(property_name):
+def objection(name: str) -> tuple[str, str] | None:
+    """Say what is wrong with *name* as a property, and what to write; `None`: it may stand."""
+    if later := successor(name):
+        return (f"'{name}' is out of use in Hadoop 3, and is not read here", f"write {later}")
+    if near := meant(name):
         fix = f"did you mean {near}? a property of your own takes a first word of its own"
-        return f"Hadoop knows no property '{property_name}'", fix
+        return f"Hadoop knows no property '{name}'", fix
     return None
 
 
-def _likeness(property_name: str, known: str) -> float:
-    return SequenceMatcher(None, property_name, known).ratio()
+def _likeness(name: str, known: str) -> float:
+    return SequenceMatcher(None, name, known).ratio()
 
 
-def _letters(property_name: str) -> str:
-    return re.sub(r"[._-]", "", property_name).lower()
+def _letters(name: str) -> str:
+    return re.sub(r"[._-]", "", name).lower()
 
 
 def _masked(parts: list[str], index: int) -> str:
@@ -145,26 +140,24 @@ def _masked(parts: list[str], index: int) -> str:
 
 @cache
 def _successors() -> dict[str, str]:
-    return {property_name: replacement for property_name, _, replacement in _table() if replacement}
+    return {name: replacement for name, _, replacement in _table() if replacement}
 
 
 @cache
 def _first_words() -> frozenset[str]:
-    return frozenset(property_name.partition(".")[0] for property_name, _, _ in _table())
+    return frozenset(name.partition(".")[0] for name, _, _ in _table())
 
 
 @cache
 def _similar_names() -> dict[tuple[str, str], list[str]]:
     """Known names by their letters alone, shortened by one of their parts, and with it masked."""
     names = defaultdict(list)
-    for property_name in known_names():
-        names["letters", _letters(property_name)].append(property_name)
-        parts = property_name.split(".")
+    for name in known_names():
+        names["letters", _letters(name)].append(name)
+        parts = name.split(".")
         for index in range(len(parts)):
-            names["shortened", ".".join([*parts[:index], *parts[index + 1 :]])].append(
-                property_name
-            )
-            names["masked", _masked(parts, index)].append(property_name)
+            names["shortened", ".".join([*parts[:index], *parts[index + 1 :]])].append(name)
+            names["masked", _masked(parts, index)].append(name)
     return dict(names)
 
 

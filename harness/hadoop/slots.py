@@ -46,15 +46,15 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     properties = {**client_properties(cluster), **configuration}
     room_mb = node_memory_mb(cluster.node)
     totals = {}
-    for task_kind in KINDS:
-        node_slots = cluster.node.map_slots if task_kind == "map" else cluster.node.reduce_slots
-        gpus = _gpus_per_task(task_kind, properties)
+    for kind in KINDS:
+        node_slots = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
+        gpus = _gpus_per_task(kind, properties)
         most = min(node_slots, cluster.node.gpus // gpus) if gpus else node_slots
-        task_mb = _container_mb(task_kind, properties)
+        task_mb = _container_mb(kind, properties)
         beside_master = min(most, (room_mb - _master_mb(properties)) // task_mb)
         total = (cluster.workers - 1) * min(most, room_mb // task_mb) + beside_master
-        limit = _whole(f"mapreduce.job.running.{task_kind}.limit", properties, 0)
-        totals[task_kind] = max(0, min(total, limit) if limit > 0 else total)
+        limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
+        totals[kind] = max(0, min(total, limit) if limit > 0 else total)
     maps, reduces = max(1, totals["map"]), totals["reduce"]
     return Cluster(
         num_nodes=cluster.workers,
@@ -82,102 +82,96 @@ def refusals(
         properties = {**client_properties(cluster), **configuration}
         block_bytes(cluster)
         has_reduces = _whole("mapreduce.job.reduces", properties, 1) > 0
-        for task_kind in KINDS if has_reduces else KINDS[:1]:
-            reasons += _container_refusals(task_kind, cluster, properties)
-            reasons += _gpu_refusals(task_kind, cluster, properties)
-        property_name, heap_mb = "mapreduce.task.io.sort.mb", _heap_mb("map", properties)
+        for kind in KINDS if has_reduces else KINDS[:1]:
+            reasons += _container_refusals(kind, cluster, properties)
+            reasons += _gpu_refusals(kind, cluster, properties)
+        name, heap_mb = "mapreduce.task.io.sort.mb", _heap_mb("map", properties)
         options = properties.get("mapreduce.map.java.opts", "")
         # The buffer is one array, which is in one generation of the heap; the serial collector's
         # old one is two thirds.
         is_shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
         is_serial = "-XX:+UseSerialGC" in options and not is_shaped
         array_mb = heap_mb * 2 / 3 if is_serial else heap_mb
-        buffer_mb = _whole(property_name, properties, 100)
+        buffer_mb = _whole(name, properties, 100)
         if not 1 <= buffer_mb <= _LARGEST_SORT_MB:
-            reasons.append(f"{property_name} = {buffer_mb} is not from 1 to {_LARGEST_SORT_MB}")
+            reasons.append(f"{name} = {buffer_mb} is not from 1 to {_LARGEST_SORT_MB}")
         elif buffer_mb >= array_mb:
             reasons.append(
-                f"{property_name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
+                f"{name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
                 f" one array of {array_mb:.0f} MiB: lower it, or raise cluster.node.task_memory"
             )
         try:
             job_config(properties)
         except SpecError as error:  # what models cannot read: after all trials it would be too late
-            property_name = error.what.partition(" ")[0]
-            reasons += [] if any(property_name in reason for reason in reasons) else [error.what]
+            name = error.what.partition(" ")[0]
+            reasons += [] if any(name in reason for reason in reasons) else [error.what]
     except SpecError as error:
         reasons.append(f"{error.what}: {error.fix}" if error.fix else error.what)
     return reasons
 
 
 def _container_refusals(
-    task_kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
+    kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
 ) -> list[str]:
-    """Say why a node has no room for a container of *task_kind*, or the container none for its heap."""
+    """Say why a node has no room for a container of *kind*, or the container none for its heap."""
     reasons = []
-    size_mb, room_mb = _container_mb(task_kind, properties), node_memory_mb(cluster.node)
+    size_mb, room_mb = _container_mb(kind, properties), node_memory_mb(cluster.node)
     master_mb = _master_mb(properties)
     free_mb = room_mb - (master_mb if cluster.workers == 1 else 0)
     if size_mb > free_mb:
         reasons.append(
-            f"mapreduce.{task_kind}.memory.mb makes a container of {size_mb} MiB, and a node has"
+            f"mapreduce.{kind}.memory.mb makes a container of {size_mb} MiB, and a node has"
             f" {free_mb} MiB for tasks: raise cluster.node.task_memory, or lower it"
         )
-    heap_mb, requested_mb = _heap_mb(task_kind, properties), _requested_mb(task_kind, properties)
+    heap_mb, requested_mb = _heap_mb(kind, properties), _requested_mb(kind, properties)
     if heap_mb > requested_mb:
         reasons.append(
-            f"mapreduce.{task_kind}.java.opts asks for a heap of {heap_mb:.0f} MiB in a container of"
+            f"mapreduce.{kind}.java.opts asks for a heap of {heap_mb:.0f} MiB in a container of"
             f" {requested_mb} MiB: lower -Xmx, or raise cluster.node.task_memory"
         )
-    property_name = f"mapreduce.{task_kind}.cpu.vcores"
-    cores = _whole(property_name, properties, 1)
+    name = f"mapreduce.{kind}.cpu.vcores"
+    cores = _whole(name, properties, 1)
     if cores > _NODE_CORES:
-        reasons.append(
-            f"{property_name} = {cores} is more than the {_NODE_CORES} of a node: lower it"
-        )
-    elif task_kind == "map" and master_mb > room_mb:
-        property_name = "yarn.app.mapreduce.am.resource.mb"
-        reasons.append(
-            f"{property_name} = {master_mb} is more than the {room_mb} MiB of a node: lower it"
-        )
+        reasons.append(f"{name} = {cores} is more than the {_NODE_CORES} of a node: lower it")
+    elif kind == "map" and master_mb > room_mb:
+        name = "yarn.app.mapreduce.am.resource.mb"
+        reasons.append(f"{name} = {master_mb} is more than the {room_mb} MiB of a node: lower it")
     return reasons
 
 
-def _gpu_refusals(
-    task_kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
-) -> list[str]:
+def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
     """
-    Say why tasks of *task_kind* would never get the GPUs that they request.
+    Say why tasks of *kind* would never get the GPUs that they request.
 
     YARN reports it nowhere but in its own log, and the job waits.  A reduce that started early
     would hold, or reserve, what the maps are waiting for.
     """
-    property_name, offered = f"mapreduce.{task_kind}.resource.{GPU}", cluster.node.gpus
-    requested = _gpus_per_task(task_kind, properties)
+    name, offered = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
+    requested = _gpus_per_task(kind, properties)
     if requested < 0:
-        return [f"{property_name} = {requested} is below 0"]
+        return [f"{name} = {requested} is below 0"]
     if requested > offered:
-        what = f"{property_name} = {requested}, and a node has {offered or 'none'}"
+        what = f"{name} = {requested}, and a node has {offered or 'none'}"
         fix = f"set cluster.node.gpus to {requested} (auto: the devices that it has)"
         return [f"{what}: {fix}, or ask for fewer; GPU workloads ask for none with device: cpu"]
-    if task_kind == "reduce" and requested and job_config(properties).reduce_slowstart < 1:
-        what = f"{property_name} = {requested}, and reduces that start before the maps have ended would hold"
+    if kind == "reduce" and requested and job_config(properties).reduce_slowstart < 1:
+        what = f"{name} = {requested}, and reduces that start before the maps have ended would hold"
         fix = "set mapreduce.job.reduce.slowstart.completedmaps to 1.0"
         return [f"{what} the GPUs that maps wait for: {fix}"]
     return []
 
 
-def _gpus_per_task(task_kind: Kind, properties: Mapping[str, str]) -> int:
-    return _whole(f"mapreduce.{task_kind}.resource.{GPU}", properties, 0)
+def _gpus_per_task(kind: Kind, properties: Mapping[str, str]) -> int:
+    return _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
 
 
-def _container_mb(task_kind: Kind, properties: Mapping[str, str]) -> int:
-    """Container in MiB that YARN grants a task of *task_kind*."""
-    return math.ceil(_requested_mb(task_kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:
+    """Container in MiB that YARN grants a task of *kind*."""
+    return math.ceil(_requested_mb(kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
-def _requested_mb(task_kind: Kind, properties: Mapping[str, str]) -> int:
-    requested = _whole(f"mapreduce.{task_kind}.memory.mb", properties, 1024)
+def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
+    requested = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
     return requested if requested > 0 else 1024
 
 
@@ -186,22 +180,20 @@ def _master_mb(properties: Mapping[str, str]) -> int:
     return math.ceil(requested / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
 
 
-def _heap_mb(task_kind: Kind, properties: Mapping[str, str]) -> float:
-    """Maximal heap in MiB of a task of *task_kind*: of the last ``-Xmx``, else 0.8 of the container."""
-    options = properties.get(f"mapreduce.{task_kind}.java.opts", "")
+def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
+    """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
+    options = properties.get(f"mapreduce.{kind}.java.opts", "")
     sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d{1,18})([kKmMgGtT]?)(?=\s|$)", options)
     if not sizes:
-        return _requested_mb(task_kind, properties) * 0.8
+        return _requested_mb(kind, properties) * 0.8
     number, suffix = sizes[-1]
     return float(int(number) * _SUFFIX[suffix.lower()])
 
 
-def _whole(property_name: str, properties: Mapping[str, str], default: int) -> int:
-    text = properties.get(property_name, str(default)).strip()
+def _whole(name: str, properties: Mapping[str, str], default: int) -> int:
+    text = properties.get(name, str(default)).strip()
     if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         raise SpecError(
-            f"{property_name} = {text!r:.80} is not a whole number",
-            where=property_name,
-            fix="write a whole number",
+            f"{name} = {text!r:.80} is not a whole number", where=name, fix="write a whole number"
         )
     return int(text)
