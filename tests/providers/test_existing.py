@@ -318,7 +318,7 @@ class TestRefusals:
         """
         monkeypatch.delenv("HADOOP_CONF_DIR")
 
-        with pytest.raises(SpecError, match="names no HDFS") as caught:
+        with pytest.raises(SpecError, match="does not name an HDFS") as caught:
             cluster().up()
         assert "HADOOP_CONF_DIR" in caught.value.fix
 
