@@ -160,46 +160,50 @@ class Document:
         """Note what *error* says of the file, but where a problem is noted already."""
         earlier = frozenset(self.reported)
         for each in error.errors(include_url=False):
+            kind, context, location = each["type"], each.get("ctx", {}), each["loc"]
             # Parts that the file does not have: the index of a single value, branches of a model.
             path: Path = ()
-            for part in each["loc"]:
+            for part in location:
                 here = self.at(path)
                 if (isinstance(here, dict) and part in here) or (
                     isinstance(here, list) and isinstance(part, int)
                 ):
                     path = (*path, part)
-            if path not in earlier or each["type"] in ("missing", "extra_forbidden"):
-                self._add_error(each, path)
-
-    def _add_error(self, error: Any, path: Path) -> None:
-        kind, context, name = error["type"], error.get("ctx", {}), dotted(path)
-        model = _model_at(path[:-1] if kind == "extra_forbidden" else path)
-        keys = _keys(model)
-        if kind == "missing":
-            missing = str(error["loc"][-1])
-            what = f"{name or 'the experiment'} lacks '{missing}'"
-            self.problem(path, what, f"add {missing}: {keys[missing]}")
-        elif kind == "extra_forbidden":
-            known = list(keys)
-            if model is WorkloadAxes:
-                known += self.known_parameters.get(self.mapping(*path[:-1]).get("name", ""), ())
-            around = dotted(path[:-1]) or "the experiment"
-            what = f"unknown key '{excerpt(path[-1])}' in {around}"
-            self.problem(path, what, did_you_mean(str(path[-1]), known), key=True)
-        elif kind in ("model_type", "dict_type"):
-            names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
-            self.problem(path, f"{name} is not a mapping", f"write NAME: VALUE lines{names}")
-        elif kind in ("value_error", "given_twice"):
-            text = str(context["error"]) if kind == "value_error" else error["msg"]
-            # The errors of `harness.units` say what to write after a colon.
-            what, _, fix = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
-            is_key = error["loc"][-1] == "[key]"
-            name = dotted(path[:-1]) if is_key else name
-            what = f"{name}{' ' if what.startswith(('is ', 'limits ')) else ': '}{what}"
-            item = (*path, context["index"]) if kind == "given_twice" else path
-            self.problem(item, what, fix or "correct this value", key=is_key)
-        else:  # a bound of a record, beyond those of the file
-            self.problem(path, f"{name}: {excerpt(error['msg'].lower())}", "correct this value")
+            if path in earlier and kind not in ("missing", "extra_forbidden"):
+                continue
+            item, is_key, fix = path, False, "correct this value"
+            around, name = dotted(path[:-1]), dotted(path)
+            model = _model_at(path[:-1] if kind == "extra_forbidden" else path)
+            keys = {
+                str(info.validation_alias or field): info.description or ""
+                for field, info in model.model_fields.items()
+                if not str(info.validation_alias).startswith("(")  # not a key of the file
+            }
+            if kind == "missing":
+                missing = str(location[-1])
+                what = f"{name or 'the experiment'} lacks '{missing}'"
+                fix = f"add {missing}: {keys[missing]}"
+            elif kind == "extra_forbidden":
+                known = list(keys)
+                if model is WorkloadAxes:
+                    workload = self.mapping(*path[:-1]).get("name", "")
+                    known += self.known_parameters.get(workload, ())
+                what = f"unknown key '{excerpt(path[-1])}' in {around or 'the experiment'}"
+                fix, is_key = did_you_mean(str(path[-1]), known), True
+            elif kind in ("model_type", "dict_type"):
+                names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
+                what, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
+            elif kind in ("value_error", "given_twice"):
+                text = str(context["error"]) if kind == "value_error" else each["msg"]
+                # The errors of `harness.units` say what to write after a colon.
+                what, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
+                is_key, fix = location[-1] == "[key]", advice or fix
+                colon = " " if what.startswith(("is ", "limits ")) else ": "
+                what = f"{around if is_key else name}{colon}{what}"
+                item = (*path, context["index"]) if kind == "given_twice" else path
+            else:  # a bound of a record, beyond those of the file
+                what = f"{name}: {excerpt(each['msg'].lower())}"
+            self.problem(item, what, fix, key=is_key)
 
     def override(self, override: str) -> None:
         """
@@ -337,12 +341,3 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((m for a in get_args(annotation) if (m := _model_in(a))), None)
-
-
-def _keys(model: type[BaseModel]) -> dict[str, str]:
-    """Keys of the file that *model* has, with what they are for."""
-    keys = {
-        str(info.validation_alias or name): info.description or ""
-        for name, info in model.model_fields.items()
-    }
-    return {key: description for key, description in keys.items() if not key.startswith("(")}

@@ -1,8 +1,7 @@
 """
 Experiment files: text -> `Experiment`, or one `SpecError` that says all that is wrong.
 
-A file may come from anybody.  Nothing in it is executed: anchors, aliases and tags are refused, and
-so are texts that are large or deep.  Every problem has its place in the file, or its override.
+Every problem has its place in the file, or its override.
 """
 
 from __future__ import annotations
@@ -15,13 +14,15 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from harness.errors import SpecError
-from harness.experiment.checks import check_cluster, check_grid
 from harness.experiment.document import PROPERTIES, Document, Place, dotted
-from harness.experiment.model import Experiment
+from harness.experiment.grid import axis_values, expand, is_profiling, meaning, readable
+from harness.experiment.model import ClusterAxes, Experiment
 from harness.experiment.values import AUTO_GPUS, FORMAT, NAME, Scalar, argument_value, has_unit
 from harness.text import did_you_mean, excerpt
 from harness.units import MIB, parse_bytes
 
+MOST_HOSTS = 200
+_PROFILE_ON = ("predict", "profile_on")
 # A slash stands in the names of YARN's resources: mapreduce.map.resource.yarn.io/gpu.
 _PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}(/[A-Za-z][A-Za-z0-9_-]{0,99})?", re.ASCII)
 _NAME_OF_SIZE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -71,7 +72,21 @@ def read_experiment(
         )
     for override in overrides:
         document.override(override)
-    _check_format(document)
+    written = document.data.get("schema")
+    version = written.value if isinstance(written, Scalar) else None
+    if type(version) is int and version != FORMAT:
+        # Whatever else seems wrong with a file of another format would mislead.
+        raise SpecError(
+            f"schema {excerpt(written)} is not one that this harness reads; it reads {FORMAT}",
+            where=str(document.place(("schema",))),
+            fix=f"use the harness that this file was written for, or write schema {FORMAT}",
+        )
+    if written is None:
+        fix = f"add schema: {FORMAT}, the version of this format"
+        document.problem((), "the experiment lacks 'schema'", fix)
+    elif type(version) is not int:
+        what = f"schema: '{excerpt(written)}' is not a version of this format"
+        document.problem(("schema",), what, f"write {FORMAT}")
     _check_properties(document, known)
     if known:
         document.known_parameters = known.parameters
@@ -94,8 +109,8 @@ def read_experiment(
         node = cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
         cluster = cluster.model_copy(update={"node": node})
         experiment = experiment.model_copy(update={"cluster": cluster})
-    check_cluster(cluster, document, known)
-    check_grid(experiment, document, narrowed=bool(overrides))
+    _check_cluster(cluster, document, known)
+    _check_grid(experiment, document, narrowed=bool(overrides))
     document.raise_problems()
     return experiment
 
@@ -114,24 +129,6 @@ def places(text: str, source: str) -> dict[str, str]:
     keys = {str(path[-1]): str(place) for path, place in document.key_places.items()}
     entries = document.workloads() if isinstance(document.data, dict) else ()
     return keys | {f"workloads.{name}": str(document.place(path)) for path, name, _ in entries}
-
-
-def _check_format(document: Document) -> None:
-    """Refuse a file of another format at once: what else is wrong with it would mislead."""
-    written = document.data.get("schema")
-    version = written.value if isinstance(written, Scalar) else None
-    if type(version) is int and version != FORMAT:
-        raise SpecError(
-            f"schema {excerpt(written)} is not one that this harness reads; it reads {FORMAT}",
-            where=str(document.place(("schema",))),
-            fix=f"use the harness that this file was written for, or write schema {FORMAT}",
-        )
-    if written is None:
-        fix = f"add schema: {FORMAT}, the version of this format"
-        document.problem((), "the experiment lacks 'schema'", fix)
-    elif type(version) is not int:
-        what = f"schema: '{excerpt(written)}' is not a version of this format"
-        document.problem(("schema",), what, f"write {FORMAT}")
 
 
 def _check_properties(document: Document, known: KnownNames | None) -> None:
@@ -217,3 +214,93 @@ def _size_fix(name: str, known: Collection[str]) -> str:
     if not known:
         return "write a size such as 32 MiB"
     return f"{did_you_mean(name, list(known))} (or a size such as 32 MiB)"
+
+
+def _check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames | None) -> None:
+    """
+    Note hosts that are not those of the workers, and limits of workers that there are not.
+
+    Noted as well: keys that the provider needs and the file lacks, or that it does not take.
+    """
+    given, provider, count = document.mapping("cluster"), cluster.provider, len(cluster.hosts)
+    if known:
+        for key in sorted(set(known.required_fields.get(provider, ())) - given.keys()):
+            example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
+            what = f"provider {provider} needs cluster.{key}"
+            document.problem(("cluster",), what, f"add {key}: {example}")
+        takers = [name for name, fields in known.extra_fields.items() if fields]
+        extra = {key for fields in known.extra_fields.values() for key in fields}
+        for key in sorted(given.keys() & extra - set(known.extra_fields.get(provider, ()))):
+            what = f"provider {provider} does not take cluster.{key}"
+            fix = f"write provider: {' or '.join(takers)}, or remove the line"
+            document.problem(("cluster", key), what, fix, key=True)
+    if count and not 2 <= count <= MOST_HOSTS:
+        what = f"{count} hosts are not 2 to {MOST_HOSTS}"
+        fix = "name a master and at least one worker"
+        document.problem(("cluster", "hosts"), what, fix, key=True)
+    elif count and cluster.workers != (count - 1,):
+        written = ", ".join(map(str, cluster.workers))
+        what = f"{count} hosts are a master and {count - 1} workers, not {written}"
+        document.problem(("cluster", "workers"), what, f"write workers: {count - 1}", key=True)
+    fewest = min(cluster.workers)
+    workers = [f"worker{number}" for number in range(1, fewest + 1)]
+    for name in cluster.nodes:
+        if name not in workers:
+            what = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
+            fix = excerpt(did_you_mean(name, workers))
+            document.problem(("cluster", "nodes", name), what, fix, key=True)
+
+
+def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -> None:
+    """
+    Note what is wrong with the grid, and what `profile_on` names and the grid does not have.
+
+    Where overrides *narrowed* the grid, it is enough that one of an axis' values is left.
+    """
+    try:
+        cells = expand(experiment)
+    except SpecError as error:
+        document.problem((), error.what, error.fix)
+        return
+    if not document.mapping("predict"):
+        return
+    axes: dict[str, dict[str, None]] = {}  # values as text, in the order of the grid
+    for cell in cells:
+        for axis, value in axis_values(cell).items():
+            axes.setdefault(axis, {})[_readable(axis, value)] = None
+    all_exist = True
+    for axis, values in experiment.predict.profile_on.items():
+        path = (*_PROFILE_ON, axis)
+        if axis not in axes:
+            what = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
+            document.problem(path, what, did_you_mean(axis, sorted(axes)), key=True)
+            all_exist = False
+            continue
+        existing = {meaning(value) for value in axes[axis]}
+        lacking = [value for value in values if meaning(value) not in existing]
+        if lacking and not (narrowed and len(lacking) < len(values)):
+            missing = ", ".join(_readable(axis, value) for value in lacking)
+            what = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
+            document.problem(path, what, f"its values are {', '.join(axes[axis])}")
+            all_exist = False
+    if not all_exist:
+        return
+    profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
+    unfed = {cell.workload.name for cell in cells} - {cell.workload.name for cell in profiling}
+    choices = [f"{axis} has {', '.join(texts)}" for axis, texts in axes.items() if len(texts) > 1]
+    alternatives = "; ".join(choices) or "no axis has two values yet"
+    fix = f"choose some values and leave some: {alternatives}"
+    for workload in sorted(unfed):
+        what = f"predict.profile_on selects no cell of {workload}"
+        document.problem(_PROFILE_ON, what, fix, key=True)
+    if len(profiling) == len(cells):
+        what = "predict.profile_on selects every cell, and none is left to score"
+        document.problem(_PROFILE_ON, what, fix, key=True)
+
+
+def _readable(axis: str, value: str | float) -> str:
+    """Write a value as in the file: sizes in MiB where they are whole."""
+    size = meaning(value)
+    if axis in ("input", "task_memory") and isinstance(size, int) and size % MIB == 0:
+        return f"{size // MIB} MiB"
+    return readable(axis, size) if axis in ("disk", "network") else excerpt(value)

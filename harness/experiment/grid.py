@@ -21,17 +21,9 @@ from harness.errors import SpecError
 from harness.experiment.model import Experiment, Predict, WorkloadAxes
 from harness.experiment.values import UNLIMITED
 from harness.records.trial import (
-    Cell,
-    ClusterSpec,
-    Hardware,
-    NodeSpec,
-    SshAccess,
-    Trial,
-    Versions,
-    WorkloadSpec,
-    digest,
+    Cell, ClusterSpec, Hardware, NodeSpec, SshAccess, Trial, Versions, WorkloadSpec, digest,
     trial_id,
-)
+)  # fmt: skip
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
 MAX_CELLS = 10_000
@@ -60,7 +52,17 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
 
     Raises `SpecError` where the grid is larger than anybody could measure.
     """
-    grids = [(workload, _dimensions(experiment, workload)) for workload in experiment.workloads]
+    cluster, grids = experiment.cluster, []
+    for workload in experiment.workloads:
+        grid: _Dimensions = {
+            ("cluster", "workers"): cluster.workers,
+            **{("node", name): getattr(cluster.node, name) for name in NodeSpec.model_fields},
+            **{("site", name): values for name, values in cluster.site.items()},
+            ("workload", "input_bytes"): workload.input_bytes,
+            **{("parameters", name): values for name, values in workload.parameters.items()},
+            **{("configuration", name): values for name, values in experiment.configuration.items()},
+        }
+        grids.append((workload, grid))
     count = experiment.design.points
     if count is None:
         count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
@@ -75,7 +77,13 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
                 where="workloads, configuration, cluster, repeat",
                 fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
             )
-    points = _all_points(grids) if experiment.design.points is None else _spread(experiment, grids)
+    points = (
+        (workload, dict(zip(grid, values, strict=True)))
+        for workload, grid in grids
+        for values in itertools.product(*grid.values())
+    )
+    if experiment.design.points is not None:
+        points = _spread_points(experiment, grids)
     cells = (_cell(experiment, workload, point) for workload, point in points)
     return tuple({cell.id: cell for cell in cells}.values())
 
@@ -207,18 +215,6 @@ def meaning(value: str | float) -> str | float:
     return float(text) if _NUMBER.fullmatch(text) else text.lower()
 
 
-def _dimensions(experiment: Experiment, workload: WorkloadAxes) -> _Dimensions:
-    cluster, node = experiment.cluster, experiment.cluster.node
-    return {
-        ("cluster", "workers"): cluster.workers,
-        **{("node", name): getattr(node, name) for name in NodeSpec.model_fields},
-        **{("site", name): values for name, values in cluster.site.items()},
-        ("workload", "input_bytes"): workload.input_bytes,
-        **{("parameters", name): values for name, values in workload.parameters.items()},
-        **{("configuration", name): values for name, values in experiment.configuration.items()},
-    }
-
-
 def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell:
     parts: dict[str, dict[str, Any]] = defaultdict(dict)
     for (part, name), value in point.items():
@@ -235,23 +231,17 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
             **parts["cluster"],
         ),
         workload=WorkloadSpec(
-            name=workload.name,
-            seed=workload.seed,
-            parameters=parts["parameters"],
-            **parts["workload"],
-        ),
+            name=workload.name, seed=workload.seed,
+            parameters=parts["parameters"], **parts["workload"],
+        ),  # fmt: skip
         configuration=parts["configuration"],
         tracing=experiment.tracing,
     )
 
 
-def _all_points(grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
-    for workload, grid in grids:
-        for values in itertools.product(*grid.values()):
-            yield workload, dict(zip(grid, values, strict=True))
-
-
-def _spread(experiment: Experiment, grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
+def _spread_points(
+    experiment: Experiment, grids: _Grids
+) -> Iterator[tuple[WorkloadAxes, _Point]]:
     """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
     from scipy.stats import qmc
 
