@@ -21,7 +21,15 @@ from harness.errors import SpecError
 from harness.experiment.model import Experiment, Predict, WorkloadAxes
 from harness.experiment.values import UNLIMITED
 from harness.records.trial import (
-    Cell, ClusterSpec, Hardware, NodeSpec, SshAccess, Trial, Versions, WorkloadSpec, digest,
+    Cell,
+    ClusterSpec,
+    Hardware,
+    NodeSpec,
+    SshAccess,
+    Trial,
+    Versions,
+    WorkloadSpec,
+    digest,
     trial_id,
 )  # fmt: skip
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
@@ -60,7 +68,9 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
             **{("site", name): values for name, values in cluster.site.items()},
             ("workload", "input_bytes"): workload.input_bytes,
             **{("parameters", name): values for name, values in workload.parameters.items()},
-            **{("configuration", name): values for name, values in experiment.configuration.items()},
+            **{
+                ("configuration", name): values for name, values in experiment.configuration.items()
+            },
         }
         grids.append((workload, grid))
     count = experiment.design.points
@@ -77,7 +87,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
                 where="workloads, configuration, cluster, repeat",
                 fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
             )
-    points = (
+    points: Iterator[tuple[WorkloadAxes, _Point]] = (
         (workload, dict(zip(grid, values, strict=True)))
         for workload, grid in grids
         for values in itertools.product(*grid.values())
@@ -231,17 +241,17 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
             **parts["cluster"],
         ),
         workload=WorkloadSpec(
-            name=workload.name, seed=workload.seed,
-            parameters=parts["parameters"], **parts["workload"],
-        ),  # fmt: skip
+            name=workload.name,
+            seed=workload.seed,
+            parameters=parts["parameters"],
+            **parts["workload"],
+        ),
         configuration=parts["configuration"],
         tracing=experiment.tracing,
     )
 
 
-def _spread_points(
-    experiment: Experiment, grids: _Grids
-) -> Iterator[tuple[WorkloadAxes, _Point]]:
+def _spread_points(experiment: Experiment, grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
     """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
     from scipy.stats import qmc
 

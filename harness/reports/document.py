@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from harness.reports.wording import count
-
-if TYPE_CHECKING:
-    from harness.reports.drawing import Canvas
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ class Figure:
     height: float
     caption: str
     data: Table
-    draw: Callable[[Canvas], None]
+    draw: Callable[[Any], None]  # on a `Canvas` of `drawing`, which imports this module
 
 
 @dataclass(frozen=True, slots=True)

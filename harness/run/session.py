@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
 from harness.run.traces import remake_trace
 from harness.store import Run, Store
+from harness.text import nearest_name
 
 
 @dataclass
@@ -177,16 +177,12 @@ def read_experiment_file(path: Path) -> str:
         for folder in (path, path.parent, Path("experiments")):
             with suppress(OSError):
                 files = sorted(folder.glob("*.yaml"))
-                others |= {
-                    experiment_file.stem: experiment_file
-                    for experiment_file in files
-                    if experiment_file != path
-                }
-        nearest = get_close_matches(path.stem, others, n=1)
+                others |= {file.stem: file for file in files if file != path}
+        nearest = nearest_name(path.stem, others)
         raise SpecError(
             f"the experiment file cannot be read: {reason}",
             where=where,
-            fix=f"did you mean {others[nearest[0]]}?"
+            fix=f"did you mean {others[nearest]}?"
             if nearest
             else "name an experiment file, such as experiments/demo.yaml",
         ) from error
