@@ -21,7 +21,6 @@ from harness.records.score import Range
 from harness.records.trial import Cell
 from harness.workloads import WORKLOADS
 from harness.workloads.base import JobCommand, Workload
-from harness.workloads.shape import arguments
 
 GPU_BLOCK = "block"
 
@@ -47,7 +46,7 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     input_plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
     gpu_block = None  # bytes that a map gives to its device at once
     if GPU_BLOCK in workload.parameters:
-        gpu_block = arguments(cell.workload, workload.parameters)[GPU_BLOCK]
+        gpu_block = workload.arguments(cell.workload)[GPU_BLOCK]
     return (
         job_config(properties, use_combiner=workload.uses_combiner),
         effective(cell.cluster, configuration),

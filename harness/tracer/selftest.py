@@ -41,8 +41,7 @@ from harness.tracer.checks import (
 )
 from harness.units import MIB
 from harness.workloads import WORKLOADS
-from harness.workloads.base import JobCommand
-from harness.workloads.shape import EXAMPLES
+from harness.workloads.base import EXAMPLES, JobCommand
 from harness.workloads.terasort import ROW_BYTES
 
 JOBS_JAR = SOURCE.parent / "jobs" / "target" / "harness-jobs.jar"

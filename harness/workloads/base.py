@@ -7,13 +7,24 @@ and output files to `sample` and `verdict`, which together prove the output righ
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
+from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
+from harness.text import excerpt, nearest_name
 
 INPUT_TOLERANCE = 0.01  # an input may differ from the size that was asked for by so much of it
+MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and a plan lists them
+
+EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
+PACKAGE = "mapreduce.harness.jobs"
+JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
+
+File = tuple[str, Iterable[bytes]]  # name and chunks
+Value = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +32,7 @@ class JobCommand:
     """
     A MapReduce client to run: main class, arguments before which -D properties are put.
 
-    *jar* names that of our jars which holds the class (`JOBS`, `GPU`); none: it is Hadoop's.  One
+    *jar* names that of our jars which has the class (`JOBS`, `GPU`); none: it is Hadoop's.  One
     client may run several jobs, one after the other, as iterative workloads do; its log names them.
     """
 
@@ -34,9 +45,14 @@ class JobCommand:
     def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
         """Arguments of the client: program, all -D (the command's own win), then the rest."""
         merged = {**properties, **self.properties}
-        head = (self.program,) if self.program else ()
         options = tuple(f"-D{key}={value}" for key, value in merged.items())
-        return (*head, *options, *self.arguments)
+        return (*((self.program,) if self.program else ()), *options, *self.arguments)
+
+
+def job_of_ours(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
+    """Return the client *main* of the jar of our jobs."""
+    texts = {name: str(value) for name, value in properties.items()}
+    return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=JOBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,11 @@ class InputFile:
 
     name: str
     bytes: int
+
+
+def part_files(sizes: Iterable[int]) -> tuple[InputFile, ...]:
+    """Files of these bytes, named as the maps of a job without reduces name them."""
+    return tuple(InputFile(f"part-m-{number:05d}", size) for number, size in enumerate(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +82,20 @@ class InputPlan:
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
-        return sum(f.bytes for f in self.files)
+        return sum(file.bytes for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Is the output right?  *reason* says what is wrong, *facts* what was compared."""
 
-    right: bool
     reason: str = ""
     facts: Mapping[str, int | str] = field(default_factory=dict)
 
-
-File = tuple[str, Iterable[bytes]]
-Value = str | int | float
-
-JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
+    @property
+    def right(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,72 +113,164 @@ class Parameter:
     most: float = float("inf")
     choices: tuple[str, ...] = ()
 
+    def complaint(self, value: Value) -> str:
+        """What is wrong with *value*, or nothing; a whole number may stand for a fraction."""
+        if self.choices:
+            return "" if value in self.choices else f"it is one of {', '.join(self.choices)}"
+        if isinstance(self.default, str):
+            return "" if isinstance(value, str) else "it is a text"
+        kinds = (int,) if isinstance(self.default, int) else (int, float)
+        if not isinstance(value, kinds):
+            return "it is a whole number" if kinds == (int,) else "it is a number"
+        if not self.least <= float(value) <= self.most:
+            return f"it lies from {self.least:g} to {self.most:g}"
+        return ""
 
-class Workload(Protocol):
+
+class Workload(ABC):
     """
-    One workload.
+    One workload: unless it says otherwise, of one job that leaves the configuration as it is.
 
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
-    arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.  `sample`
-    folds over the input as it lies in the file system and keeps what `verdict` needs
-    (JSON-serialisable: it is cached with the input); its `records`, where it has them, are those
-    that each job of a trial reads.
+    arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.
 
-    A trial is one job, or several of one kind: what models are told of holds for each of them.
+    A trial is one job, or several of one kind: what a model predicts holds for each of them.
     """
 
     name: str
-    uses_combiner: bool
     description: str
-    parameters: Mapping[str, Parameter]
+    uses_combiner = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
     scales: Mapping[str, int]
+
+    def arguments(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """
+        Value of every parameter: that of *spec*, or its default.
+
+        Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
+        """
+        for name, value in spec.parameters.items():
+            if name not in self.parameters:
+                near = nearest_name(name, self.parameters)
+                others = "input and seed are all it takes"
+                if self.parameters:
+                    others = f"its parameters are {', '.join(self.parameters)}"
+                raise SpecError(
+                    f"{spec.name} has no parameter {shown(name)}",
+                    where=f"workload {spec.name!r}",
+                    fix=f"did you mean {near}?" if near else f"remove it: {others}",
+                )
+            parameter = self.parameters[name]
+            if complaint := parameter.complaint(value):
+                raise SpecError(
+                    f"{name} of {spec.name} is {shown(str(value))}: {complaint}",
+                    where=f"workload {spec.name!r}, {name}",
+                    fix=f"write, for example, {name}: {parameter.default}",
+                )
+        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
+        return {**defaults, **spec.parameters}
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Properties that its jobs set themselves, whatever the configuration says."""
-        ...
+        return {}
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """Jobs of one trial; `None`: as many as it takes, up to a limit."""
-        ...
+        return 1
 
+    @abstractmethod
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Files of the input of *spec*."""
-        ...
 
+    @abstractmethod
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Return the job that writes the input under *uri*."""
-        ...
 
+    @abstractmethod
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
-        """Return what `verdict` needs to know of the input."""
-        ...
+        """
+        Fold over the input as it is in the file system, and return what `verdict` needs of it.
 
+        The result is JSON-serialisable: it is cached with the input.  Its `records`, where it has
+        them, are those that each job of a trial reads.  Raises `JobError` for a damaged input.
+        """
+
+    @abstractmethod
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """Jobs of one trial, in order; the trial's configuration is added by the caller."""
-        ...
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder whose ``part-*`` files `verdict` reads, in order of their names."""
-        ...
+        return output_uri
 
+    @abstractmethod
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Compare the output files with what is known of the input."""
-        ...
 
 
-class SingleJob:
-    """What holds for a workload of one job that leaves the configuration to the experiment."""
+def block_count(spec: WorkloadSpec, block_bytes: int) -> int:
+    """Blocks, and so files, of an input; `SpecError` where they are too many."""
+    return check_file_count(spec, -(-spec.input_bytes // block_bytes))
 
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
 
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - always one
-        """One."""
-        return 1
+def check_file_count(spec: WorkloadSpec, count: int) -> int:
+    """Return *count*; `SpecError` where it is more files than anybody generates."""
+    if count > MOST_FILES:
+        raise SpecError(
+            f"an input of {spec.input_bytes} bytes has {count} blocks, more than {MOST_FILES}",
+            where=f"{spec.name}, input",
+            fix="ask for less input, or for larger blocks (cluster.site.dfs.blocksize)",
+        )
+    return count
 
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one folder
-        """Folder that the job was given."""
-        return output_uri
+
+def check_block(spec: WorkloadSpec, block_bytes: int, record_bytes: int) -> None:
+    """Raise `SpecError` where a block does not hold a record."""
+    if block_bytes < record_bytes:
+        raise SpecError(
+            f"a block of {block_bytes} bytes does not hold a record of {record_bytes} bytes",
+            where=f"{spec.name}, dfs.blocksize",
+            fix="use larger blocks (cluster.site.dfs.blocksize), or smaller records",
+        )
+
+
+def check_size(spec: WorkloadSpec, planned_bytes: int, units: str, enough_bytes: int) -> None:
+    """Raise `SpecError` where an input in whole *units* is not within 1 % of the size asked for."""
+    if abs(planned_bytes - spec.input_bytes) * 100 > spec.input_bytes:
+        raise SpecError(
+            f"an input of {spec.input_bytes} bytes is not within 1 % of {units}",
+            where=f"{spec.name}, input",
+            fix=f"ask for {planned_bytes} bytes, or for {enough_bytes} bytes or more",
+        )
+
+
+def bad_input_error(workload: str, what: str) -> JobError:
+    """Error for an input that is not what its generator writes."""
+    return JobError(
+        what,
+        where=f"input of {workload}, as its generator left it",
+        fix="remove this input, so that it is generated again",
+    )
+
+
+def even_sizes(total: int, parts: int) -> list[int]:
+    """
+    Split *total* into *parts* that differ by one at most.
+
+    >>> even_sizes(11, 3)
+    [4, 4, 3]
+    """
+    size, rest = divmod(total, parts)
+    return [size + (part < rest) for part in range(parts)]
+
+
+def shown(value: str | bytes) -> str:
+    """
+    Quote *value* for a message: printable, at most 60 characters of it.
+
+    >>> shown("word" + chr(27)) == "'word" + chr(92) + "x1b'"
+    True
+    """
+    return f"'{excerpt(value, 60)}'"

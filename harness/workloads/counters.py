@@ -19,9 +19,7 @@ difference.  A job without reduces has the first rule only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from harness.records.trace import JobTrace, TASK_COUNTER
+from harness.records.trace import TASK_COUNTER, JobTrace
 
 
 def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | None) -> str:
@@ -32,49 +30,35 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
     """
     if f"{TASK_COUNTER}.MAP_INPUT_RECORDS" not in trace.counters:
         return "the job's counters lack MAP_INPUT_RECORDS"
-    return "; ".join(
-        _violations(_Counters(trace), uses_combiner=uses_combiner, input_records=input_records)
-    )
 
-
-class _Counters:
-    """Task counters by name, and the two numbers that they are multiplied from."""
-
-    def __init__(self, trace: JobTrace) -> None:
-        self._values = trace.counters
-        self.maps, self.reduces = trace.num_maps, trace.num_reduces
-
-    def __getitem__(self, name: str) -> int:
+    def count(name: str) -> int:
         # Hadoop leaves out counters that nothing touched.
-        return self._values.get(f"{TASK_COUNTER}.{name}", 0)
+        return trace.counters.get(f"{TASK_COUNTER}.{name}", 0)
 
-
-def _violations(
-    count: _Counters, *, uses_combiner: bool, input_records: int | None
-) -> Iterator[str]:
+    rules: list[tuple[str, int, str]] = []  # counter, its value by the rule, what that value is
     if input_records is not None:
-        yield from _equal("MAP_INPUT_RECORDS", count, input_records, "records of the input")
-    if count.reduces == 0:
-        return
-    yield from _combiner(count, uses_combiner=uses_combiner)
-    left = count["MAP_OUTPUT_RECORDS"]
-    left -= count["COMBINE_INPUT_RECORDS"] - count["COMBINE_OUTPUT_RECORDS"]
-    yield from _equal("REDUCE_INPUT_RECORDS", count, left, "map output records less combined ones")
-    yield from _equal("SHUFFLED_MAPS", count, count.maps * count.reduces, "maps x reduces")
-    written = count["MAP_OUTPUT_MATERIALIZED_BYTES"]
-    yield from _equal("REDUCE_SHUFFLE_BYTES", count, written, "MAP_OUTPUT_MATERIALIZED_BYTES")
-    yield from _equal("FAILED_SHUFFLE", count, 0, "a job without repeated fetches")
-
-
-def _combiner(count: _Counters, *, uses_combiner: bool) -> Iterator[str]:
-    if not uses_combiner:
-        yield from _equal("COMBINE_INPUT_RECORDS", count, 0, "a job without a combiner")
-        yield from _equal("COMBINE_OUTPUT_RECORDS", count, 0, "a job without a combiner")
-    elif count["COMBINE_INPUT_RECORDS"] < count["MAP_OUTPUT_RECORDS"]:
-        combined, output = count["COMBINE_INPUT_RECORDS"], count["MAP_OUTPUT_RECORDS"]
-        yield f"COMBINE_INPUT_RECORDS is {combined}, below MAP_OUTPUT_RECORDS {output}"
-
-
-def _equal(name: str, count: _Counters, expected: int, meaning: str) -> Iterator[str]:
-    if count[name] != expected:
-        yield f"{name} is {count[name]} and not {expected} ({meaning})"
+        rules.append(("MAP_INPUT_RECORDS", input_records, "records of the input"))
+    map_output, combine_input = count("MAP_OUTPUT_RECORDS"), count("COMBINE_INPUT_RECORDS")
+    if trace.num_reduces and not uses_combiner:
+        rules += [
+            ("COMBINE_INPUT_RECORDS", 0, "a job without a combiner"),
+            ("COMBINE_OUTPUT_RECORDS", 0, "a job without a combiner"),
+        ]
+    elif trace.num_reduces:
+        least = max(combine_input, map_output)
+        rules.append(("COMBINE_INPUT_RECORDS", least, "MAP_OUTPUT_RECORDS, or more"))
+    if trace.num_reduces:
+        remaining = map_output - (combine_input - count("COMBINE_OUTPUT_RECORDS"))
+        fetches = trace.num_maps * trace.num_reduces
+        written = count("MAP_OUTPUT_MATERIALIZED_BYTES")
+        rules += [
+            ("REDUCE_INPUT_RECORDS", remaining, "map output records less combined ones"),
+            ("SHUFFLED_MAPS", fetches, "maps x reduces"),
+            ("REDUCE_SHUFFLE_BYTES", written, "MAP_OUTPUT_MATERIALIZED_BYTES"),
+            ("FAILED_SHUFFLE", 0, "a job without repeated fetches"),
+        ]
+    return "; ".join(
+        f"{name} is {count(name)} and not {expected} ({meaning})"
+        for name, expected, meaning in rules
+        if count(name) != expected
+    )

@@ -1,12 +1,12 @@
 """
-Dfsio: the rate at which HDFS takes or gives files, one map for each, as TestDFSIO; by a job of ours.
+Dfsio: the rate at which HDFS takes or gives files, one map for each, as TestDFSIO's; our own job.
 
     mode: write  the input is a line for each map, and each map writes its file into the output;
                  the proof: the files hold the bytes that the seed says, made here once more, by
                  their CRC-32
     mode: read   the input is the files; the proof: each was read once, with its CRC-32
 
-Each map tells its bytes and the seconds within the file system's calls, opening and closing
+Each map reports its bytes and the seconds within the file system's calls, opening and closing
 included.  `rates` makes of them what TestDFSIO prints.
 """
 
@@ -20,12 +20,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import JobError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
-from harness.workloads.checksum import noise
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    bad_input_error,
+    job_of_ours,
+    shown,
+)
 from harness.workloads.generate import generated, generated_files, whole_records
-from harness.workloads.shape import arguments, shown
+from harness.workloads.rows import noise, read_lines
 
 RECORD = 200  # bytes; whole words, and small enough that small files have their size within 1 %
 LINE_BYTES = 63
@@ -44,13 +52,15 @@ PARAMETERS = {
     "files": Parameter(1, "files at the least; no file is larger than a block", least=1, most=1e5),
 }
 _SHARE = re.compile(rb"(\d{20}) (\d{20}) (\d{20})\n")
-_LINE = re.compile(rb"(part-(?:m|data)-\d{5,10})\t([0-9a-f]{8})\t(\d{1,18})\t(\d{1,18})")
+_LINE = re.compile(rb"(part-(?:m|data)-\d{5,10})\t([0-9a-f]{8})\t(\d{1,18})\t(\d{1,18})\n?")
 _TOGETHER = 2**16  # records
+
+Content = tuple[int, int]  # bytes of a file, and their CRC-32
 
 
 @dataclass(frozen=True, slots=True)
 class FileRate:
-    """One file as its map told it: bytes, seconds within the file system's calls, CRC-32."""
+    """One file as its map reports it: bytes, seconds within the file system's calls, CRC-32."""
 
     name: str
     crc: int
@@ -60,57 +70,60 @@ class FileRate:
 
 def rates(files: Iterable[FileRate]) -> dict[str, float]:
     """
-    Return bytes per second as TestDFSIO tells them.
+    Return bytes per second as TestDFSIO prints them.
 
     `throughput`: all bytes by the sum of all seconds; `average`: mean of the files' rates;
     `deviation`: their standard deviation (of the whole, not of a sample).
     """
-    listed = list(files)
-    each = [f.bytes / max(f.seconds, 1e-9) for f in listed]
-    mean = math.fsum(each) / len(each)
-    seconds = max(math.fsum(f.seconds for f in listed), 1e-9)
+    files = list(files)
+    file_rates = [file.bytes / max(file.seconds, 1e-9) for file in files]
+    average = math.fsum(file_rates) / len(file_rates)
+    seconds = max(math.fsum(file.seconds for file in files), 1e-9)
+    squares = math.fsum((file_rate - average) ** 2 for file_rate in file_rates)
     return {
-        "throughput": sum(f.bytes for f in listed) / seconds,
-        "average": mean,
-        "deviation": math.sqrt(math.fsum((rate - mean) ** 2 for rate in each) / len(each)),
+        "throughput": sum(file.bytes for file in files) / seconds,
+        "average": average,
+        "deviation": math.sqrt(squares / len(file_rates)),
     }
 
 
-class Dfsio(SingleJob):
+class Dfsio(Workload):
     """Reads or writes files of random bytes; without reduces."""
 
     name = "dfsio"
-    uses_combiner = False
     description = "Rate of HDFS, files read or written by maps alone; proved by the bytes"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
+    parameters = PARAMETERS
+    scales = SCALES
 
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - always
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """No reduces."""
         return {"mapreduce.job.reduces": "0"}
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """The files to be read; or, for files to be written, a line each."""
-        (records, files), mode = self._files(spec, block_bytes), self._mode(spec)
+        arguments = self.arguments(spec)
+        records, files = whole_records(spec, block_bytes, RECORD, arguments["files"])
         # A written file's bytes follow from the seed, and they are kept with the input.
-        key = digest({"noise": 1, mode: [records, files, RECORD], "seed": spec.seed})
-        made = (records, RECORD) if mode == "read" else (files, LINE_BYTES)
-        return InputPlan(f"{self.name}-{key}", tuple(generated_files(made[0], files, made[1])))
+        content = {"noise": 1, arguments["mode"]: [records, files, RECORD], "seed": spec.seed}
+        rows, row_bytes = (records, RECORD) if arguments["mode"] == "read" else (files, LINE_BYTES)
+        input_files = generated_files(rows, files, row_bytes)
+        return InputPlan(f"{self.name}-{digest(content)}", input_files)
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Write the input by a job of ours."""
-        records, files = self._files(spec, block_bytes)
-        content, count, properties = "Noise", records, {"noise.bytes": RECORD}
-        if self._mode(spec) == "write":
-            content, count = "Shares", files
+        arguments = self.arguments(spec)
+        records, files = whole_records(spec, block_bytes, RECORD, arguments["files"])
+        content, rows, properties = "Noise", records, {"noise.bytes": RECORD}
+        if arguments["mode"] == "write":
+            content, rows = "Shares", files
             properties = {"shares.records": records, "shares.parts": files}
         return generated(
-            f"mapreduce.harness.jobs.generate.{content}",
-            records=count,
+            f"generate.{content}",
+            records=rows,
             files=files,
             seed=spec.seed,
             uri=uri,
-            properties={name: str(value) for name, value in properties.items()},
+            properties=properties,
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
@@ -119,103 +132,82 @@ class Dfsio(SingleJob):
 
         For files to be written their lines say what they will be.  `JobError` for other lines.
         """
-        if self._mode(spec) == "read":
-            found = {name: _size_and_sum(chunks) for name, chunks in files}
+        if self.arguments(spec)["mode"] == "read":
+            contents = {name: _content(chunks) for name, chunks in files}
         else:
-            shares = (_share(name, b"".join(chunks)) for name, chunks in files)
-            found = {name: _written(spec.seed, *share) for name, share in shares}
-        size = sum(size for size, _ in found.values())
-        return {"files": found, "records": len(found), "bytes": size}
+            contents = {}
+            for name, chunks in files:
+                line = b"".join(chunks)
+                match = _SHARE.fullmatch(line)
+                if match is None:
+                    raise bad_input_error(self.name, f"{name}: {shown(line)} is not a share")
+                number, first, count = map(int, match.groups())
+                pieces = (
+                    noise(spec.seed, start, min(_TOGETHER, first + count - start), RECORD).tobytes()
+                    for start in range(first, first + count, _TOGETHER)
+                )
+                contents[f"part-data-{number:05d}"] = _content(pieces)
+        size = sum(file_bytes for file_bytes, _ in contents.values())
+        return {"files": contents, "records": len(contents), "bytes": size}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
         properties = {
             **self.properties(spec),
-            "dfsio.mode": self._mode(spec),
-            "dfsio.seed": str(spec.seed),
-            "noise.bytes": str(RECORD),
+            "dfsio.mode": self.arguments(spec)["mode"],
+            "dfsio.seed": spec.seed,
+            "noise.bytes": RECORD,
         }
-        main = "mapreduce.harness.jobs.Dfsio"
-        return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        return (job_of_ours("Dfsio", input_uri, output_uri, properties=properties),)
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Each file once, with the bytes that it should have; the rates are facts."""
-        told, lying = dict[str, FileRate](), dict[str, tuple[int, int]]()
+        reported, stored = dict[str, FileRate](), dict[str, Content]()
         for name, chunks in outputs:
             if name.startswith("part-data-"):
-                lying[name] = _size_and_sum(chunks)
-            elif wrong := _read_lines(name, chunks, told):
-                return Verdict(right=False, reason=wrong)
+                stored[name] = _content(chunks)
+                continue
+            for line in read_lines(chunks):
+                match = _LINE.fullmatch(line)
+                if match is None:
+                    reason = f"{shown(line)} is not a file, its CRC-32, bytes and nanoseconds"
+                    return Verdict(f"{name}: {reason}")
+                rate = FileRate(
+                    match[1].decode(), int(match[2], 16), int(match[3]), int(match[4]) / 1e9
+                )
+                if rate.name in reported:
+                    return Verdict(f"{name}: {rate.name} is reported a second time")
+                reported[rate.name] = rate
         expected = {name: (size, crc) for name, (size, crc) in sample["files"].items()}
-        if self._mode(spec) == "write" and (wrong := _difference("lies", lying, expected)):
-            return Verdict(right=False, reason=wrong)
-        found = {name: (each.bytes, each.crc) for name, each in told.items()}
-        if wrong := _difference("is told", found, expected):
-            return Verdict(right=False, reason=wrong)
-        facts: dict[str, int | str] = {"files": len(told)}
-        facts |= {f"{what} (bytes/s)": round(rate) for what, rate in rates(told.values()).items()}
-        return Verdict(right=True, facts=facts)
-
-    def _mode(self, spec: WorkloadSpec) -> str:
-        return str(arguments(spec, self.parameters)["mode"])
-
-    def _files(self, spec: WorkloadSpec, block_bytes: int) -> tuple[int, int]:
-        """Records of all files that are read or written, and how many files they are."""
-        least = int(arguments(spec, self.parameters)["files"])
-        return whole_records(spec, block_bytes, RECORD, least)
+        if self.arguments(spec)["mode"] == "write" and (
+            reason := _difference("is stored with", stored, expected)
+        ):
+            return Verdict(reason)
+        contents = {name: (rate.bytes, rate.crc) for name, rate in reported.items()}
+        if reason := _difference("is reported with", contents, expected):
+            return Verdict(reason)
+        facts: dict[str, int | str] = {"files": len(reported)}
+        for kind, bytes_per_s in rates(reported.values()).items():
+            facts[f"{kind} (bytes/s)"] = round(bytes_per_s)
+        return Verdict(facts=facts)
 
 
-def _size_and_sum(chunks: Iterable[bytes]) -> tuple[int, int]:
-    """Bytes of a file, and their CRC-32."""
+def _content(chunks: Iterable[bytes]) -> Content:
     size = crc = 0
     for chunk in chunks:
         size, crc = size + len(chunk), zlib.crc32(chunk, crc)
     return size, crc
 
 
-def _share(name: str, line: bytes) -> tuple[str, tuple[int, int]]:
-    """Name of the file that a map will write, its first record and how many it has."""
-    match = _SHARE.fullmatch(line)
-    if match is None:
-        raise JobError(
-            f"{name}: {shown(line)} is no share",
-            where="input of dfsio, as its generator left it",
-            fix="remove this input, so that it is generated again",
-        )
-    number, first, count = map(int, match.groups())
-    return f"part-data-{number:05d}", (first, count)
-
-
-def _written(seed: int, first: int, count: int) -> tuple[int, int]:
-    """Bytes and CRC-32 of a file with these records, made here."""
-    starts = range(first, first + count, _TOGETHER)
-    parts = (noise(seed, start, min(_TOGETHER, first + count - start), RECORD) for start in starts)
-    return _size_and_sum(part.tobytes() for part in parts)
-
-
-def _read_lines(name: str, chunks: Iterable[bytes], told: dict[str, FileRate]) -> str:
-    """Add what the map of one output file told to *told*; what is wrong with it, or nothing."""
-    *lines, tail = b"".join(chunks).split(b"\n")
-    for line in [*lines, tail] if tail else lines:
-        match = _LINE.fullmatch(line)
-        if match is None:
-            return f"{name}: {shown(line)} is not a file, its CRC-32, bytes and nanoseconds"
-        rate = FileRate(match[1].decode(), int(match[2], 16), int(match[3]), int(match[4]) / 1e9)
-        if rate.name in told:
-            return f"{name}: {rate.name} is told a second time"
-        told[rate.name] = rate
-    return ""
-
-
-def _difference(
-    what: str, found: Mapping[str, tuple[int, int]], expected: Mapping[str, tuple[int, int]]
-) -> str:
+def _difference(verb: str, contents: Mapping[str, Content], expected: Mapping[str, Content]) -> str:
     """First file, by its name, that is not as expected: its bytes, or their CRC-32."""
-    for name in sorted({*found, *expected}):
-        if found.get(name) != expected.get(name):
-            both = (f"{f[0]} bytes, CRC-32 {f[1]:08x}" if f else "no such file"
-                    for f in (found.get(name), expected.get(name)))  # fmt: skip
-            return "{0}: {1} {2}, and it should have {3}".format(shown(name), what, *both)
+    for name in sorted({*contents, *expected}):
+        if contents.get(name) != expected.get(name):
+            actual, due = (
+                f"{content[0]} bytes, CRC-32 {content[1]:08x}" if content else "no such file"
+                for content in (contents.get(name), expected.get(name))
+            )
+            return f"{shown(name)} {verb}: {actual}; expected: {due}"
     return ""

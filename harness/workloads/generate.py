@@ -3,30 +3,46 @@ Commands of the generators that are MapReduce jobs of ours (`mapreduce.harness.j
 
 An input is a row of records that follow from the seed and their numbers; the job spreads them
 evenly over its files.  All bytes together are the same whatever the number of files.
+
+Texts (`mapreduce.harness.jobs.text`) are of two kinds:
+
+    zipf    20 000 distinct pronounceable words, that of rank r as frequent as 1/r; lines of 10 to
+            12 words (`ZipfText`)
+    random  the law of Hadoop's RandomTextWriter, which HiBench takes: 1 000 words drawn evenly, a
+            key of 5 to 9 of them, a tab, a value of 10 to 99 (`RandomText`)
+
+Both come in pages of 32 KiB, each ended by a newline: the size asked for is met to the byte, and
+all bytes together depend on the seed and the size alone, not on their spread over files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from harness.errors import SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads.base import JOBS, InputFile, JobCommand
-from harness.workloads.shape import blocks, even_sizes
+from harness.records.trial import WorkloadSpec, digest
+from harness.workloads.base import (
+    PACKAGE,
+    InputFile,
+    InputPlan,
+    JobCommand,
+    Value,
+    block_count,
+    check_block,
+    check_size,
+    even_sizes,
+    job_of_ours,
+    part_files,
+)
 
-GENERATE = "mapreduce.harness.jobs.generate.Generate"
 MOST_SEED = 2**63 - 1
+PAGE = 32 * 1024
+TEXT_VERSION = 2  # part of the content's key: raise it when the bytes change
+TEXTS = {"zipf": "ZipfText", "random": "RandomText"}
 
 
 def generated(
-    content: str,
-    *,
-    records: int,
-    files: int,
-    seed: int,
-    uri: str,
-    properties: Mapping[str, str] | None = None,
-    jar: str = JOBS,
+    content: str, *, records: int, files: int, seed: int, uri: str, properties: Mapping[str, Value]
 ) -> JobCommand:
     """
     Return the job that writes *records* of the class *content* into *files* under *uri*.
@@ -37,18 +53,13 @@ def generated(
         raise SpecError(
             f"the seed {seed} is larger than {MOST_SEED}", where="seed", fix="choose a smaller one"
         )
-    return JobCommand(
-        GENERATE,
-        (content, str(records), str(files), str(seed), uri),
-        properties=properties or {},
-        jar=jar,
-    )
+    places = (f"{PACKAGE}.{content}", str(records), str(files), str(seed), uri)
+    return job_of_ours("generate.Generate", *places, properties=properties)
 
 
-def generated_files(records: int, files: int, record_bytes: int) -> Iterator[InputFile]:
+def generated_files(records: int, files: int, record_bytes: int) -> tuple[InputFile, ...]:
     """Files that `generated` makes of records of one size, in their order."""
-    for number, count in enumerate(even_sizes(records, files)):
-        yield InputFile(f"part-m-{number:05d}", count * record_bytes)
+    return part_files(count * record_bytes for count in even_sizes(records, files))
 
 
 def whole_records(
@@ -60,20 +71,54 @@ def whole_records(
     There are as many files as blocks, or *least_files*, and no file is larger than a block.
     `SpecError` where records and size cannot agree within 1 %, or a file would be empty.
     """
-    if block_bytes < record_bytes:
-        raise SpecError(
-            f"a block of {block_bytes} bytes does not hold a record of {record_bytes} bytes",
-            where=f"{spec.name}, dfs.blocksize",
-            fix="use larger blocks, or smaller records",
-        )
-    files = max(blocks(spec, block_bytes), least_files)
-    asked = (spec.input_bytes + record_bytes // 2) // record_bytes
-    records = min(files * (block_bytes // record_bytes), max(asked, files))
-    if abs(records * record_bytes - spec.input_bytes) * 100 > spec.input_bytes:
-        raise SpecError(
-            f"{files} files of whole records of {record_bytes} bytes are not {spec.input_bytes}"
-            " bytes, within 1 %",
-            where=f"{spec.name}, input",
-            fix=f"ask for {records * record_bytes} bytes, or for more",
-        )
+    check_block(spec, block_bytes, record_bytes)
+    files = max(block_count(spec, block_bytes), least_files)
+    nearest = (spec.input_bytes + record_bytes // 2) // record_bytes
+    records = min(files * (block_bytes // record_bytes), max(nearest, files))
+    units = f"{files} files of whole records of {record_bytes} bytes"
+    check_size(spec, records * record_bytes, units, max(50, files) * record_bytes)
     return records, files
+
+
+def plan_text(spec: WorkloadSpec, block_bytes: int, kind: str) -> InputPlan:
+    """
+    Fewest files of whole pages that fit a block each; they differ by a page at most.
+
+    The key has the workload's name, because what is kept of an input is the workload's own.
+    """
+    total = spec.input_bytes
+    if kind == "random" and total % PAGE == 1:
+        total -= 1  # the shortest record is a tab and a newline
+    if total < 1:
+        raise SpecError(
+            f"a text of {spec.input_bytes} bytes holds no record",
+            where=f"{spec.name}, input",
+            fix="ask for 2 bytes or more",
+        )
+    check_block(spec, block_bytes, PAGE)
+    resized = spec.model_copy(update={"input_bytes": total})
+    files = block_count(resized, block_bytes // PAGE * PAGE)
+    pages = -(-total // PAGE)
+    *others, last = generated_files(pages, files, PAGE)
+    last = InputFile(last.name, last.bytes - pages * PAGE + total)
+    content = {
+        "text": TEXT_VERSION,
+        "kind": kind,
+        "seed": spec.seed,
+        "bytes": total,
+        "files": files,
+    }
+    return InputPlan(f"{spec.name}-{digest(content)}", (*others, last))
+
+
+def generate_text(spec: WorkloadSpec, block_bytes: int, kind: str, uri: str) -> JobCommand:
+    """Return the job that writes the text of `plan_text` under *uri*."""
+    plan = plan_text(spec, block_bytes, kind)
+    return generated(
+        f"text.{TEXTS[kind]}",
+        records=-(-plan.bytes // PAGE),
+        files=len(plan.files),
+        seed=spec.seed,
+        uri=uri,
+        properties={"pages.bytes": plan.bytes},
+    )

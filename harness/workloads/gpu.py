@@ -7,21 +7,28 @@ stead, to the processor (``workloads/gpu``).  Counters and the task's log say wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from numpy.typing import NDArray
-
-from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import GPU, File, InputFile, InputPlan, JobCommand, Parameter, Value
-from harness.workloads.shape import MOST_FILES, arguments, even_sizes, regroup
+from harness.workloads.base import (
+    GPU,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Value,
+    Workload,
+    check_block,
+    check_file_count,
+    check_size,
+    even_sizes,
+    part_files,
+)
 
 PACKAGE = "mapreduce.harness.gpu"
 VERSION = 1  # of the generators' bytes and of the samples kept beside them
 GPU_OF_MAP = "mapreduce.map.resource.yarn.io/gpu"
-_GIB = 2**30
 
 
 def device_parameters(block: int) -> dict[str, Parameter]:
@@ -34,7 +41,7 @@ def device_parameters(block: int) -> dict[str, Parameter]:
             choices=("gpu", "cpu", "any"),
         ),
         "block": Parameter(
-            block, "bytes that the device gets at once: whole records, one at least", 1, _GIB
+            block, "bytes that the device gets at once: whole records, one at least", 1, 2**30
         ),
         "threads": Parameter(1, "threads of a map, where the processor computes", 1, 1024),
         "pinned": Parameter(
@@ -46,101 +53,72 @@ def device_parameters(block: int) -> dict[str, Parameter]:
     }
 
 
-def gpu_properties(spec: WorkloadSpec, known: Mapping[str, Parameter]) -> dict[str, str]:
-    """Each map asks YARN for a GPU where the device must be one."""
-    return {GPU_OF_MAP: "1"} if arguments(spec, known)["device"] == "gpu" else {}
-
-
-def client(
-    main: str,
-    places: tuple[str, ...],
-    values: Mapping[str, Value],
-    own: Iterable[str],
-    more: Mapping[str, str] | None = None,
-) -> JobCommand:
+class GpuWorkload(Workload):
     """
-    Return the client *main* of our jar: the arguments named in *own* become its properties.
+    One client of our GPU jar.
 
-    *places* are its arguments, *more* properties beside.
+    `main_class` is the client's, `content` the generator's name of the input's records.  Of the
+    parameters, the generator gets `generator_parameters`, and the client all but `not_of_client`;
+    `key_parameters` are those that the input's bytes, or what is kept of them, depend on.
     """
-    properties = {f"gpu.{name}": str(values[name]) for name in own}
-    if "gpu.pinned" in properties:
-        properties["gpu.pinned"] = str(values["pinned"] == "yes").lower()
-    return JobCommand(
-        f"{PACKAGE}.{main}", places, properties={**properties, **(more or {})}, jar=GPU
-    )
+
+    main_class: str
+    content: str
+    generator_parameters: tuple[str, ...]
+    key_parameters: tuple[str, ...]
+    not_of_client: tuple[str, ...] = ()
+
+    @abstractmethod
+    def record_bytes(self, arguments: Mapping[str, Any]) -> int:
+        """Bytes of a record of the input."""
+
+    def records_together(self, arguments: Mapping[str, Any]) -> int:
+        """Return the number of which the number of records is a multiple."""
+        return 1
+
+    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
+        """Each map asks YARN for a GPU where *device* is gpu."""
+        return {GPU_OF_MAP: "1"} if self.arguments(spec)["device"] == "gpu" else {}
+
+    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
+        """
+        Fewest files of whole records, each in one block, their records equal in number to one.
+
+        `SpecError` where their sum misses what is asked for by more than 1 %.
+        """
+        arguments = self.arguments(spec)
+        record, together = self.record_bytes(arguments), self.records_together(arguments)
+        unit = record * together
+        count = max(1, (spec.input_bytes + unit // 2) // unit) * together
+        check_block(spec, block_bytes, record)
+        check_size(spec, count * record, f"a whole number of {unit} bytes", 50 * unit)
+        files = check_file_count(spec, -(-count // (block_bytes // record)))
+        sizes = [records * record for records in even_sizes(count, files)]
+        content = {name: arguments[name] for name in self.key_parameters}
+        key = digest({spec.name: VERSION, "seed": spec.seed, "sizes": sizes, **content})
+        return InputPlan(f"{spec.name}-{key}", part_files(sizes))
+
+    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+        """Return the client that makes the same records for any number of files."""
+        arguments, plan = self.arguments(spec), self.plan_input(spec, block_bytes)
+        properties = {
+            **{name: arguments[name] for name in self.generator_parameters},
+            "seed": spec.seed,
+            "records": plan.bytes // self.record_bytes(arguments),
+            "files": len(plan.files),
+        }
+        return gpu_command("Generate", self.content, uri, properties=properties)
+
+    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
+        """One client; iterations are jobs, which it runs one after the other."""
+        properties = self.arguments(spec)
+        for name in self.not_of_client:
+            del properties[name]
+        properties["pinned"] = "true" if properties["pinned"] == "yes" else "false"
+        return (gpu_command(self.main_class, input_uri, output_uri, properties=properties),)
 
 
-def generator(
-    kind: str, plan: InputPlan, record: int, spec: WorkloadSpec, properties: Mapping[str, str],
-    uri: str,
-) -> JobCommand:  # fmt: skip
-    """Return the client that makes the files of *plan*, records of *record* bytes."""
-    asked = {
-        "gpu.seed": str(spec.seed),
-        "gpu.records": str(plan.bytes // record),
-        "gpu.files": str(len(plan.files)),
-    }
-    return client("Generate", (kind, uri), {}, (), {**properties, **asked})
-
-
-def plan_records(
-    spec: WorkloadSpec, block_bytes: int, record: int, content: Mapping[str, Value], group: int = 1
-) -> InputPlan:
-    """
-    Files of whole records, each in one block, the sum as near to what is asked as *group* allows.
-
-    The number of records is a multiple of *group*.  *content* is all beside seed and sizes that the
-    bytes, or what is kept of them, depend on.  `SpecError` where the sum misses by more than 1 %.
-    """
-    unit = record * group
-    count = max(1, (spec.input_bytes + unit // 2) // unit) * group
-    _check(spec, block_bytes, record, count, unit)
-    most = block_bytes // record
-    files = -(-count // most)
-    if files > MOST_FILES:
-        raise SpecError(
-            f"an input of {spec.input_bytes} bytes has {files} blocks, more than {MOST_FILES}",
-            where=f"{spec.name}, input",
-            fix="ask for less input, or for larger blocks (cluster.site.dfs.blocksize)",
-        )
-    sizes = [n * record for n in even_sizes(count, files)]
-    key = digest({spec.name: VERSION, "seed": spec.seed, "sizes": sizes, **content})
-    names = (f"part-m-{number:05d}" for number in range(files))
-    return InputPlan(f"{spec.name}-{key}", tuple(map(InputFile, names, sizes)))
-
-
-def _check(spec: WorkloadSpec, block_bytes: int, record: int, count: int, unit: int) -> None:
-    if record > block_bytes:
-        raise SpecError(
-            f"a record of {record} bytes does not fit a block of {block_bytes} bytes",
-            where=f"{spec.name}, dfs.blocksize",
-            fix="use larger blocks (cluster.site.dfs.blocksize), or smaller records",
-        )
-    if abs(count * record - spec.input_bytes) * 100 > spec.input_bytes:
-        raise SpecError(
-            f"an input of {spec.input_bytes} bytes is too far from a whole number of {unit} bytes",
-            where=f"{spec.name}, input",
-            fix=f"ask for {count * record} bytes, or for {50 * unit} bytes or more",
-        )
-
-
-def read_records(
-    workload: str, files: Iterable[File], record: int, at_once: int = 2**20
-) -> Iterator[NDArray[np.uint8]]:
-    """
-    Records of all *files* in order, as arrays (records, *record* bytes) of about *at_once* bytes.
-
-    Raises `JobError` naming a file that does not consist of whole records.
-    """
-    for name, chunks in files:
-        size = 0
-        for piece in regroup(chunks, max(1, at_once // record) * record):
-            size += len(piece)
-            if len(piece) % record:
-                raise JobError(
-                    f"{name} has {size} bytes, no whole number of records of {record} bytes",
-                    where=f"input of {workload}, as its generator left it",
-                    fix="remove this input, so that it is generated again",
-                )
-            yield np.frombuffer(piece, np.uint8).reshape(-1, record)
+def gpu_command(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
+    """Return the client *main* of our GPU jar."""
+    texts = {f"gpu.{name}": str(value) for name, value in properties.items()}
+    return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=GPU)

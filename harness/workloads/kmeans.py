@@ -2,31 +2,46 @@
 K-means over a generated mixture of normal distributions, a job for each iteration, as HiBench's.
 
 The proof of its output: the centres of every iteration, from the first points on, are those of
-scikit-learn, and the iterations end where they should.  Of an input that is too large to be held,
-a sample judges each iteration, and the sum over all points is compared.
+scikit-learn, and the iterations end where they should.  Of an input that is too large for memory,
+a sample judges each iteration from the centres that it began with, so that nothing adds up over
+iterations, and the sum over all points is compared.
 """
 
 from __future__ import annotations
 
 import base64
+import itertools
+import warnings
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harness.errors import JobError, SpecError
-from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, Verdict
-from harness.workloads.generate import generated, generated_files
-from harness.workloads.kmeans_oracle import Floats, Step, differs, lloyd, shift, unlikely
-from harness.workloads.shape import arguments, blocks, regroup, shown
+from numpy.typing import NDArray
 
-JOB = "mapreduce.harness.jobs.kmeans.KMeans"
-CONTENT = "mapreduce.harness.jobs.kmeans.Mixture"
+from harness.records.trial import WorkloadSpec, digest
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    bad_input_error,
+    block_count,
+    check_block,
+    check_size,
+    job_of_ours,
+    shown,
+)
+from harness.workloads.generate import generated, generated_files
+from harness.workloads.rows import read_lines, regroup
+
 VERSION = 1  # of the generator's bytes
 
-HELD_BYTES = 2**29  # of an input that scikit-learn sees whole; it takes a few times as much memory
+IN_MEMORY_BYTES = 2**29  # of an input that scikit-learn sees whole; it takes a few times as much
 SAMPLED = 10_000  # points of a larger one
 
 # HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200 million
@@ -39,7 +54,6 @@ SCALES = {
     "gigantic": 32_000_000_000,
     "bigdata": 192_000_000_000,
 }
-
 PARAMETERS = {
     "centres": Parameter(10, "centres looked for (k)", least=1, most=10_000),
     "dimensions": Parameter(20, "coordinates of a point", least=1, most=1000),
@@ -49,8 +63,24 @@ PARAMETERS = {
     "iterations": Parameter(5, "jobs at most", least=1, most=100),
 }
 
+# Sums of doubles in another order: 1e-9 of the largest coordinate is far above what they differ by.
+_TOLERANCE = 1e-9
+_SIGMAS = 6.0  # one in 5e8 comparisons of a right output is beyond
+_LEAST = 30  # points of a sample whose mean is near to normal
 
-class KMeans:
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Centres after one iteration (before the first: the start), and the points of each."""
+
+    centres: Floats
+    points: Ints
+
+
+class KMeans(Workload):
     """
     Finds centres of clusters; its jobs have a combiner, and read centres from the cache.
 
@@ -59,73 +89,86 @@ class KMeans:
     """
 
     name = "kmeans"
-    uses_combiner = True
     description = "K-means over a mixture of normal distributions; proved by scikit-learn"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
+    uses_combiner = True
+    parameters = PARAMETERS
+    scales = SCALES
 
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
-
-    def jobs(self, spec: WorkloadSpec) -> int | None:  # noqa: ARG002 - the points decide
-        """As many as it takes."""
+    def jobs(self, spec: WorkloadSpec) -> int | None:
+        """As many as it takes: the points decide."""
         return None
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many points as the size asked holds, spread evenly over the fewest files that fit."""
-        given = arguments(spec, PARAMETERS)
-        points, files = _points(spec, block_bytes)
-        key = digest(
-            {"mixture": VERSION, "seed": spec.seed, "points": points, "files": files, **given}
+        arguments = self.arguments(spec)
+        size, centres = 8 * arguments["dimensions"], arguments["centres"]
+        points = max((spec.input_bytes + size // 2) // size, centres)
+        units = f"{centres} points or more of {size} bytes"
+        check_size(spec, points * size, units, max(centres, 50) * size)
+        check_block(spec, block_bytes, size)
+        files = max(block_count(spec, block_bytes), -(-points // (block_bytes // size)))
+        content = {"mixture": VERSION, "seed": spec.seed, "points": points, "files": files}
+        return InputPlan(
+            f"mixture-{digest({**content, **arguments})}", generated_files(points, files, size)
         )
-        made = generated_files(points, files, _record_bytes(spec))
-        return InputPlan(f"mixture-{key}", tuple(made))
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Our generator's job, with one map for each file of the plan."""
-        given = arguments(spec, PARAMETERS)
-        points, files = _points(spec, block_bytes)
+        arguments, plan = self.arguments(spec), self.plan_input(spec, block_bytes)
+        names = ("clusters", "dimensions", "spread")
         return generated(
-            CONTENT,
-            records=points,
-            files=files,
+            "kmeans.Mixture",
+            records=plan.bytes // (8 * arguments["dimensions"]),
+            files=len(plan.files),
             seed=spec.seed,
             uri=uri,
-            properties={
-                f"mixture.{n}": str(given[n]) for n in ("clusters", "dimensions", "spread")
-            },
+            properties={f"mixture.{name}": arguments[name] for name in names},
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
         """
         Return `records` (points), `bytes`, and the `steps` that are due: centres and their points.
 
-        Of more than `HELD_BYTES` instead of steps the `start`, `points` of a sample (in base64) and
-        the `sums` of all coordinates.  Raises `JobError` for points that are none.
+        Of more than `IN_MEMORY_BYTES` instead of steps the `start`, `points` of a sample (in
+        base64) and the `sums` of all coordinates.  Raises `JobError` for damaged points.
         """
-        given = arguments(spec, PARAMETERS)
-        count, width = int(given["centres"]), int(given["dimensions"])
-        if spec.input_bytes > HELD_BYTES:
-            return _thinned(files, width, count, spec.input_bytes // (8 * width))
-        points = np.concatenate([np.zeros((0, width)), *_read(files, width)])
-        _refuse_few(len(points), count)
-        steps = lloyd(points, points[:count], float(given["epsilon"]), int(given["iterations"]))
+        arguments = self.arguments(spec)
+        centres, width = arguments["centres"], arguments["dimensions"]
+        in_memory = spec.input_bytes <= IN_MEMORY_BYTES
+        stride = 1 if in_memory else max(spec.input_bytes // (8 * width) // SAMPLED, 1)
+        start, chosen = np.zeros((0, width)), [np.zeros((0, width))]
+        sums, count = np.zeros(width), 0
+        for points in read_points(files, width):
+            start = np.concatenate((start, points[: max(centres - len(start), 0)]))
+            chosen.append(points[-count % stride :: stride])
+            sums += points.sum(axis=0)
+            count += len(points)
+        if count < centres:
+            raise bad_input_error(self.name, f"{count} points, fewer than {centres} centres")
+        totals = {"records": count, "bytes": count * 8 * width}
+        points = np.concatenate(chosen)
+        if in_memory:
+            steps = lloyd(points, start, arguments["epsilon"], arguments["iterations"])
+            return {
+                **totals,
+                "scale": float(np.abs(points).max()),
+                "steps": [[step.centres.tolist(), step.points.tolist()] for step in steps],
+            }
         return {
-            "records": len(points),
-            "bytes": points.nbytes,
-            "scale": float(np.abs(points).max()),
-            "steps": [[s.centres.tolist(), s.points.tolist()] for s in steps],
+            **totals,
+            "start": start.tolist(),
+            "sums": sums.tolist(),
+            "points": base64.b64encode(points.astype("<f8").tobytes()).decode("ascii"),
         }
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One client, which submits jobs until the centres stand still."""
-        given = arguments(spec, PARAMETERS)
+        arguments = self.arguments(spec)
         names = ("centres", "dimensions", "epsilon", "iterations")
-        properties = {f"kmeans.{name}": str(given[name]) for name in names}
-        return (JobCommand(JOB, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        properties = {f"kmeans.{name}": arguments[name] for name in names}
+        return (job_of_ours("kmeans.KMeans", input_uri, output_uri, properties=properties),)
 
-    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:  # noqa: ARG002 - one folder
+    def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder with the centres of all iterations."""
         return f"{output_uri}/centres"
 
@@ -133,151 +176,168 @@ class KMeans:
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """The centres of each iteration, and as many iterations as it takes."""
-        given = arguments(spec, PARAMETERS)
+        arguments = self.arguments(spec)
         try:
-            steps = _read_steps(outputs, int(given["centres"]), int(given["dimensions"]))
+            steps = read_steps(outputs, arguments["centres"], arguments["dimensions"])
         except ValueError as error:
-            return Verdict(right=False, reason=str(error))
-        reason = _wrong_end(steps, float(given["epsilon"]), int(given["iterations"]))
-        if not reason:
-            reason = _compared(steps, sample) if "steps" in sample else _judged(steps, sample)
-        facts: dict[str, int | str] = {"iterations": len(steps) - 1, "points": sample["records"]}
-        return Verdict(right=not reason, reason=reason, facts=facts)
+            return Verdict(str(error))
+        made = len(steps) - 1
+        due = arguments["iterations"]
+        for iteration, (before, after) in enumerate(itertools.pairwise(steps), start=1):
+            if shift(before.centres, after.centres) <= arguments["epsilon"]:
+                due = iteration
+                break
+        if made == due and "steps" in sample:
+            due = len(sample["steps"]) - 1
+        reason = ""
+        if made != due:
+            reason = f"the output has {made} iterations, not {due}"
+        elif "steps" in sample:
+            pairs = zip(steps, sample["steps"], strict=True)
+            for number, (step, (centres, points)) in enumerate(pairs):
+                expected = Step(np.array(centres), np.array(points))
+                reason = reason or difference(number, step, expected, sample["scale"])
+        else:
+            reason = improbability(steps, sample)
+        return Verdict(reason, {"iterations": made, "points": sample["records"]})
 
 
-def _record_bytes(spec: WorkloadSpec) -> int:
-    return 8 * int(arguments(spec, PARAMETERS)["dimensions"])
-
-
-def _points(spec: WorkloadSpec, block_bytes: int) -> tuple[int, int]:
-    """Points and files of the input; `SpecError` where they cannot be made of the size asked."""
-    size, centres = _record_bytes(spec), int(arguments(spec, PARAMETERS)["centres"])
-    points = (spec.input_bytes + size // 2) // size
-    if points < centres or abs(points * size - spec.input_bytes) * 100 > spec.input_bytes:
-        raise SpecError(
-            f"an input of {spec.input_bytes} bytes is no input of {centres} points or more of"
-            f" {size} bytes",
-            where="kmeans, input",
-            fix=f"ask for {max(centres, 50) * size} bytes or more",
-        )
-    if block_bytes < size:
-        raise SpecError(
-            f"a block of {block_bytes} bytes does not hold a point of {size} bytes",
-            where="kmeans, dfs.blocksize",
-            fix="use blocks of 1 MiB or more",
-        )
-    files = max(blocks(spec, block_bytes), -(-points // (block_bytes // size)))
-    return points, files
-
-
-def _read(files: Iterable[File], width: int) -> Iterator[Floats]:
+def read_points(files: Iterable[File], width: int) -> Iterator[Floats]:
     """Points in blocks; `JobError` where a file is cut short, or a coordinate is not finite."""
     size = 8 * width
     for name, chunks in files:
         first = 0
         for block in regroup(chunks, 10_000 * size):
             if len(block) % size:
-                raise _no_points(f"{name}: record {first + len(block) // size} is cut short")
+                reason = f"{name}: record {first + len(block) // size} is cut short"
+                raise bad_input_error("kmeans", reason)
             points = np.frombuffer(block, ">f8").astype(np.float64).reshape(-1, width)
-            if not np.isfinite(points).all():
-                bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-                raise _no_points(
-                    f"{name}: record {first + bad} has a coordinate that is not finite"
-                )
+            infinite = np.flatnonzero(~np.isfinite(points).all(axis=1))
+            if infinite.size:
+                reason = f"{name}: record {first + infinite[0]} has a coordinate that is not finite"
+                raise bad_input_error("kmeans", reason)
             first += len(points)
             yield points
 
 
-def _refuse_few(points: int, centres: int) -> None:
-    if points < centres:
-        raise _no_points(f"{points} points, fewer than {centres} centres")
-
-
-def _no_points(what: str) -> JobError:
-    return JobError(
-        what,
-        where="input of kmeans, as its generator left it",
-        fix="remove this input, so that it is generated again",
-    )
-
-
-def _thinned(files: Iterable[File], width: int, centres: int, expected: int) -> dict[str, Any]:
-    """What is kept of an input of about *expected* points that is too large to be held."""
-    stride = max(expected // SAMPLED, 1)
-    start, kept = np.zeros((0, width)), []
-    sums, seen = np.zeros(width), 0
-    for points in _read(files, width):
-        start = np.concatenate((start, points[: max(centres - len(start), 0)]))
-        kept.append(points[-seen % stride :: stride])
-        sums += points.sum(axis=0)
-        seen += len(points)
-    _refuse_few(seen, centres)
-    chosen = np.concatenate(kept).astype("<f8").tobytes()
-    return {
-        "records": seen,
-        "bytes": seen * 8 * width,
-        "start": start.tolist(),
-        "sums": sums.tolist(),
-        "points": base64.b64encode(chosen).decode("ascii"),
-    }
-
-
-def _read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
-    """Steps in the output; `ValueError` says what is no line of a centre, or which is missing."""
+def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
+    """Steps in the output; `ValueError` says what is not a centre's line, or which is missing."""
     rows = [
-        (f"{name}:{number}", line)
+        (f"{name}:{number}", line.removesuffix(b"\n"))
         for name, chunks in outputs
-        for number, line in enumerate(b"".join(chunks).split(b"\n"), start=1)
+        for number, line in enumerate(read_lines(chunks), start=1)
+        if line != b"\n"
     ]
-    rows = [(at, line) for at, line in rows if line]
     if not rows or len(rows) % centres:
         raise ValueError(f"the output has {len(rows)} lines, not {centres} for each iteration")
     places, points = np.zeros((len(rows), width)), np.zeros(len(rows), np.int64)
-    for row, (at, line) in enumerate(rows):
+    for row, (position, line) in enumerate(rows):
         head = b"%d\t%d\t" % divmod(row, centres)
         count, _, numbers = line[len(head) :].partition(b"\t")
         coordinates = numbers.split(b",")
         if not (line.startswith(head) and count.isdigit() and len(coordinates) == width):
-            raise ValueError(f"{at}: {shown(line)} is not centre {row % centres} as it should be")
+            centre = row % centres
+            raise ValueError(f"{position}: {shown(line)} is not centre {centre} as it should be")
         try:
             places[row], points[row] = [float(each) for each in coordinates], int(count)
         except (ValueError, OverflowError):
-            raise ValueError(f"{at}: {shown(line)} has no numbers") from None
+            raise ValueError(f"{position}: {shown(line)} has no numbers") from None
     return [
-        Step(places[at : at + centres], points[at : at + centres])
-        for at in range(0, len(rows), centres)
+        Step(places[first : first + centres], points[first : first + centres])
+        for first in range(0, len(rows), centres)
     ]
 
 
-def _wrong_end(steps: list[Step], epsilon: float, most: int) -> str:
-    """Whether the iterations end too early or too late, or nothing."""
-    shifts = [shift(a.centres, b.centres) for a, b in zip(steps, steps[1:], strict=False)]
-    due = next((i for i, moved in enumerate(shifts, start=1) if moved <= epsilon), most)
-    if len(shifts) == due:
+def lloyd(points: Floats, start: Floats, epsilon: float, most: int) -> list[Step]:
+    """
+    Steps from *start* on until no centre moves farther than *epsilon*, *most* iterations at most.
+
+    Each is one iteration of scikit-learn, which is another way to compute them.  A centre without
+    points keeps its place and sits the iteration out: scikit-learn itself would move it far away.
+    """
+    from sklearn.cluster import KMeans as SklearnKMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    steps = [Step(start, np.zeros(len(start), np.int64))]
+    # One thread: sums in one order, and no threads that wait for others where the machine is busy.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one iteration is what is asked for
+        for _ in range(most):
+            before = steps[-1].centres
+            counts = np.bincount(nearest_centres(points, before), minlength=len(before))
+            nonempty = before[counts > 0]
+            model = SklearnKMeans(
+                len(nonempty), init=nonempty, n_init=1, max_iter=1, tol=0, algorithm="lloyd"
+            )
+            after = before.copy()
+            after[counts > 0] = model.fit(points).cluster_centers_
+            steps.append(Step(after, counts))
+            if shift(before, after) <= epsilon:
+                break
+    return steps
+
+
+def nearest_centres(points: Floats, centres: Floats) -> Ints:
+    """Return the number of each point's nearest centre."""
+    from sklearn.metrics import pairwise_distances_argmin
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        nearest: Ints = pairwise_distances_argmin(points, centres)
+    return nearest
+
+
+def shift(before: Floats, after: Floats) -> float:
+    """Farthest way of a centre."""
+    return float(np.sqrt(((after - before) ** 2).sum(axis=1)).max())
+
+
+def difference(number: int, step: Step, expected: Step, scale: float) -> str:
+    """What is wrong with iteration *number*, or nothing; *scale* is the largest coordinate."""
+    wrong = np.flatnonzero(step.points != expected.points)
+    if wrong.size:
+        centre = wrong[0]
+        actual, due = step.points[centre], expected.points[centre]
+        return f"iteration {number}: centre {centre} has {actual} points, not {due}"
+    errors = np.abs(step.centres - expected.centres).max(axis=1)
+    # The start is taken over, digit by digit.
+    if errors.max() <= (_TOLERANCE * scale if number else 0):
         return ""
-    return f"the output has {len(shifts)} iterations, not {due}"
+    centre = errors.argmax()
+    return f"iteration {number}: centre {centre} misses a coordinate by {errors[centre]:.3g}"
 
 
-def _compared(steps: list[Step], sample: Mapping[str, Any]) -> str:
-    """What differs from the steps that are due, or nothing."""
-    due = [Step(np.array(c), np.array(n)) for c, n in sample["steps"]]
-    if len(due) != len(steps):
-        return f"the output has {len(steps) - 1} iterations, not {len(due) - 1}"
-    pairs = enumerate(zip(steps, due, strict=True))
-    found = (differs(number, step, other, sample["scale"]) for number, (step, other) in pairs)
-    return next(filter(None, found), "")
+def improbability(steps: list[Step], sample: Mapping[str, Any]) -> str:
+    """
+    Say what in an iteration cannot be by chance, given a sample of the points, or nothing.
 
-
-def _judged(steps: list[Step], sample: Mapping[str, Any]) -> str:
-    """What the sample of the points says against the steps, or nothing."""
+    The share of points of a centre, and each coordinate of its mean, lie within `_SIGMAS` standard
+    errors of those of the sample: points of a mixture are independent of their numbers, so any
+    rule that picks by number draws a fair sample.
+    """
     start, total = np.array(sample["start"]), int(sample["records"])
     if (steps[0].centres != start).any() or steps[0].points.any():
         return "iteration 0: the start is not the first points"
     chosen = np.frombuffer(base64.b64decode(sample["points"]), "<f8").reshape(-1, start.shape[1])
-    for number, (before, after) in enumerate(zip(steps, steps[1:], strict=False), start=1):
+    for number, (before, after) in enumerate(itertools.pairwise(steps), start=1):
         sums = (after.points[:, np.newaxis] * after.centres).sum(axis=0)
         if after.points.sum() != total or not np.allclose(sums, sample["sums"], rtol=1e-9):
             return f"iteration {number}: its means are not those of all {total} points"
-        if reason := unlikely(number, before, after, chosen, total):
-            return reason
+        nearest = nearest_centres(chosen, before.centres)
+        for centre, place in enumerate(after.centres):
+            near, share = chosen[nearest == centre], after.points[centre] / total
+            share_error = np.sqrt(max(share * (1 - share), 1 / total) / len(chosen))
+            allowed = _SIGMAS * share_error + 1 / len(chosen)
+            if abs(len(near) / len(chosen) - share) > allowed:
+                return (
+                    f"iteration {number}: centre {centre} has {after.points[centre]} of {total}"
+                    f" points, and {len(near)} of {len(chosen)} of a sample"
+                )
+            if len(near) < _LEAST:
+                continue
+            mean_errors = near.std(axis=0, ddof=1) / np.sqrt(len(near))
+            distances = np.abs(near.mean(axis=0) - place)
+            if (distances > _SIGMAS * mean_errors + _TOLERANCE * np.abs(place).max()).any():
+                return f"iteration {number}: centre {centre} is not where a sample of its points is"
     return ""

@@ -3,37 +3,53 @@ PageRank over a generated web graph, one job for each iteration; as HiBench's, i
 
 The proof of its output: SciPy's power iteration over the same files gives the same ranks.  Compared
 are the largest ones and some drawn by the seed, the sum of all, and a checksum of the graph itself.
+
+Lines are those that the generator and the jobs write: a page of ten digits, a tab, a rank of twenty
+characters, a tab, and pages with a space between two of them.  All are read at once, as columns of
+digits; what does not fit is refused.
+
+How large a graph is, pages, links and bytes of its files, is known before it is made.  The law is
+that of `mapreduce.harness.jobs.pagerank.Graph`, in the same whole numbers: in each `CYCLE` pages in
+a row every quantile of the out-degrees occurs once, in an order that the seed mixes.  So the bytes
+of any row of pages follow without a look at most of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from numpy.typing import NDArray
+
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputFile, InputPlan, JobCommand, Parameter, Verdict
-from harness.workloads.generate import generated
-from harness.workloads.pagerank_graph import (
-    CYCLE_BYTES,
-    MOST,
-    MOST_PAGES,
-    GraphSize,
-    graph_size,
-    line_bytes,
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    bad_input_error,
+    block_count,
+    check_block,
+    check_size,
+    even_sizes,
+    job_of_ours,
+    part_files,
+    shown,
 )
-from harness.workloads.pagerank_oracle import Graph, power_iteration, read_graph
-from harness.workloads.shape import arguments, blocks, shown
+from harness.workloads.generate import generated
+from harness.workloads.rows import Bytes, murmur, noise, regroup
 
-JOB = "mapreduce.harness.jobs.pagerank.PageRank"
-CONTENT = "mapreduce.harness.jobs.pagerank.Graph"
 VERSION = 1  # of the generator's bytes
 
-# Ranks are written with ten decimals and are 1 - damping at least, so 0.01: each iteration rounds by
-# 5e-9 of a rank at most, and over links errors are only averaged.
+# Ranks are written with ten decimals and are 1 - damping at least, so 0.01: each iteration rounds
+# by 5e-9 of a rank at most, and over links errors are only averaged.
 TOLERANCE = 1e-7
 COMPARED = 5000  # of the largest ranks, and as many by chance
 
@@ -47,7 +63,6 @@ SCALES = {
     "gigantic": 22_030_468_750,
     "bigdata": 13_218_281_250,
 }
-
 PARAMETERS = {
     "iterations": Parameter(3, "jobs, each of which is one iteration", least=1, most=100),
     "damping": Parameter(
@@ -58,8 +73,26 @@ PARAMETERS = {
     ),
 }
 
+CYCLE = 256
+DANGLING = 16
+LEAST, MOST = 10, 512  # links of a page that has any
+MOST_PAGES = 2**31 - 2
 
-class PageRank:
+# Places in a line: page, rank with its decimal point, links.
+ID_DIGITS = 10
+RANK_CHARACTERS = 20
+_LINK = ID_DIGITS + 1  # bytes, with the separator
+_RANK = ID_DIGITS + 1
+_POINT = _RANK + 9
+_LINKS = _RANK + RANK_CHARACTERS + 1
+_BLOCK = 4 * 2**20
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+
+class PageRank(Workload):
     """
     Ranks pages of a graph whose degrees follow power laws; its jobs have a combiner.
 
@@ -68,59 +101,46 @@ class PageRank:
     """
 
     name = "pagerank"
-    uses_combiner = True
     description = "PageRank over a power-law web graph, a job an iteration; proved by SciPy"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
-
-    def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:  # noqa: ARG002 - it sets none
-        """Nothing: the configuration is the experiment's."""
-        return {}
+    uses_combiner = True
+    parameters = PARAMETERS
+    scales = SCALES
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """One for each iteration."""
-        return int(arguments(spec, PARAMETERS)["iterations"])
+        return int(self.arguments(spec)["iterations"])
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many pages as the size asked holds, spread evenly over the fewest files that fit."""
-        given = arguments(spec, PARAMETERS)
-        size = _size(spec, block_bytes)
-        key = digest({"graph": VERSION, "seed": spec.seed, "sizes": size.files, **given})
-        names = (f"part-m-{number:05d}" for number in range(len(size.files)))
-        return InputPlan(f"graph-{key}", tuple(map(InputFile, names, size.files)))
+        size = self._graph_size(spec, block_bytes)
+        content = {"graph": VERSION, "seed": spec.seed, "sizes": size.files}
+        key = digest({**content, **self.arguments(spec)})
+        return InputPlan(f"graph-{key}", part_files(size.files))
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Our generator's job, with one map for each file of the plan."""
-        size = _size(spec, block_bytes)
-        properties = {
-            "graph.pages": str(size.pages),
-            "graph.last": str(size.last),
-            "graph.skew": str(arguments(spec, PARAMETERS)["skew"]),
-        }
+        size = self._graph_size(spec, block_bytes)
+        skew = self.arguments(spec)["skew"]
         return generated(
-            CONTENT,
+            "pagerank.Graph",
             records=size.pages,
             files=len(size.files),
             seed=spec.seed,
             uri=uri,
-            properties=properties,
+            properties={"graph.pages": size.pages, "graph.last": size.last, "graph.skew": skew},
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
         """
         Return `records` (pages), `bytes`, `links`, `checksum`, and the `ranks` due of some `pages`.
 
-        Takes about 13 bytes of memory for each link.  Raises `JobError` where a file is no graph.
+        Takes about 13 bytes of memory for each link.  Raises `JobError` for what is not a graph.
         """
         graph = read_graph(files)
-        if wrong := graph.strange():
-            raise JobError(
-                wrong,
-                where="input of pagerank, as its generator left it",
-                fix="remove this input, so that it is generated again",
-            )
-        given = arguments(spec, PARAMETERS)
-        ranks = power_iteration(graph, int(given["iterations"]), float(given["damping"]))
+        if reason := graph.complaint():
+            raise bad_input_error(self.name, reason)
+        arguments = self.arguments(spec)
+        ranks = power_iteration(graph, arguments["iterations"], arguments["damping"])
         largest = np.argsort(ranks)[::-1][:COMPARED]
         others = np.random.default_rng(spec.seed).integers(len(ranks), size=COMPARED)
         pages = np.unique(np.concatenate((largest, others)))
@@ -135,82 +155,269 @@ class PageRank:
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One client, which submits a job for each iteration."""
-        given = arguments(spec, PARAMETERS)
-        properties = {f"pagerank.{name}": str(given[name]) for name in ("iterations", "damping")}
-        return (JobCommand(JOB, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        arguments = self.arguments(spec)
+        properties = {f"pagerank.{name}": arguments[name] for name in ("iterations", "damping")}
+        return (job_of_ours("pagerank.PageRank", input_uri, output_uri, properties=properties),)
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder of the last iteration."""
         return f"{output_uri}/iteration-{self.jobs(spec)}"
 
     def verdict(
-        self,
-        spec: WorkloadSpec,  # noqa: ARG002 - the sample says it all
-        outputs: Iterable[File],
-        sample: Mapping[str, Any],
+        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Every page once, with its links, ranks that add up, and those of the sample as due."""
         try:
             graph = read_graph(outputs)
         except JobError as error:
-            return Verdict(right=False, reason=error.what)
-        reason = _difference(graph, sample)
-        facts: dict[str, int | str] = {"pages": len(graph.pages), "links": len(graph.links)}
-        return Verdict(right=not reason, reason=reason, facts=facts)
+            return Verdict(error.what)
+        pages, links = len(graph.pages), len(graph.links)
+        facts: dict[str, int | str] = {"pages": pages, "links": links}
+        if (pages, links) != (sample["records"], sample["links"]):
+            due = f"the input {sample['records']} and {sample['links']}"
+            return Verdict(f"the output has {pages} pages and {links} links, {due}", facts)
+        if reason := graph.complaint():
+            return Verdict(reason, facts)
+        checksum, due = graph.checksum(), shown(str(sample["checksum"]))
+        if checksum != sample["checksum"]:
+            reason = f"pages and links of the output have the checksum {checksum}, not {due}"
+            return Verdict(reason, facts)
+        if abs(graph.ranks.mean() - 1) > TOLERANCE:
+            return Verdict(f"the ranks have the mean {graph.ranks.mean():.12g}, not 1", facts)
+        ranks = np.empty(pages)
+        ranks[graph.pages] = graph.ranks
+        compared, expected = np.array(sample["pages"]), np.array(sample["ranks"])
+        errors = np.abs(ranks[compared] / expected - 1)
+        worst = int(errors.argmax())
+        if errors[worst] <= TOLERANCE:
+            return Verdict(facts=facts)
+        page = compared[worst]
+        return Verdict(
+            f"page {page} has the rank {ranks[page]:.10f}, not {expected[worst]:.10f};"
+            f" {int((errors > TOLERANCE).sum())} of {len(compared)} compared ranks differ",
+            facts,
+        )
+
+    def _graph_size(self, spec: WorkloadSpec, block_bytes: int) -> GraphSize:
+        """Pages and files of the graph; `SpecError` where it cannot be made of the size asked."""
+        check_block(spec, block_bytes, 2 * line_bytes(MOST))
+        if spec.input_bytes > MOST_PAGES // CYCLE * CYCLE_BYTES:
+            raise SpecError(
+                f"a graph of {spec.input_bytes} bytes has more than {MOST_PAGES} pages",
+                where="pagerank, input",
+                fix="ask for less",
+            )
+        files = block_count(spec, block_bytes)
+        size = graph_size(spec.seed, spec.input_bytes, block_bytes, files)
+        check_size(spec, sum(size.files), "whole lines of a graph", 5000)
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """Pages of a graph, links of the last one, and the bytes of each file."""
+
+    pages: int
+    last: int
+    files: tuple[int, ...]
+
+
+def quantiles() -> tuple[int, ...]:
+    """
+    Out-degrees of a cycle from none upwards: bounded Pareto, density as 1/links^2.
+
+    >>> quantiles()[14:18], quantiles()[-1]
+    ((0, 0, 10, 10), 463)
+    """
+    steps = 2 * (CYCLE - DANGLING)
+    degrees = (
+        LEAST * MOST * steps // (MOST * steps - (MOST - LEAST) * (2 * quantile + 1))
+        for quantile in range(CYCLE - DANGLING)
+    )
+    return (*(0,) * DANGLING, *degrees)
+
+
+def line_bytes(links: int) -> int:
+    """Bytes of the line of a page with so many *links*, its end included."""
+    return _LINKS + max(links * _LINK, 1)
+
+
+CYCLE_BYTES = sum(map(line_bytes, quantiles()))
+
+
+@lru_cache(maxsize=4096)
+def cycle(seed: int, number: int) -> tuple[int, ...]:
+    """Out-degrees of the pages of cycle *number*, in their order."""
+    # The first draw of a seed that is not that of the links.
+    bits = int(noise(~seed & 2**64 - 1, number, 1, 8).view("<u8")[0, 0])
+    degrees = quantiles()
+    step, start = bits | 1, bits >> 8
+    return tuple(degrees[(page * step + start) % CYCLE] for page in range(CYCLE))
+
+
+def bytes_before(seed: int, page: int) -> int:
+    """Bytes of all pages before *page*."""
+    whole, rest = divmod(page, CYCLE)
+    return whole * CYCLE_BYTES + sum(map(line_bytes, cycle(seed, whole)[:rest]))
 
 
 @lru_cache(maxsize=256)
-def _graph_size(seed: int, size: int, block: int, files: int) -> GraphSize:
-    return graph_size(seed, size, block, files)
+def graph_size(seed: int, size: int, block: int, files: int) -> GraphSize:
+    """
+    Return the graph that comes nearest to *size* bytes from below, in *files* of a *block* at most.
+
+    Pages are spread evenly over files, whose bytes then differ a little.  Where one would be larger
+    than a block, the graph is made smaller by up to 0.5 %, or else there are more files.
+    """
+    while True:
+        graph = _unbounded_graph_size(seed, size, files)
+        largest = max(graph.files)
+        if largest <= block:
+            return graph
+        reduced_bytes = size * block // largest - line_bytes(MOST)
+        smaller = _unbounded_graph_size(seed, reduced_bytes, files)
+        if max(smaller.files) <= block and sum(smaller.files) >= size - size // 200:
+            return smaller
+        files = max(files + 1, files * largest // block)
 
 
-def _size(spec: WorkloadSpec, block_bytes: int) -> GraphSize:
-    """Pages and files of the graph; `SpecError` where it cannot be made of the size asked."""
-    longest = line_bytes(MOST)
-    if block_bytes < 2 * longest:
-        raise SpecError(
-            f"a block of {block_bytes} bytes is too small for lines of up to {longest} bytes",
-            where="pagerank, dfs.blocksize",
-            fix="use blocks of 1 MiB or more",
-        )
-    if spec.input_bytes > MOST_PAGES // 256 * CYCLE_BYTES:
-        raise SpecError(
-            f"a graph of {spec.input_bytes} bytes has more than {MOST_PAGES} pages",
-            where="pagerank, input",
-            fix="ask for less",
-        )
-    size = _graph_size(spec.seed, spec.input_bytes, block_bytes, blocks(spec, block_bytes))
-    made = sum(size.files)
-    if abs(made - spec.input_bytes) * 100 > spec.input_bytes:
-        raise SpecError(
-            f"an input of {spec.input_bytes} bytes is too far from whole lines of a graph",
-            where="pagerank, input",
-            fix="ask for 5000 bytes or more",
-        )
-    return size
+def _unbounded_graph_size(seed: int, size: int, files: int) -> GraphSize:
+    """As many pages as *size* bytes hold; the last one has fewer links where it must."""
+    whole, remaining = divmod(size, CYCLE_BYTES)
+    pages, last = whole * CYCLE, cycle(seed, whole - 1)[-1] if whole else 0
+    for links in cycle(seed, whole):
+        if remaining < line_bytes(0):
+            break
+        last = min(links, (remaining - _LINKS) // _LINK)
+        pages += 1
+        remaining -= line_bytes(last)
+        if last < links:
+            break
+    sizes, before, page = list[int](), 0, 0
+    for count in even_sizes(pages, files):
+        page += count
+        after = size - remaining if page == pages else bytes_before(seed, page)
+        sizes.append(after - before)
+        before = after
+    return GraphSize(pages, last, tuple(sizes))
 
 
-def _difference(graph: Graph, sample: Mapping[str, Any]) -> str:
-    """What is wrong with the ranked *graph*, or nothing."""
-    count, links = sample["records"], sample["links"]
-    if (len(graph.pages), len(graph.links)) != (count, links):
-        found = f"the output has {len(graph.pages)} pages and {len(graph.links)} links"
-        return f"{found}, the input {count} and {links}"
-    if wrong := graph.strange():
-        return wrong
-    if graph.checksum() != sample["checksum"]:
-        due = shown(str(sample["checksum"]))
-        return f"pages and links of the output have the checksum {graph.checksum()}, not {due}"
-    if abs(graph.ranks.mean() - 1) > TOLERANCE:
-        return f"the ranks have the mean {graph.ranks.mean():.12g}, not 1"
-    ranks = np.empty(count)
-    ranks[graph.pages] = graph.ranks
-    pages, due_ranks = np.array(sample["pages"]), np.array(sample["ranks"])
-    off = np.abs(ranks[pages] / due_ranks - 1)
-    worst = int(off.argmax())
-    if off[worst] <= TOLERANCE:
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Pages in the order of their lines, their ranks and degrees, and all their links in a row."""
+
+    pages: Ints
+    ranks: Floats
+    degrees: Ints
+    links: NDArray[np.int32]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its lines."""
+        return int(np.maximum(self.degrees * _LINK, 1).sum()) + _LINKS * len(self.pages)
+
+    def checksum(self) -> str:
+        """64 bits of all pages and their links, in whatever order the lines are."""
+        ends = np.cumsum(self.degrees)
+        places = np.arange(len(self.links)) - np.repeat(ends - self.degrees, self.degrees)
+        # One more, or the link to page 0 in the first place would add nothing.
+        links = self.links.astype(np.uint64) * np.uint64(2**31) + np.uint64(1)
+        bits = murmur(links + places.astype(np.uint64))
+        sums = np.concatenate(([np.uint64(0)], np.cumsum(bits, dtype=np.uint64)))
+        link_sums = sums[ends] - sums[ends - self.degrees]
+        lines = murmur(link_sums + murmur(self.pages.astype(np.uint64)))
+        return f"{int(lines.sum(dtype=np.uint64)):016x}"
+
+    def complaint(self) -> str:
+        """What is wrong with its pages or links, or nothing."""
+        times = np.bincount(self.pages[self.pages < len(self.pages)], minlength=len(self.pages))
+        if (wrong := np.flatnonzero(times != 1)).size:
+            return f"page {wrong[0]} has {times[wrong[0]]} lines"
+        if self.links.size and self.links.max() >= len(self.pages):
+            return f"a link leads to page {self.links.max()} of {len(self.pages)}"
         return ""
-    return (
-        f"page {pages[worst]} has the rank {ranks[pages[worst]]:.10f}, not {due_ranks[worst]:.10f};"
-        f" {int((off > TOLERANCE).sum())} of {len(pages)} compared ranks differ"
+
+
+def power_iteration(graph: Graph, iterations: int, damping: float) -> Floats:
+    """
+    Ranks by page after some iterations from rank 1 on, in units of their mean.
+
+    The rule is that of `mapreduce.harness.jobs.pagerank`; rows of the matrix are lines of the
+    graph, and a link that is there twice is two entries, which a product adds.
+    """
+    from scipy.sparse import csr_array
+
+    count = len(graph.pages)
+    starts = np.concatenate(([0], np.cumsum(graph.degrees)))
+    matrix = csr_array((np.ones(len(graph.links)), graph.links, starts), shape=(count, count))
+    is_dangling = graph.degrees == 0
+    divisors = np.where(is_dangling, 1, graph.degrees)
+    ranks = np.ones(count)
+    for _ in range(iterations):
+        line_ranks = ranks[graph.pages]
+        incoming = matrix.T @ np.where(is_dangling, 0.0, line_ranks / divisors)
+        ranks = 1 - damping + damping * (incoming + line_ranks[is_dangling].sum() / count)
+    return ranks
+
+
+def read_graph(files: Iterable[File]) -> Graph:
+    """Read all lines; `JobError` names the file and the line that is not a page, rank and links."""
+    empty = np.zeros(0, np.int64)
+    graphs = [Graph(empty, np.zeros(0), empty, empty.astype(np.int32))]
+    for name, chunks in files:
+        tail, line = b"", 1
+        for chunk in regroup(chunks, _BLOCK):
+            body, end, tail = (tail + chunk).rpartition(b"\n")
+            if end:
+                graphs.append(_read_block(name, line, np.frombuffer(body + end, np.uint8)))
+                line += len(graphs[-1].pages)
+        if tail:
+            raise JobError(f"{name}:{line}: the file ends within {shown(tail)}")
+    return Graph(
+        np.concatenate([graph.pages for graph in graphs]),
+        np.concatenate([graph.ranks for graph in graphs]),
+        np.concatenate([graph.degrees for graph in graphs]),
+        np.concatenate([graph.links for graph in graphs]),
     )
+
+
+def _read_block(name: str, first: int, data: Bytes) -> Graph:
+    """Graph of whole lines; *first* is the number of the first one in the file *name*."""
+    ends = np.flatnonzero(data == ord("\n"))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+
+    def refuse(wrong: Marks | Ints) -> None:
+        """Raise for the first line that is marked, or numbered, in *wrong*."""
+        lines = np.flatnonzero(wrong) if wrong.dtype == np.bool_ else wrong
+        if lines.size:
+            text = data[starts[lines[0]] :][:200].tobytes().partition(b"\n")[0]
+            line = first + int(lines[0])
+            raise JobError(f"{name}:{line}: {shown(text)} is not a page, rank and links")
+
+    def read_numbers(places: Ints, digits: int) -> tuple[Ints, Marks]:
+        """Numbers of so many digits at these places, and which of them are not numbers."""
+        values, wrong = np.zeros(len(places), np.int64), np.zeros(len(places), np.bool_)
+        for offset in range(digits):
+            digit = data[places + offset] - np.uint8(ord("0"))  # below "0" it wraps to large ones
+            wrong |= digit > 9
+            values = values * 10 + digit
+        return values, wrong
+
+    lengths = ends - starts
+    degrees = (lengths - _LINKS + 1) // _LINK
+    refuse((lengths < _LINKS) | ((lengths > _LINKS) & ((lengths - _LINKS + 1) % _LINK != 0)))
+    before = np.repeat(np.cumsum(degrees) - degrees, degrees)
+    numbers = np.arange(len(before)) - before  # of each link in its line
+    places = np.repeat(starts + _LINKS, degrees) + numbers * _LINK
+    separators = np.where(numbers + 1 == np.repeat(degrees, degrees), ord("\n"), ord(" "))
+    lines = np.repeat(np.arange(len(starts)), degrees)
+    refuse(lines[data[places + ID_DIGITS] != separators])
+    for place, mark in ((_RANK - 1, "\t"), (_POINT, "."), (_LINKS - 1, "\t")):
+        refuse(data[starts + place] != ord(mark))
+    pages, bad_pages = read_numbers(starts, ID_DIGITS)
+    units, bad_units = read_numbers(starts + _RANK, _POINT - _RANK)
+    decimals, bad_decimals = read_numbers(starts + _POINT + 1, _LINKS - _POINT - 2)
+    links, bad_links = read_numbers(places, ID_DIGITS)
+    refuse(bad_pages | bad_units | bad_decimals)
+    refuse(lines[bad_links | (links >= 2**31)])
+    return Graph(pages, units + decimals / 1e10, degrees, links.astype(np.int32))

@@ -12,13 +12,19 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
-from harness.workloads.checksum import checksum
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    job_of_ours,
+    shown,
+)
 from harness.workloads.generate import generated, generated_files, whole_records
-from harness.workloads.shape import arguments, regroup, shown
+from harness.workloads.rows import checksum, read_rows
 
 # HiBench's profiles of repartition, its workload that only shuffles, in bytes.
 SCALES = {
@@ -34,90 +40,85 @@ PARAMETERS = {
         200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
     ),
 }
-_TOGETHER = 2**22
 _LINE = re.compile(rb"(\d{1,18})\t(\d{1,18})\t([0-9a-f]{16})\n?")
 
 
-class Shuffle(SingleJob):
+class Shuffle(Workload):
     """Moves records of random bytes, which nothing compresses, to the reduces in turn."""
 
     name = "shuffle"
-    uses_combiner = False
     description = "All bytes to the reduces, nothing computed; proved by shares and checksum"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
+    parameters = PARAMETERS
+    scales = SCALES
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""
-        size = self._record(spec)
+        size = self._record_bytes(spec)
         records, files = whole_records(spec, block_bytes, size)
         key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, size]})
-        return InputPlan(f"{self.name}-{key}", tuple(generated_files(records, files, size)))
+        return InputPlan(f"{self.name}-{key}", generated_files(records, files, size))
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Write the records by a job of ours."""
-        size = self._record(spec)
+        size = self._record_bytes(spec)
         records, files = whole_records(spec, block_bytes, size)
         return generated(
-            "mapreduce.harness.jobs.generate.Noise",
+            "generate.Noise",
             records=records,
             files=files,
             seed=spec.seed,
             uri=uri,
-            properties={"noise.bytes": str(size)},
+            properties={"noise.bytes": size},
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, `files`, and `checksum` of the records in any order (hex)."""
-        size, total, found, count = self._record(spec), 0, 0, 0
-        for _, chunks in files:
-            count += 1
-            for block in regroup(chunks, _TOGETHER // size * size):
-                rows = np.frombuffer(block[: len(block) // size * size], np.uint8)
-                total += checksum(rows.reshape(-1, size))
-                found += len(block)
-        sums = f"{total % 2**64:016x}"
-        return {"records": found // size, "bytes": found, "files": count, "checksum": sums}
+        size, total, records, file_count = self._record_bytes(spec), 0, 0, 0
+        for file in files:
+            file_count += 1
+            for rows in read_rows(self.name, [file], size, together=2**22):
+                total += checksum(rows)
+                records += len(rows)
+        return {
+            "records": records,
+            "bytes": records * size,
+            "files": file_count,
+            "checksum": f"{total % 2**64:016x}",
+        }
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
-        properties = {"shuffle.record": str(self._record(spec))}
-        main = "mapreduce.harness.jobs.Shuffle"
-        return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        properties = {"shuffle.record": self._record_bytes(spec)}
+        return (job_of_ours("Shuffle", input_uri, output_uri, properties=properties),)
 
     def verdict(
-        self,
-        spec: WorkloadSpec,  # noqa: ARG002 - the sample says it all
-        outputs: Iterable[File],
-        sample: Mapping[str, Any],
+        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
-        """What all reduces tell they got, in sum, and how evenly."""
-        shares, moved, total = list[int](), 0, 0
+        """What all reduces report, in sum, and how evenly."""
+        shares, moved_bytes, total = list[int](), 0, 0
         for name, chunks in outputs:
-            told = b"".join(chunks)
-            line = _LINE.fullmatch(told)
-            if line is None:
-                return Verdict(
-                    right=False, reason=f"{name}: {shown(told)} is not one reduce's line"
-                )
-            shares.append(int(line[1]))
-            moved += int(line[2])
-            total += int(line[3], 16)
-        got: dict[str, int | str] = {"records": sum(shares), "bytes": moved}
-        got["checksum"] = f"{total % 2**64:016x}"
-        facts = {**got, "reduces": len(shares)}
+            report = b"".join(chunks)
+            match = _LINE.fullmatch(report)
+            if match is None:
+                return Verdict(f"{name}: {shown(report)} is not one reduce's line")
+            shares.append(int(match[1]))
+            moved_bytes += int(match[2])
+            total += int(match[3], 16)
         if not shares:
-            return Verdict(right=False, reason="no reduce told anything")
-        for what, found in got.items():
-            if found != sample[what]:
-                reason = f"the reduces got {what} {found}, the input has {shown(str(sample[what]))}"
-                return Verdict(right=False, reason=reason, facts=facts)
+            return Verdict("no reduce reported anything")
+        sums: dict[str, int | str] = {"records": sum(shares), "bytes": moved_bytes}
+        sums["checksum"] = f"{total % 2**64:016x}"
+        facts = {**sums, "reduces": len(shares)}
+        for quantity, value in sums.items():
+            if value != sample[quantity]:
+                due = shown(str(sample[quantity]))
+                return Verdict(f"the reduces got {quantity} {value}, the input has {due}", facts)
         # Every map deals its records out in turn: a share is one off at most for each map.
         if max(shares) - min(shares) > sample["files"]:
-            reason = f"the shares of the reduces lie from {min(shares)} to {max(shares)} records"
-            return Verdict(right=False, reason=reason, facts=facts)
-        return Verdict(right=True, facts=facts)
+            reason = f"the shares of the reduces are from {min(shares)} to {max(shares)} records"
+            return Verdict(reason, facts)
+        return Verdict(facts=facts)
 
-    def _record(self, spec: WorkloadSpec) -> int:
-        """Bytes of a record: whole words, as the generator makes them."""
-        return -(-int(arguments(spec, self.parameters)["record"]) // 8) * 8
+    def _record_bytes(self, spec: WorkloadSpec) -> int:
+        """Whole words, as the generator makes them."""
+        return -(-int(self.arguments(spec)["record"]) // 8) * 8

@@ -1,9 +1,9 @@
 """
 Sleep: a job whose time in each phase is known, because it sleeps there: the truth test of models.
 
-It reads real records, and moves as many bytes as it is told, so its dataflow is known, too.  The
-proof: every key came with its records, by a checksum that no order changes, and what was slept in
-each phase, as its counters tell it, is what was asked.
+It reads real records, and moves as many bytes as its parameters say, so its dataflow is known, too.
+The proof: every key came with its records, by a checksum that no order changes, and what was slept
+in each phase, as its counters have it, is what was asked for.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ from __future__ import annotations
 import re
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
-from harness.workloads.checksum import record_bits
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    job_of_ours,
+    shown,
+)
 from harness.workloads.generate import generated, generated_files, whole_records
-from harness.workloads.shape import arguments, regroup, shown
+from harness.workloads.rows import read_lines, read_rows, row_bits
 
 RECORD = 96  # bytes
 # HiBench's durations of a map: 3, 30, 90, 90, 90 and 10 s, at a millisecond for each record.
@@ -45,144 +52,126 @@ PARAMETERS = {
 # What may be slept beyond what was asked: a share of all, and the delay that is not made up for, of
 # each task's last pause.  A machine that stood still for longer gave no known duration.
 _SHARE, _DELAY_S = 0.1, 1.0
-_LINE = re.compile(r"(\d{1,7})\t(\d{1,18})\t([0-9a-f]{16})")
-_SLEPT = re.compile(r"(read|map|reduce)\t(\d{1,18})\t(\d{1,18})")
+_LINE = re.compile(
+    rb"(?:(\d{1,7})\t(\d{1,18})\t([0-9a-f]{16})|(read|map|reduce)\t(\d{1,18})\t(\d{1,18}))\n?"
+)
 
 
-class Sleep(SingleJob):
+class Sleep(Workload):
     """Sleeps over records of 96 bytes; needs one reduce or more."""
 
     name = "sleep"
-    uses_combiner = False
     description = "Sleeps known times in each phase over known records; proved by both"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
+    parameters = PARAMETERS
+    scales = SCALES
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as `maps` says, or as the input has blocks."""
-        records, files = self._shape(spec, block_bytes)
-        moved = {
-            name: arguments(spec, self.parameters)[name] for name in ("keys", "outputs", "bytes")
-        }
+        arguments = self.arguments(spec)
+        records, files = whole_records(spec, block_bytes, RECORD, arguments["maps"])
         # What is kept of an input depends on what its records become.
-        key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, RECORD], **moved})
-        return InputPlan(f"{self.name}-{key}", tuple(generated_files(records, files, RECORD)))
+        dataflow = {name: arguments[name] for name in ("keys", "outputs", "bytes")}
+        key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, RECORD], **dataflow})
+        return InputPlan(f"{self.name}-{key}", generated_files(records, files, RECORD))
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Write the records by a job of ours."""
-        records, files = self._shape(spec, block_bytes)
+        least_files = self.arguments(spec)["maps"]
+        records, files = whole_records(spec, block_bytes, RECORD, least_files)
         return generated(
-            "mapreduce.harness.jobs.generate.Noise",
+            "generate.Noise",
             records=records,
             files=files,
             seed=spec.seed,
             uri=uri,
-            properties={"noise.bytes": str(RECORD)},
+            properties={"noise.bytes": RECORD},
         )
 
     def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
         """Return `files`, `records`, `bytes`, and `keys`: under each, records and checksum."""
-        asked = arguments(spec, self.parameters)
-        keys, outputs, size = int(asked["keys"]), int(asked["outputs"]), int(asked["bytes"])
+        arguments = self.arguments(spec)
+        keys, outputs, size = arguments["keys"], arguments["outputs"], arguments["bytes"]
         counts, sums = np.zeros(keys, np.int64), np.zeros(keys, np.uint64)
-        records, parts, columns = 0, 0, np.arange(size) % RECORD
-        for _, chunks in files:
-            first, parts = 0, parts + 1
-            for block in regroup(chunks, max(1, 2**22 // size) * RECORD):
-                rows = np.frombuffer(block[: len(block) // RECORD * RECORD], np.uint8)
-                bits = record_bits(rows.reshape(-1, RECORD)[:, columns])
+        records, file_count, columns = 0, 0, np.arange(size) % RECORD
+        together = max(1, 2**22 // size) * RECORD  # a record becomes *size* bytes here
+        for file in files:
+            first, file_count = 0, file_count + 1
+            for rows in read_rows(self.name, [file], RECORD, together):
+                bits = row_bits(rows[:, columns])
                 for output in range(outputs):
-                    under = (np.arange(first, first + len(bits)) * outputs + output) % keys
-                    counts += np.bincount(under, minlength=keys)
-                    np.add.at(sums, under, bits)
+                    row_keys = (np.arange(first, first + len(bits)) * outputs + output) % keys
+                    counts += np.bincount(row_keys, minlength=keys)
+                    np.add.at(sums, row_keys, bits)
                 first += len(bits)
             records += first
-        came = {str(key): [int(counts[key]), int(sums[key])] for key in counts.nonzero()[0]}
-        return {"files": parts, "records": records, "bytes": records * RECORD, "keys": came}
+        by_key = {str(key): [int(counts[key]), int(sums[key])] for key in counts.nonzero()[0]}
+        return {"files": file_count, "records": records, "bytes": records * RECORD, "keys": by_key}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; its client writes what was slept when the job has ended."""
-        asked = arguments(spec, self.parameters)
+        arguments = self.arguments(spec)
+        del arguments["maps"]
         properties = {
-            f"sleep.{name.removesuffix('_ms')}": str(value)
-            for name, value in asked.items()
-            if name != "maps"
+            f"sleep.{name.removesuffix('_ms')}": value for name, value in arguments.items()
         }
-        properties["sleep.record"] = str(RECORD)
-        main = "mapreduce.harness.jobs.SleepOver"
-        return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        properties["sleep.record"] = RECORD
+        return (job_of_ours("Sleep", input_uri, output_uri, properties=properties),)
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Every key with its records, and every phase with its calls and seconds."""
-        told = _Told()
+        by_key = dict[int, tuple[int, int]]()  # records and checksum
+        slept = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
+        file_count = 0
         for name, chunks in outputs:
-            if wrong := told.add(b"".join(chunks)):
-                return Verdict(right=False, reason=f"{name}: {wrong}")
-        expected = {int(key): tuple(each) for key, each in sample["keys"].items()}
+            file_count += 1
+            for line in read_lines(chunks):
+                match = _LINE.fullmatch(line)
+                if match is None:
+                    return Verdict(f"{name}: {shown(line)} is neither a key nor a phase")
+                phase, key = (match[4] or b"").decode(), int(match[1] or -1)
+                if phase in slept or key in by_key:
+                    return Verdict(f"{name}: {phase or f'key {key}'} is reported a second time")
+                if phase:
+                    slept[phase] = int(match[5]), int(match[6])
+                else:
+                    by_key[key] = int(match[2]), int(match[3], 16)
+        expected = {int(key): tuple(pair) for key, pair in sample["keys"].items()}
         facts: dict[str, int | str] = {
-            f"{p} slept (ms)": s // 10**6 for p, (_, s) in told.slept.items()
+            f"{phase} slept (ms)": nanos // 10**6 for phase, (_, nanos) in slept.items()
         }
-        reason = _differs(told.keys, expected) or self._overslept(spec, sample, told)
-        return Verdict(right=not reason, reason=reason, facts=facts)
+        for key in sorted({*by_key, *expected}):
+            if by_key.get(key) != expected.get(key):
+                arrived, sent = (
+                    f"{pair[0]} records, checksum {pair[1]:016x}" if pair else "nothing"
+                    for pair in (by_key.get(key), expected.get(key))
+                )
+                return Verdict(f"under key {key} came {arrived}, and {sent} was sent", facts)
+        # The files are those of the reduces, and the client's own.
+        return Verdict(self._overslept(spec, sample, slept, file_count), facts)
 
-    def _overslept(self, spec: WorkloadSpec, sample: Mapping[str, Any], told: _Told) -> str:
-        """Which phase was called or slept otherwise than asked, or nothing."""
-        asked, records = arguments(spec, self.parameters), int(sample["records"])
-        maps = int(sample["files"])
-        calls = {
+    def _overslept(
+        self,
+        spec: WorkloadSpec,
+        sample: Mapping[str, Any],
+        slept: Mapping[str, tuple[int, int]],
+        reduces: int,
+    ) -> str:
+        """Which phase was called or slept otherwise than asked for, or nothing."""
+        arguments, records, maps = self.arguments(spec), sample["records"], sample["files"]
+        plan = {
             "read": (maps, records),
             "map": (maps, records),
-            "reduce": (told.files, len(sample["keys"])),
+            "reduce": (reduces, len(sample["keys"])),
         }
-        for phase, (tasks, planned) in calls.items():
-            called, nanos = told.slept.get(phase, (0, 0))
-            if called != planned:
-                return f"{phase} was called {called} times and not {planned}"
-            least = planned * float(asked[f"{phase}_ms"]) / 1000
-            most = least * (1 + _SHARE) + (_DELAY_S * tasks if least else 0)
-            if not least - 1e-6 * planned <= nanos / 1e9 <= most:
-                return f"{phase} slept {nanos / 1e9:g} s, and {least:g} s were asked"
+        for phase, (tasks, planned_calls) in plan.items():
+            calls, nanos = slept.get(phase, (0, 0))
+            if calls != planned_calls:
+                return f"{phase} was called {calls} times and not {planned_calls}"
+            least_s = planned_calls * arguments[f"{phase}_ms"] / 1000
+            most_s = least_s * (1 + _SHARE) + (_DELAY_S * tasks if least_s else 0)
+            # Java rounds each pause to whole nanoseconds.
+            if not least_s - 1e-6 * planned_calls <= nanos / 1e9 <= most_s:
+                return f"{phase} slept {nanos / 1e9:g} s, and {least_s:g} s were asked for"
         return ""
-
-    def _shape(self, spec: WorkloadSpec, block_bytes: int) -> tuple[int, int]:
-        """Records and files."""
-        least = int(arguments(spec, self.parameters)["maps"])
-        return whole_records(spec, block_bytes, RECORD, least)
-
-
-@dataclass
-class _Told:
-    """What the reduces and the client told: records by key, calls and nanoseconds by phase."""
-
-    files: int = 0
-    keys: dict[int, tuple[int, int]] = field(default_factory=dict)
-    slept: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, data: bytes) -> str:
-        """Add one file; what is wrong with it, or nothing."""
-        self.files += 1
-        *lines, tail = data.decode("ascii", "replace").split("\n")
-        for line in [*lines, tail] if tail else lines:
-            if match := _LINE.fullmatch(line):
-                key, value = int(match[1]), (int(match[2]), int(match[3], 16))
-                if self.keys.setdefault(key, value) is not value:
-                    return f"key {key} is told a second time"
-            elif match := _SLEPT.fullmatch(line):
-                slept = (int(match[2]), int(match[3]))
-                if self.slept.setdefault(match[1], slept) is not slept:
-                    return f"{match[1]} is told a second time"
-            else:
-                return f"{shown(line)} is neither a key nor a phase"
-        return ""
-
-
-def _differs(found: Mapping[int, tuple[int, ...]], expected: Mapping[int, tuple[int, ...]]) -> str:
-    """First key under which something else came, or nothing."""
-    for key in sorted({*found, *expected}):
-        if found.get(key) != expected.get(key):
-            both = (f"{e[0]} records, checksum {e[1]:016x}" if e else "nothing"
-                    for e in (found.get(key), expected.get(key)))  # fmt: skip
-            return "under key {0} came {1}, and {2} was sent".format(key, *both)
-    return ""

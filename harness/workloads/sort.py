@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import hashlib
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import JOBS, File, InputPlan, JobCommand, Parameter, SingleJob, Verdict
-from harness.workloads.shape import arguments, shown
-from harness.workloads.text import generate_text, plan_text
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    JobCommand,
+    Parameter,
+    Verdict,
+    Workload,
+    job_of_ours,
+    shown,
+)
+from harness.workloads.generate import generate_text, plan_text
+from harness.workloads.rows import read_lines
 
 # HiBench's profiles of this workload, in bytes.
 SCALES = {
@@ -36,7 +45,7 @@ PARAMETERS = {
 }
 
 
-class Sort(SingleJob):
+class Sort(Workload):
     """
     Sorts records of RandomTextWriter's law: a key of 5 to 9 words, a tab, a value of 10 to 99.
 
@@ -44,90 +53,72 @@ class Sort(SingleJob):
     """
 
     name = "sort"
-    uses_combiner = False
     description = "Sort of text records by their keys; proved by order and checksum"
-    parameters: Mapping[str, Parameter] = PARAMETERS
-    scales: Mapping[str, int] = SCALES
+    parameters = PARAMETERS
+    scales = SCALES
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
-        arguments(spec, self.parameters)
+        self.arguments(spec)
         return plan_text(spec, block_bytes, "random")
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
         """Write the records by a job of ours."""
         return generate_text(spec, block_bytes, "random", uri)
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:  # noqa: ARG002 - the bytes say it all
+    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, and `checksum` of the records in any order (hex)."""
-        total = _Lines()
+        total = LineTotals()
         for _, chunks in files:
             total.add(chunks)
-        return {"records": total.records, "bytes": total.size, "checksum": total.hex}
+        return {"records": total.records, "bytes": total.size, "checksum": f"{total.checksum:032x}"}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; for a total order its client samples the input before it submits."""
-        order = str(arguments(spec, self.parameters)["order"])
-        properties = {"sort.order": order}
-        main = "mapreduce.harness.jobs.Sort"
-        return (JobCommand(main, (input_uri, output_uri), properties=properties, jar=JOBS),)
+        properties = {"sort.order": self.arguments(spec)["order"]}
+        return (job_of_ours("Sort", input_uri, output_uri, properties=properties),)
 
     def verdict(
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Ascending keys in the files, and the records of the input."""
-        through = arguments(spec, self.parameters)["order"] == "total"
-        total = _Lines()
+        total = LineTotals()
         for name, chunks in outputs:
-            if not through:
-                total.last = b""
-            if wrong := total.add(chunks, ordered=True):
-                return Verdict(right=False, reason=f"{name}:{wrong}")
-        reason = ""
+            if self.arguments(spec)["order"] == "partition":
+                total.last_key = b""
+            if reason := total.add(chunks, ordered=True):
+                return Verdict(f"{name}:{reason}")
+        reason, checksum = "", f"{total.checksum:032x}"
         if total.records != sample["records"]:
             reason = f"the output has {total.records} records, the input {sample['records']}"
-        elif total.hex != sample["checksum"]:
+        elif checksum != sample["checksum"]:
             reason = (
-                f"the records of the output have the checksum {total.hex},"
+                f"the records of the output have the checksum {checksum},"
                 f" those of the input {shown(str(sample['checksum']))}"
             )
-        facts: dict[str, int | str] = {"records": total.records, "checksum": total.hex}
-        return Verdict(right=not reason, reason=reason, facts=facts)
+        return Verdict(reason, {"records": total.records, "checksum": checksum})
 
 
 @dataclass
-class _Lines:
+class LineTotals:
     """Running totals over records, and the last key seen."""
 
     records: int = 0
     size: int = 0
     checksum: int = 0
-    last: bytes = b""
-
-    @property
-    def hex(self) -> str:
-        return f"{self.checksum:032x}"
+    last_key: bytes = b""
 
     def add(self, chunks: Iterable[bytes], *, ordered: bool = False) -> str:
         """Add one file; the first descent of its keys, or nothing."""
-        for number, line in enumerate(_lines(chunks), start=1):
+        for number, line in enumerate(read_lines(chunks), start=1):
             key = line.removesuffix(b"\n").partition(b"\t")[0]
-            if ordered and key < self.last:
-                return f"{number}: key {shown(key)} is smaller than {shown(self.last)} before it"
-            self.last = key
+            if ordered and key < self.last_key:
+                before = shown(self.last_key)
+                return f"{number}: key {shown(key)} is smaller than {before} before it"
+            self.last_key = key
             # 128 bits of a cryptographic hash: their sum is that of the same lines in any order.
             bits = hashlib.blake2b(line, digest_size=16).digest()
             self.checksum = (self.checksum + int.from_bytes(bits, "big")) % 2**128
             self.records += 1
             self.size += len(line)
         return ""
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; what follows the last newline is a line, too."""
-    tail = b""
-    for chunk in chunks:
-        *lines, tail = (tail + chunk).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if tail:
-        yield tail

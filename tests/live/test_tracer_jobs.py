@@ -10,8 +10,7 @@ from harness.hadoop_home.home import TRACER, HadoopHome
 from harness.run import QuietConsole
 from harness.tracer.checks import checks
 from harness.tracer.selftest import JOBS_JAR, SLEEP, SMALL, JobBench, cluster_for
-from harness.workloads.base import JobCommand
-from harness.workloads.shape import EXAMPLES
+from harness.workloads.base import EXAMPLES, JobCommand
 from tests.live.runs import settings
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

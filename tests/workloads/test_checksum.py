@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.workloads.checksum import checksum, noise
+from harness.workloads.rows import checksum, noise
 from tests.workloads.generators import draws, printed
 
 NOISE = "mapreduce.harness.jobs.generate.Noise"

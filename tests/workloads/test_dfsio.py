@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.checksum import noise
+from harness.workloads.rows import noise
 from harness.workloads.dfsio import RECORD, FileRate, rates
 from tests.workloads.generators import printed
 
@@ -89,11 +89,11 @@ class TestWrite:
     @pytest.mark.parametrize(
         ("which", "instead", "reason"),
         [
-            (0, ("part-data-00000", b"x" * 3000), "'part-data-00000': lies 3000 bytes, CRC-32"),
-            (1, ("part-data-00001", b""), "'part-data-00001': lies 0 bytes, CRC-32 00000000"),
-            (1, ("part-data-00002", b"x"), "'part-data-00001': lies no such file"),
-            (3, ("part-m-00001", b""), "'part-data-00001': is told no such file"),
-            (3, ("part-m-00001", line("part-data-00000", b"")), "is told a second time"),
+            (0, ("part-data-00000", b"x" * 3000), "'part-data-00000' is stored with: 3000 bytes, CRC-32"),
+            (1, ("part-data-00001", b""), "'part-data-00001' is stored with: 0 bytes, CRC-32 00000000"),
+            (1, ("part-data-00002", b"x"), "'part-data-00001' is stored with: no such file"),
+            (3, ("part-m-00001", b""), "'part-data-00001' is reported with: no such file"),
+            (3, ("part-m-00001", line("part-data-00000", b"")), "is reported a second time"),
             (3, ("part-m-00001", b"part-data-00001\t1\n"), "is not a file, its CRC-32, bytes"),
         ],
     )
@@ -120,7 +120,7 @@ class TestWrite:
         """
         Lines that the generator did not write are told with the file.
         """
-        with pytest.raises(JobError, match="part-m-00000: '1 2 3' is no share"):
+        with pytest.raises(JobError, match="part-m-00000: '1 2 3' is not a share"):
             workload.sample(spec(), [("part-m-00000", [b"1 2 3"])])
 
     def test_runs_without_reduces(self):

@@ -5,8 +5,8 @@ Tests for `harness.workloads.generate`.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.workloads.base import JOBS
-from harness.workloads.generate import GENERATE, generated, generated_files
+from harness.workloads.base import JOBS, PACKAGE
+from harness.workloads.generate import generated, generated_files
 
 
 def test_asks_for_the_job_of_ours():
@@ -15,8 +15,8 @@ def test_asks_for_the_job_of_ours():
     """
     job = generated("a.B", records=7, files=2, seed=3, uri="/in", properties={"b.size": "9"})
 
-    assert (job.main_class, job.jar) == (GENERATE, JOBS)
-    assert job.argv({}) == ("-Db.size=9", "a.B", "7", "2", "3", "/in")
+    assert (job.main_class, job.jar) == (f"{PACKAGE}.generate.Generate", JOBS)
+    assert job.argv({}) == ("-Db.size=9", f"{PACKAGE}.a.B", "7", "2", "3", "/in")
 
 
 @given(st.integers(1, 1000), st.integers(0, 10**6), st.integers(1, 500))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.gpu import GPU_OF_MAP, read_records
-from harness.workloads.gpu_matmul import columns
+from harness.workloads.gpu import GPU_OF_MAP
+from harness.workloads.rows import read_rows
+from harness.workloads.gpu_matmul import columns_of
 from tests.workloads.gpu_solutions import clustered
 
 NAMES = ("gpu-kmeans", "gpu-sbs", "gpu-matmul")
@@ -90,11 +91,11 @@ def test_files_are_whole_records(name, size, block):
 @pytest.mark.parametrize(
     ("name", "size", "parameters", "complaint"),
     [
-        ("gpu-sbs", 10**6, {}, "too far from a whole number of 345600 bytes"),
+        ("gpu-sbs", 10**6, {}, "not within 1 % of a whole number of 345600 bytes"),
         ("gpu-sbs", 10**8, {"width": 641}, "a frame of 641 columns has no halves"),
-        ("gpu-sbs", 10**9, {"width": 4096, "height": 2160}, "does not fit a block of 8388608"),
+        ("gpu-sbs", 10**9, {"width": 4096, "height": 2160}, "a block of 8388608 bytes does not hold a record of"),
         ("gpu-sbs", 10**8, {"radius": 8}, "radius of gpu-sbs is '8': it lies from 0 to 7"),
-        ("gpu-matmul", 10**8, {"tile": 2048}, "does not fit a block"),
+        ("gpu-matmul", 10**8, {"tile": 2048}, "does not hold a record"),
         ("gpu-kmeans", 320, {"k": 21}, "20 points are fewer than 21 centres"),
         ("gpu-kmeans", 10**6, {"device": "tpu"}, "it is one of gpu, cpu, any"),
     ],
@@ -114,7 +115,7 @@ def test_records_are_read_as_they_lie(chunks, record):
     """
     data = b"".join(chunks)
     try:
-        rows = b"".join(r.tobytes() for r in read_records("w", [("f", chunks)], record, at_once=5))
+        rows = b"".join(r.tobytes() for r in read_rows("w", [("f", chunks)], record, together=5))
     except JobError as error:
         assert len(data) % record
         assert error.what.startswith(f"f has {len(data)} bytes")
@@ -127,8 +128,8 @@ def test_columns_of_a_result(tiles):
     """
     Rows and columns make up all tiles, and there are no more columns than rows.
     """
-    assert tiles % columns(tiles) == 0
-    assert columns(tiles) ** 2 <= tiles
+    assert tiles % columns_of(tiles) == 0
+    assert columns_of(tiles) ** 2 <= tiles
 
 
 class TestKMeans:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads import pagerank_graph as law
-from harness.workloads.pagerank_oracle import power_iteration, read_graph
+from harness.workloads import pagerank as law
+from harness.workloads.pagerank import power_iteration, read_graph
 from tests.graphs import graph, graph_file, line, read_links, slow_ranks
 from tests.workloads.generators import draws, printed
 
@@ -201,8 +201,8 @@ class TestPlanInput:
     @pytest.mark.parametrize(
         ("asked", "block", "complaint"),
         [
-            (spec(20), MIB, "20 bytes is too far from whole lines"),
-            (spec(), 8000, "a block of 8000 bytes is too small"),
+            (spec(20), MIB, "20 bytes is not within 1 % of whole lines"),
+            (spec(), 8000, "a block of 8000 bytes does not hold a record of"),
             (spec(10**13), 2**30, "has more than 2147483646 pages"),
             (spec(iterations=0), MIB, "iterations of pagerank is '0'"),
             (spec(damping=1.0), MIB, "damping of pagerank is '1.0'"),
@@ -300,7 +300,7 @@ class TestOracle:
         """
         data = graph_file([[3, 1, 1], [0], [], [2]])
 
-        with pytest.raises(JobError, match=f"part-0:{line_number}: .* is no page, rank and links"):
+        with pytest.raises(JobError, match=f"part-0:{line_number}: .* is not a page, rank and links"):
             read_graph(named(spoil(data)))
 
     def test_refuses_half_a_line(self):

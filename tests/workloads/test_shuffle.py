@@ -7,7 +7,7 @@ import pytest
 
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.checksum import checksum, noise
+from harness.workloads.rows import checksum, noise
 
 workload = WORKLOADS["shuffle"]
 RECORDS = noise(1, 0, 9, 24)
@@ -52,7 +52,7 @@ class TestVerdict:
         """
         uneven = told(RECORDS[:6]), told(RECORDS[6:])
 
-        assert verdict(*uneven).reason == "the shares of the reduces lie from 3 to 6 records"
+        assert verdict(*uneven).reason == "the shares of the reduces are from 3 to 6 records"
         assert verdict(*uneven, files=3).right
 
     @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ class TestVerdict:
             ([told(np.roll(RECORDS, 1))], "the reduces got checksum"),
             ([b"9\t216\n"], "part-r-00000: '9\\t216\\n' is not one reduce's line"),
             ([told(RECORDS) * 2], "is not one reduce's line"),
-            ([], "no reduce told anything"),
+            ([], "no reduce reported anything"),
         ],
     )
     def test_refuses_and_says_why(self, outputs, reason):

@@ -6,7 +6,7 @@ import pytest
 
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.checksum import checksum, noise
+from harness.workloads.rows import checksum, noise
 from harness.workloads.sleep import RECORD
 
 MIB = 2**20
@@ -62,10 +62,10 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("changed", "reason"),
         [
-            ({"mapped": 4 * 10**6}, "map slept 0.004 s, and 0.005 s were asked"),
-            ({"mapped": 3 * 10**9}, "map slept 3 s, and 0.005 s were asked"),
-            ({"read": 1}, "read slept 1e-09 s, and 0 s were asked"),
-            ({"reduced": 2 * 10**8}, "reduce slept 0.2 s, and 0.3 s were asked"),
+            ({"mapped": 4 * 10**6}, "map slept 0.004 s, and 0.005 s were asked for"),
+            ({"mapped": 3 * 10**9}, "map slept 3 s, and 0.005 s were asked for"),
+            ({"read": 1}, "read slept 1e-09 s, and 0 s were asked for"),
+            ({"reduced": 2 * 10**8}, "reduce slept 0.2 s, and 0.3 s were asked for"),
             ({"calls": 4}, "map was called 4 times and not 5"),
             ({"rows_by_key": {0: [0, 3], 1: [1, 4]}}, "under key 2 came nothing, and 1 records"),
             ({"rows_by_key": {0: [0, 4], 1: [1, 3], 2: [2]}}, "under key 0 came 2 records, check"),
@@ -80,12 +80,12 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("more", "reason"),
         [
-            (b"0\t1\t0000000000000000\n", "part-1: key 0 is told a second time"),
-            (b"map\t5\t5000000\n", "part-1: map is told a second time"),
+            (b"0\t1\t0000000000000000\n", "part-1: key 0 is reported a second time"),
+            (b"map\t5\t5000000\n", "part-1: map is reported a second time"),
             (b"\x1b[2J\n", "part-1: '\\x1b[2J' is neither a key nor a phase"),
         ],
     )
-    def test_refuses_what_is_told_twice_or_otherwise(self, more, reason):
+    def test_refuses_what_is_reported_twice_or_otherwise(self, more, reason):
         """
         One line for each key and phase, and no other.
         """

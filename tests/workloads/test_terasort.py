@@ -107,9 +107,9 @@ class TestPlanInput:
     @pytest.mark.parametrize(
         ("asked", "block", "complaint"),
         [
-            (spec(149), MIB, "149 bytes is too far from whole rows"),
-            (spec(), 99, "a block of 99 bytes does not hold a row"),
-            (spec(skew=2), MIB, "knows no parameter 'skew'"),
+            (spec(149), MIB, "149 bytes is not within 1 % of whole rows"),
+            (spec(), 99, "a block of 99 bytes does not hold a record"),
+            (spec(skew=2), MIB, "has no parameter 'skew'"),
         ],
     )
     def test_refuses_what_it_cannot_make(self, asked, block, complaint):
@@ -180,7 +180,7 @@ class TestSample:
         """
         A file that TeraGen did not write is an error that names it.
         """
-        with pytest.raises(JobError, match="part-r-00001 has 130 bytes, no whole number"):
+        with pytest.raises(JobError, match="part-r-00001 has 130 bytes, not a whole number"):
             sampled([b"." * 100], [b"." * 130])
 
 
@@ -230,7 +230,7 @@ class TestVerdict:
             (lambda r: [*r[:7], r[7][:50] + b"!" + r[7][51:], *r[8:]], "have the checksum"),
             (lambda r: [*r[:7], r[7][:9] + r[8][9:], r[8][:9] + r[7][9:], *r[9:]], "checksum"),
             (lambda r: r[12_500:] + r[:12_500], "part-r-00000: key 0.* of row 12500 is smaller"),
-            (lambda r: [*r, b"?"], "part-r-00000 has 2500001 bytes, no whole number"),
+            (lambda r: [*r, b"?"], "part-r-00000 has 2500001 bytes, not a whole number"),
             (lambda r: [], "the output has 0 rows, the input 25000"),
         ],
         ids=["lost", "twice", "replaced", "byte", "values", "halves", "cut", "empty"],

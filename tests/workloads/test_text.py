@@ -20,7 +20,7 @@ from scipy import stats
 from harness.hadoop_home.home import HadoopHome
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.text import KINDS, PAGE, generate_text, plan_text
+from harness.workloads.generate import PAGE, TEXTS, generate_text, plan_text
 from tests.workloads.generators import below, draws, printed, zipf_words
 
 MIB = 2**20
@@ -74,7 +74,7 @@ def obvious(seed, number, size):
 class TestPlan:
     """Files and their key."""
 
-    @given(st.integers(2, 2**40), st.integers(MIB, 2**28), st.sampled_from(KINDS))
+    @given(st.integers(2, 2**40), st.integers(MIB, 2**28), st.sampled_from(sorted(TEXTS)))
     def test_is_exact_and_fits_blocks(self, size, block, kind):
         """
         The fewest files of whole pages that hold the input, none larger than a block, and equal
@@ -94,14 +94,14 @@ class TestPlan:
         Size, block, seed and kind decide the content, and nothing else does.
         """
         asked = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
-        keys = [plan_text(s, block, kind).key for s, block in asked for kind in KINDS]
+        keys = [plan_text(s, block, kind).key for s, block in asked for kind in TEXTS]
 
         assert len(set(keys)) == 8
 
     @pytest.mark.parametrize(
         ("size", "block", "kind", "says"),
         [
-            (MIB, PAGE - 1, "zipf", "a block of 32767 bytes does not hold a page"),
+            (MIB, PAGE - 1, "zipf", "a block of 32767 bytes does not hold a record"),
             (1, MIB, "random", "a text of 1 bytes holds no record"),
         ],
     )
@@ -123,7 +123,7 @@ class TestPlan:
 class TestBytes:
     """What the generator makes."""
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", TEXTS)
     @pytest.mark.parametrize("size", [3, 5, 256, PAGE + 2])
     def test_has_the_size_asked_for(self, kind, size):
         """
@@ -136,7 +136,7 @@ class TestBytes:
         assert all(p.endswith(b"\n") for p in pages)
         assert size < 4 or not any(x in data for x in (b"  ", b"\n\n", b" \n"))
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", TEXTS)
     def test_a_page_is_the_same_wherever_it_is_made(self, kind):
         """
         Asked for alone, or in a longer text, it has the same bytes: so the number of files and

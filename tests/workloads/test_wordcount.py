@@ -51,7 +51,7 @@ class TestPlanInput:
         """
         A parameter that nothing would read is an error, not an axis of the grid.
         """
-        with pytest.raises(SpecError, match="knows no parameter 'vocabulary'"):
+        with pytest.raises(SpecError, match="has no parameter 'vocabulary'"):
             workload.plan_input(spec(vocabulary=7), MIB)
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.workloads import WORKLOADS
-from harness.workloads.shape import even_sizes, regroup, shown
+from harness.workloads.base import even_sizes, shown
+from harness.workloads.rows import regroup
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
