@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
-from harness.text import excerpt, nearest_name
+from harness.text import nearest_name
 
 INPUT_TOLERANCE = 0.01  # an input may differ from the size that was asked for by so much of it
 MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and a plan lists them
@@ -268,9 +268,10 @@ def even_sizes(total: int, parts: int) -> list[int]:
 
 def shown(value: str | bytes) -> str:
     """
-    Quote *value* for a message: printable, at most 60 characters of it.
+    Quote *value* for a message: ASCII without control characters, at most 60 characters of it.
 
-    >>> shown("word" + chr(27)) == "'word" + chr(92) + "x1b'"
+    >>> shown("word" + chr(27)) == ascii("word" + chr(27))
     True
     """
-    return f"'{excerpt(value, 60)}'"
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return ascii(text if len(text) <= 60 else text[:57] + "...")

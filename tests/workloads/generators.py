@@ -6,8 +6,7 @@ import subprocess
 
 from functools import cache
 
-from harness.hadoop_home.home import SOURCE
-from harness.hadoop_home.home import job_jar
+from harness.hadoop_home.home import SOURCE, job_jar
 from harness.workloads.base import JOBS
 
 MASK = 2**64 - 1

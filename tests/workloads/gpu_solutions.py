@@ -61,5 +61,3 @@ def multiplied(files):
         head = struct.pack("<iiiI", *divmod(number, across), 2, zlib.crc32(tile.tobytes()))
         out += head + tile.tobytes()
     return out
-
-

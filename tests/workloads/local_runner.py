@@ -1,5 +1,5 @@
 """
-The jobs of harness-gpu.jar in Hadoop's local runner: one process, files of this machine, no cluster.
+The jobs of harness-gpu.jar in Hadoop's local runner: one process, local files, no cluster.
 """
 
 import os
@@ -39,7 +39,9 @@ class LocalRunner:
             find_java().home / "bin" / "java",
             "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
             "-cp", f"{self.jar}:{lib}/*", command.main_class,
-            *command.argv({"hadoop.tmp.dir": str(self.folder / "tmp"), "mapreduce.job.reduces": "2"}),
+            *command.argv(
+                {"hadoop.tmp.dir": str(self.folder / "tmp"), "mapreduce.job.reduces": "2"}
+            ),
         ]  # fmt: skip
         done = subprocess.run(
             list(map(os.fspath, argv)), cwd=self.folder, capture_output=True, text=True, check=False

@@ -4,7 +4,7 @@ Tests for `harness.workloads.counters`.
 
 import pytest
 
-from harness.records.trace import JobTrace, TASK_COUNTER
+from harness.records.trace import TASK_COUNTER, JobTrace
 from harness.workloads.counters import unbalanced
 
 # Counters of real jobs on Hadoop 3.5.0.  WordCount of 9 MB: 3 maps, 3 reduces, a sort buffer of

@@ -47,7 +47,8 @@ def judged(links, *outputs, **parameters):
     What is said of output files for a graph with these links.
     """
     asked = spec(**parameters)
-    return workload.verdict(asked, named(*outputs), workload.sample(asked, named(graph_file(links))))
+    sample = workload.sample(asked, named(graph_file(links)))
+    return workload.verdict(asked, named(*outputs), sample)
 
 
 class TestGraphSize:
@@ -300,7 +301,7 @@ class TestOracle:
         """
         data = graph_file([[3, 1, 1], [0], [], [2]])
 
-        with pytest.raises(JobError, match=f"part-0:{line_number}: .* is not a page, rank and links"):
+        with pytest.raises(JobError, match=f"part-0:{line_number}: .* is not a page, rank"):
             read_graph(named(spoil(data)))
 
     def test_refuses_half_a_line(self):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.text` and for the texts that `mapreduce.harness.jobs.text` makes.
+Tests for `harness.workloads.generate` and for the texts that `mapreduce.harness.jobs.text` makes.
 """
 
 import bisect
@@ -17,14 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.hadoop_home.home import HadoopHome
 from harness.errors import SpecError
+from harness.hadoop_home.home import HadoopHome
 from harness.records.trial import WorkloadSpec
 from harness.workloads.generate import PAGE, TEXTS, generate_text, plan_text
 from tests.workloads.generators import below, draws, printed, zipf_words
 
 MIB = 2**20
-CLASS = {"zipf": "mapreduce.harness.jobs.text.ZipfText", "random": "mapreduce.harness.jobs.text.RandomText"}  # fmt: skip
+CLASS = {
+    "zipf": "mapreduce.harness.jobs.text.ZipfText",
+    "random": "mapreduce.harness.jobs.text.RandomText",
+}
 
 
 def spec(size=9 * MIB, seed=1):
@@ -40,9 +43,7 @@ def made(kind="zipf", size=3 * PAGE, *, seed=1, first=0, count=None):
     """
     pages = -(-size // PAGE)
     bytes_ = {"pages.bytes": size}
-    return printed(
-        CLASS[kind], seed=seed, first=first, count=count or pages, properties=bytes_
-    )
+    return printed(CLASS[kind], seed=seed, first=first, count=count or pages, properties=bytes_)
 
 
 @cache

@@ -62,10 +62,17 @@ def test_generates_the_text_asked_for(kind, content):
     """
     job = workload.generate(spec(text=kind), MIB, "hdfs:///in")
 
-    assert job.arguments == (f"mapreduce.harness.jobs.text.{content}", "288", "9", "1", "hdfs:///in")
-    assert workload.plan_input(spec(text=kind), MIB).key != workload.plan_input(spec(), MIB).key or (
-        kind == "zipf"
+    assert job.arguments == (
+        f"mapreduce.harness.jobs.text.{content}",
+        "288",
+        "9",
+        "1",
+        "hdfs:///in",
     )
+    is_default = (
+        workload.plan_input(spec(text=kind), MIB).key == workload.plan_input(spec(), MIB).key
+    )
+    assert is_default == (kind == "zipf")
 
 
 def test_submits_one_job():

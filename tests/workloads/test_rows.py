@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.checksum`, and for the bytes of `generate.Noise`.
+Tests for `harness.workloads.rows`, and for the bytes of `generate.Noise`.
 """
 
 import itertools
