@@ -91,7 +91,7 @@ class Dfsio(Workload):
     """Reads or writes files of random bytes; without reduces."""
 
     name = "dfsio"
-    description = "Rate of HDFS, files read or written by maps alone; proved by the bytes"
+    description = "Rate of HDFS, files read or written by maps alone; verified by the bytes"
     parameters = PARAMETERS
     scales = SCALES
 
@@ -172,7 +172,7 @@ class Dfsio(Workload):
             for line in read_lines(chunks):
                 match = _LINE.fullmatch(line)
                 if match is None:
-                    reason = f"{shown(line)} is not a file, its CRC-32, bytes and nanoseconds"
+                    reason = f"{shown(line.removesuffix(b'\n'))} is not a file, its CRC-32, bytes and nanoseconds"
                     return Verdict(f"{name}: {reason}")
                 rate = FileRate(
                     match[1].decode(), int(match[2], 16), int(match[3]), int(match[4]) / 1e9

@@ -73,7 +73,7 @@ class GpuKMeans(GpuWorkload):
 
     name = "gpu-kmeans"
     description = (
-        "K-means, points compared on a GPU; proved by other arithmetic from the same start"
+        "K-means, points compared on a GPU; verified by other arithmetic from the same start"
     )
     parameters = PARAMETERS
     scales = SCALES

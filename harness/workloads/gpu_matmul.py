@@ -53,7 +53,7 @@ class GpuMatmul(GpuWorkload):
 
     name = "gpu-matmul"
     description = (
-        "Matrix product by tiles on a GPU, arithmetic per byte at will; proved by Freivalds"
+        "Matrix product by tiles on a GPU, arithmetic per byte at will; verified by Freivalds"
     )
     parameters = PARAMETERS
     scales = SCALES

@@ -51,7 +51,9 @@ class GpuSbs(GpuWorkload):
     """
 
     name = "gpu-sbs"
-    description = "Stereo video to depth video, matched on a GPU; proved to the byte by another way"
+    description = (
+        "Stereo video to depth video, matched on a GPU; verified to the byte by another way"
+    )
     parameters = PARAMETERS
     scales = SCALES
     main_class = "GpuSbs"

@@ -89,7 +89,7 @@ class KMeans(Workload):
     """
 
     name = "kmeans"
-    description = "K-means over a mixture of normal distributions; proved by scikit-learn"
+    description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     uses_combiner = True
     parameters = PARAMETERS
     scales = SCALES

@@ -101,7 +101,7 @@ class PageRank(Workload):
     """
 
     name = "pagerank"
-    description = "PageRank over a power-law web graph, a job an iteration; proved by SciPy"
+    description = "PageRank over a power-law web graph, a job an iteration; verified by SciPy"
     uses_combiner = True
     parameters = PARAMETERS
     scales = SCALES

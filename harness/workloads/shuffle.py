@@ -47,7 +47,7 @@ class Shuffle(Workload):
     """Moves records of random bytes, which nothing compresses, to the reduces in turn."""
 
     name = "shuffle"
-    description = "All bytes to the reduces, nothing computed; proved by shares and checksum"
+    description = "All bytes to the reduces, nothing computed; verified by shares and checksum"
     parameters = PARAMETERS
     scales = SCALES
 

@@ -61,7 +61,7 @@ class Sleep(Workload):
     """Sleeps over records of 96 bytes; needs one reduce or more."""
 
     name = "sleep"
-    description = "Sleeps known times in each phase over known records; proved by both"
+    description = "Sleeps known times in each phase over known records; verified by both"
     parameters = PARAMETERS
     scales = SCALES
 
@@ -129,7 +129,8 @@ class Sleep(Workload):
             for line in read_lines(chunks):
                 match = _LINE.fullmatch(line)
                 if match is None:
-                    return Verdict(f"{name}: {shown(line)} is neither a key nor a phase")
+                    text = shown(line.removesuffix(b"\n"))
+                    return Verdict(f"{name}: {text} is neither a key nor a phase")
                 phase, key = (match[4] or b"").decode(), int(match[1] or -1)
                 if phase in slept or key in by_key:
                     return Verdict(f"{name}: {phase or f'key {key}'} is reported a second time")

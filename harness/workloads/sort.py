@@ -53,7 +53,7 @@ class Sort(Workload):
     """
 
     name = "sort"
-    description = "Sort of text records by their keys; proved by order and checksum"
+    description = "Sort of text records by their keys; verified by order and checksum"
     parameters = PARAMETERS
     scales = SCALES
 

@@ -64,7 +64,9 @@ class TeraSort(Workload):
     """
 
     name = "terasort"
-    description = "TeraSort of Hadoop's examples over TeraGen's rows; proved by order and checksum"
+    description = (
+        "TeraSort of Hadoop's examples over TeraGen's rows; verified by order and checksum"
+    )
     scales = SCALES
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:

@@ -62,7 +62,7 @@ class WordCount(Workload):
 
     name = "wordcount"
     description = (
-        "WordCount of Hadoop's examples over generated text; proved by an independent count"
+        "WordCount of Hadoop's examples over generated text; verified by an independent count"
     )
     uses_combiner = True
     parameters = PARAMETERS
