@@ -172,7 +172,8 @@ class Dfsio(Workload):
             for line in read_lines(chunks):
                 match = _LINE.fullmatch(line)
                 if match is None:
-                    reason = f"{shown(line.removesuffix(b'\n'))} is not a file, its CRC-32, bytes and nanoseconds"
+                    text = shown(line.removesuffix(b"\n"))
+                    reason = f"{text} is not a file, its CRC-32, bytes and nanoseconds"
                     return Verdict(f"{name}: {reason}")
                 rate = FileRate(
                     match[1].decode(), int(match[2], 16), int(match[3]), int(match[4]) / 1e9

@@ -189,7 +189,7 @@ def test_a_record_larger_than_the_sort_buffer(cluster, run):
         ("Sort", b""),
         ("Shuffle", b"0\t0\t0000000000000000\n"),
         ("Dfsio", b"part-m-00000\t00000000\t0\t"),
-        ("SleepOver", b""),
+        ("Sleep", b""),
     ],
 )
 def test_an_empty_input_has_an_empty_output(cluster, run, job, output):

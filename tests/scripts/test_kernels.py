@@ -99,6 +99,6 @@ def test_cuda_library_without_a_gpu(project, tmp_path):
         return runner.run(command)
 
     assert status("gpu") != 0
-    assert "there is no driver: libcuda.so.1 is not found (CUDA error 35); at: " in runner.said
-    assert status("any") == 0, runner.said
-    assert 'gpu: device=cpu name="' in runner.said
+    assert "there is no driver: libcuda.so.1 is not found (CUDA error 35); at: " in runner.output
+    assert status("any") == 0, runner.output
+    assert 'gpu: device=cpu name="' in runner.output

@@ -23,11 +23,11 @@ log4j.appender.a.layout.ConversionPattern=%p %c{1}: %m%n
 
 class LocalRunner:
     """
-    Runs clients in *folder*; their talk is kept in `said`.
+    Runs clients in *folder*; their talk is kept in `output`.
     """
 
     def __init__(self, folder, jar=JAR):
-        self.folder, self.jar, self.said = folder, jar, ""
+        self.folder, self.jar, self.output = folder, jar, ""
         (folder / "log4j.properties").write_text(LOGGING)
 
     def run(self, command):
@@ -46,7 +46,7 @@ class LocalRunner:
         done = subprocess.run(
             list(map(os.fspath, argv)), cwd=self.folder, capture_output=True, text=True, check=False
         )
-        self.said = done.stdout + done.stderr
+        self.output = done.stdout + done.stderr
         return done.returncode
 
     def files(self, name):

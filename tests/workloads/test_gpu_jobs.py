@@ -41,7 +41,7 @@ def generated(runner, spec, folder="in", block=BLOCK):
     Generate an input; its files.
     """
     command = WORKLOADS[spec.name].generate(spec, block, str(runner.folder / folder))
-    assert runner.run(command) == 0, runner.said
+    assert runner.run(command) == 0, runner.output
     return runner.files(folder)
 
 
@@ -81,17 +81,17 @@ def test_right_output(runner, name):
     plan = workload.plan_input(spec, BLOCK)
     assert [(n, len(data)) for n, (data,) in files] == [(f.name, f.bytes) for f in plan.files]
 
-    assert submitted(runner, spec) == 0, runner.said
+    assert submitted(runner, spec) == 0, runner.output
 
     folder = workload.outputs(spec, "out")
     verdict = workload.verdict(spec, runner.files(folder), workload.sample(spec, files))
     assert (verdict.right, verdict.reason) == (True, "")
-    counters = dict(COUNTER.findall(runner.said))
+    counters = dict(COUNTER.findall(runner.output))
     assert int(counters["BYTES_IN"]) == plan.bytes
     assert int(counters["KERNEL_NS"]) > 0
     assert "DEVICE_CPU" in counters
     assert "DEVICE_CUDA" not in counters
-    assert 'gpu: device=cpu name="' in runner.said
+    assert 'gpu: device=cpu name="' in runner.output
 
 
 @pytest.mark.long
@@ -134,7 +134,7 @@ def test_generated_frames_have_two_depths(runner):
     """
     spec = spec_of("gpu-sbs")
     generated(runner, spec)
-    assert submitted(runner, spec) == 0, runner.said
+    assert submitted(runner, spec) == 0, runner.output
 
     depths = np.frombuffer(b"".join(d for _, (d,) in runner.files("out")), np.uint8)
     values, counts = np.unique(depths.reshape(-1, 20 * 40)[0], return_counts=True)
@@ -153,7 +153,7 @@ def test_a_file_cut_short_is_refused_by_name(runner):
     assert re.search(
         r"/in/short has 9593 bytes, no whole number of records of 4800 bytes: its last record"
         r" lacks 7 bytes",
-        runner.said,
+        runner.output,
     )
 
 
@@ -172,7 +172,7 @@ def test_a_coordinate_that_is_no_number_is_refused_by_record(runner, value):
     assert submitted(runner, spec_of("gpu-kmeans")) != 0
     assert re.search(
         r"record 4321 of file:\S*/in/b \(byte 69136\) has a coordinate that is NaN, infinite",
-        runner.said,
+        runner.output,
     )
     assert not (runner.folder / "out" / "result").exists()
 
@@ -193,7 +193,7 @@ def test_too_few_points_are_refused(runner, data, complaint):
     put(runner, "a", data)
 
     assert submitted(runner, spec_of("gpu-kmeans")) != 0
-    assert re.search(complaint, runner.said)
+    assert re.search(complaint, runner.output)
 
 
 @pytest.mark.long
@@ -203,7 +203,7 @@ def test_empty_centres_stay_where_they_were(runner):
     """
     put(runner, "a", np.tile(np.array([1, 2, 3, 4], "<f4"), 1000).tobytes())
 
-    assert submitted(runner, spec_of("gpu-kmeans")) == 0, runner.said
+    assert submitted(runner, spec_of("gpu-kmeans")) == 0, runner.output
 
     lines = b"".join(data for _, (data,) in runner.files("out/result")).decode().splitlines()
     where = "+1.000000000e+00 +2.000000000e+00 +3.000000000e+00 +4.000000000e+00"
@@ -221,8 +221,8 @@ def test_memory_of_the_device_that_runs_out(runner):
     assert submitted(runner, spec_of("gpu-kmeans", memory=20_000)) != 0
     assert re.search(
         r"30000 bytes of device memory: out of memory.*; at: \S+; fix: ask for a smaller gpu.block",
-        runner.said,
-    ), runner.said
+        runner.output,
+    ), runner.output
     assert not (runner.folder / "out" / "result").exists()
 
 
@@ -239,9 +239,9 @@ def test_without_a_library_nothing_is_submitted(tmp_path):
     put(runner, "a", bytes(16 * 100))
 
     assert submitted(runner, spec_of("gpu-kmeans")) != 0
-    assert "harness-gpu.jar has no libharness-gpu-cpu.so" in runner.said
-    assert "fix: install g++ (apt-get install -y g++)" in runner.said
-    assert "Submitting tokens" not in runner.said
+    assert "harness-gpu.jar has no libharness-gpu-cpu.so" in runner.output
+    assert "fix: install g++ (apt-get install -y g++)" in runner.output
+    assert "Submitting tokens" not in runner.output
 
 
 @pytest.mark.long
@@ -256,4 +256,4 @@ def test_a_map_without_reduces_is_refused(runner):
     properties = {**command.properties, "mapreduce.job.reduces": "0"}
 
     assert runner.run(type(command)(command.main_class, command.arguments, properties=properties))
-    assert "set mapreduce.job.reduces to 1 or more" in runner.said
+    assert "set mapreduce.job.reduces to 1 or more" in runner.output

@@ -2,12 +2,17 @@
 Tests for `harness.workloads.sleep`.
 """
 
+import re
+
 import pytest
 
+from harness.hadoop_home.home import job_jar
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
+from harness.workloads.base import JOBS, job_of_ours
 from harness.workloads.rows import checksum, noise
 from harness.workloads.sleep import RECORD
+from tests.workloads.local_runner import LocalRunner
 
 MIB = 2**20
 workload = WORKLOADS["sleep"]
@@ -125,3 +130,41 @@ def test_durations_reach_the_job():
         job.properties
     ).items()
     assert job.arguments == ("/in", "/out")
+
+
+@pytest.mark.process
+def test_the_job_sleeps_and_moves_what_it_should(tmp_path):
+    """
+    In Hadoop's local runner, over a generated input, its output is accepted.
+    """
+    runner = LocalRunner(tmp_path, job_jar(JOBS))
+    parameters = {"maps": 2, "read_ms": 0.2, "map_ms": 0.5, "outputs": 2, "bytes": 250, "keys": 7}
+    asked = WorkloadSpec(name="sleep", input_bytes=300 * RECORD, seed=3, parameters=parameters)
+
+    assert runner.run(workload.generate(asked, 2**20, str(tmp_path / "in"))) == 0, runner.output
+    (job,) = workload.submit(asked, str(tmp_path / "in"), str(tmp_path / "out"))
+    assert runner.run(job) == 0, runner.output
+
+    sample = workload.sample(asked, runner.files("in"))
+    assert workload.verdict(asked, runner.files("out"), sample).reason == ""
+
+
+@pytest.mark.process
+def test_the_job_makes_its_own_records_where_it_has_no_input(tmp_path):
+    """
+    As the tracer's self-test runs it: pauses down to the combiner, and a large record.
+    """
+    runner = LocalRunner(tmp_path, job_jar(JOBS))
+    properties = {
+        "sleep.maps": 2, "sleep.records": 30, "sleep.map": 1, "sleep.combine": 1, "sleep.work": 20,
+        "sleep.large": 2_000_000, "mapreduce.task.io.sort.mb": 1,
+    }  # fmt: skip
+    job = job_of_ours("Sleep", str(tmp_path / "out"), properties=properties)
+
+    assert runner.run(job) == 0, runner.output
+
+    report = dict(runner.files("out"))["part-slept"][0]
+    assert report.startswith(b"read\t60\t0\nmap\t60\t")
+    assert max(map(int, re.findall(r"WORK_NS=(\d+)", runner.output))) >= 2 * 20_000_000
+    assert "COMBINE_NS=" in runner.output
+    assert "Map output records=62" in runner.output
