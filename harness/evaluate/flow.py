@@ -23,7 +23,7 @@ from harness.experiment.model import Experiment
 from harness.monitor.rates import rate_statistics
 from harness.monitor.samples import machine_means, trial_rate
 from harness.profiling import fit_profile, fit_speed
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, ScoreBook

@@ -81,8 +81,31 @@ def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
     weights = np.array([1 / scale_s[row.phase] for row in rows])
     column_groups = groups(design * weights[:, None])
     fit = _fit(design, target, weights, np.array([_TYPICAL[name] for name in names]))
+    others = {
+        column: tuple(names[other] for other in columns if other != column)
+        for columns in column_groups
+        for column in columns
+    }
+    costs = {}
+    for column, name in enumerate(names):
+        value = float(fit.coefficients[column])
+        error = fit.error(np.eye(len(names))[column])
+        source = f"fit of {_phases_of(rows, [name])}"
+        if column in others:
+            source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
+            error = max(error, value)
+        if not math.isfinite(error):
+            source += "; no row to spare, so the spread is the value"
+        costs[name] = Statistic(
+            value=value,
+            count=sum(1 for row in rows if row.terms.get(name)),
+            spread=error if math.isfinite(error) else value,
+            source=source,
+            assumed=column in others,
+            group=others.get(column, ()),
+        )
     return CostFit(
-        costs=_costs(rows, names, column_groups, fit),
+        costs=costs,
         groups=tuple(_group(rows, names, columns, design, fit) for columns in column_groups),
         diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
     )
@@ -110,49 +133,7 @@ def _fit(
     covariance = np.full((len(shares),) * 2, np.inf)
     if np.isfinite(fit.covariance).all():
         covariance = shares @ fit.covariance @ shares.T
-    return RobustFit(
-        coefficients=shares @ fit.coefficients,
-        covariance=covariance,
-        outliers=fit.outliers,
-        scale=fit.scale,
-    )
-
-
-def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
-    touched = {row.phase for row in rows if any(row.terms.get(name) for name in names)}
-    return ", ".join(phase for phase in PHASES if phase in touched)
-
-
-def _costs(
-    rows: Sequence[PhaseRow],
-    names: Sequence[str],
-    column_groups: Sequence[tuple[int, ...]],
-    fit: RobustFit,
-) -> dict[str, Statistic]:
-    others = {
-        column: [names[other] for other in columns if other != column]
-        for columns in column_groups
-        for column in columns
-    }
-    costs = {}
-    for column, name in enumerate(names):
-        value = float(fit.coefficients[column])
-        error = fit.error(np.eye(len(names))[column])
-        source = f"fit of {_phases_of(rows, [name])}"
-        if column in others:
-            source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
-            error = max(error, value)
-        if not math.isfinite(error):
-            source += "; no row to spare, so the spread is the value"
-        costs[name] = Statistic(
-            value=value,
-            count=sum(1 for row in rows if row.terms.get(name)),
-            spread=error if math.isfinite(error) else value,
-            source=source,
-            assumed=column in others,
-            group=tuple(others.get(column, ())),
-        )
-    return costs
+    return RobustFit(shares @ fit.coefficients, covariance, fit.outliers, fit.scale)
 
 
 def _group(
@@ -162,9 +143,23 @@ def _group(
     design: np.ndarray,
     fit: RobustFit,
 ) -> CostGroup:
-    """Seconds of the group in the mean map task and the mean reduce task."""
+    """Seconds of the group in the mean map and the mean reduce task together."""
     mean_terms = np.zeros(len(names))
-    mean_terms[list(columns)] = _mean_tasks(rows, design[:, list(columns)])
+    member_terms = design[:, list(columns)]
+    for phases, parts in KINDS:
+        # A task has a row of each phase of the history, or of those parts its recording has.
+        phase_rows, part_rows = (
+            [row_numbers for phase in kind if (row_numbers := _rows_of(rows, phase))]
+            for kind in (phases, parts)
+        )
+        history_tasks = max(map(len, phase_rows), default=0)
+        all_tasks = history_tasks + max(map(len, part_rows), default=0)
+        for row_numbers in phase_rows:
+            mean_terms[list(columns)] += (
+                member_terms[row_numbers].mean(axis=0) * history_tasks / all_tasks
+            )
+        for row_numbers in part_rows:
+            mean_terms[list(columns)] += member_terms[row_numbers].sum(axis=0) / all_tasks
     members = tuple(names[column] for column in columns)
     total_s, error_s = float(mean_terms @ fit.coefficients), fit.error(mean_terms)
     return CostGroup(
@@ -176,50 +171,33 @@ def _group(
     )
 
 
-def _mean_tasks(rows: Sequence[PhaseRow], design: np.ndarray) -> np.ndarray:
-    """
-    Coefficients of the mean map and the mean reduce task together.
-
-    A task has a row of each phase of the history, or of those parts that its recording has.
-    """
-
-    def rows_of(phases: Sequence[str]) -> list[list[int]]:
-        """Places of the rows of each phase that has any."""
-        places = ([at for at, row in enumerate(rows) if row.phase == phase] for phase in phases)
-        return [of_phase for of_phase in places if of_phase]
-
-    mean_terms = np.zeros(design.shape[1])
-    for phases, parts in KINDS:
-        phase_places, part_places = rows_of(phases), rows_of(parts)
-        history_tasks = max(map(len, phase_places), default=0)
-        recorded_tasks = max(map(len, part_places), default=0)
-        all_tasks = history_tasks + recorded_tasks
-        for places in phase_places:
-            mean_terms += design[places].mean(axis=0) * history_tasks / all_tasks
-        for places in part_places:
-            mean_terms += design[places].sum(axis=0) / all_tasks
-    return mean_terms
-
-
 def _diagnostics(
     rows: Sequence[PhaseRow], target: np.ndarray, fitted: np.ndarray
 ) -> tuple[FitDiagnostic, ...]:
     """How well each phase is explained; R2 is 0 where a phase does not vary."""
     diagnostics = []
     for phase in PHASES:
-        chosen = [at for at, row in enumerate(rows) if row.phase == phase]
-        if not chosen:
+        if not (row_numbers := _rows_of(rows, phase)):
             continue
-        measured, explained = target[chosen], fitted[chosen]
-        left = float(np.sum((measured - explained) ** 2))
+        measured, explained = target[row_numbers], fitted[row_numbers]
+        residual = float(np.sum((measured - explained) ** 2))
         total = float(np.sum((measured - measured.mean()) ** 2))
         relative = np.abs(measured - explained) / np.maximum(measured, 1e-3)
         diagnostics.append(
             FitDiagnostic(
                 phase=phase,
                 count=len(measured),
-                r2=1 - left / total if total > 0 else 0.0,
+                r2=1 - residual / total if total > 0 else 0.0,
                 median_residual=float(np.median(relative)),
             )
         )
     return tuple(diagnostics)
+
+
+def _rows_of(rows: Sequence[PhaseRow], phase: str) -> list[int]:
+    return [number for number, row in enumerate(rows) if row.phase == phase]
+
+
+def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
+    touched = {row.phase for row in rows if any(row.terms.get(name) for name in names)}
+    return ", ".join(phase for phase in PHASES if phase in touched)

@@ -1,28 +1,34 @@
-"""A profile from the jobs of the profiling trials."""
+"""A profile from the jobs of the profiling trials, and the correction for the machine's speed."""
 
 from __future__ import annotations
 
 import math
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from statistics import fmean
+from statistics import fmean, median
 
 from harness.errors import DataError
-from harness.profiling.compression import compression_ratios, ratios_of
 from harness.profiling.costs import fit_costs
-from harness.profiling.dataflow import dataflow_statistics, tasks
+from harness.profiling.dataflow import (
+    compression_ratios,
+    dataflow_statistics,
+    ratios_of,
+    tasks,
+)
 from harness.profiling.gpu import gpu_statistics
-from harness.profiling.jobs import overheads, profiled_jobs
-from harness.profiling.observation import Observation
-from harness.profiling.phases import PhaseRow, phase_rows
-from harness.profiling.speed import fit_speed
+from harness.profiling.jobs import Observation, overheads, profiled_jobs
+from harness.profiling.phases import phase_rows
 from harness.profiling.task_statistics import network_statistics, task_statistics
 from harness.records.profile import Profile, SpeedCorrection, Statistic
 from harness.stats.spread import standard_deviation
 
 JOBS_PER_TRIAL = "jobs_per_trial"
+
+# What slows the machine may slow a job more than the probe: 1.9 was seen for TeraSort.  A larger
+# slope comes from few repeats at nearly equal rates.
+_LARGEST_SLOPE = 3.0
 
 
 def fit_profile(
@@ -69,7 +75,17 @@ def fit_profile(
         for observation, ratios in readable
         for row in phase_rows(observation, ratios, speed, warnings)
     ]
-    fit = fit_costs(_without_waiting(rows, warnings))
+    # A shuffle that waited for maps is left out, for waiting is no cost, as long as others remain.
+    unhidden = [row for row in rows if not row.waited]
+    if len(unhidden) < len(rows) and not any(
+        row.phase in {"shuffle_s", "copy_s"} for row in unhidden
+    ):
+        unhidden = rows
+        warnings.append(
+            "every shuffle started before the last map's end: its costs hold what was not hidden;"
+            " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
+        )
+    fit = fit_costs(unhidden)
     job_overheads = overheads(succeeded, speed)
     if "task_overhead_s" not in job_overheads:
         warnings.append("no job has tasks that wait for a slot: task_overhead_s is absent")
@@ -126,13 +142,62 @@ def ranges(observations: Iterable[Observation]) -> dict[str, tuple[float, float]
     return {name: (min(numbers), max(numbers)) for name, numbers in values.items()}
 
 
-def _without_waiting(rows: Sequence[PhaseRow], warnings: list[str]) -> list[PhaseRow]:
-    """Leave out shuffles that waited for maps, for waiting is no cost, as long as others remain."""
-    kept = [row for row in rows if not row.waited]
-    if len(kept) < len(rows) and not any(row.phase in {"shuffle_s", "copy_s"} for row in kept):
-        warnings.append(
-            "every shuffle started before the last map's end: its costs hold what was not hidden;"
-            " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
-        )
-        return list(rows)
-    return kept
+def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
+    """
+    How much of a trial's time follows the machine's speed, fitted on cells that were repeated.
+
+    Within a cell, log(job time) = constant + coefficient x log(reference rate / rate).  Each trial
+    is predicted from the others with and without the coefficient; where that shows no gain, where
+    there are no rates or too few repeats, it is 0 and `note` says why.  Give it the observations of
+    one workload, or of all workloads of a run for one correction.
+    """
+    rated = [(job, job.rate) for job in observations if job.rate and job.trace.job_s > 0]
+    if not rated:
+        return _no_correction(1.0, "no trial has a speed probe: times stand as measured")
+    reference = median(rate for _, rate in rated)
+    by_cell = defaultdict[tuple[str, int], list[tuple[float, float]]](list)
+    for job, rate in rated:
+        point = (math.log(reference / rate), math.log(job.trace.job_s))
+        # The jobs of one trial are no repeats of each other; the same job of the next trial is.
+        by_cell[job.trial.cell.id, job.number].append(point)
+    cells = [points for points in by_cell.values() if len(points) >= 2]
+    count = sum(map(len, cells))
+    if count - len(cells) < 2:
+        note = f"{count} trials in repeated cells are too few for a correction"
+        return _no_correction(reference, note)
+    squares, corrected_squares = [], []
+    for index, points in enumerate(cells):
+        for place, (x, y) in enumerate(points):
+            others = [*points[:place], *points[place + 1 :]]
+            slope = _slope([*cells[:index], others, *cells[index + 1 :]])
+            error_x = x - fmean(other_x for other_x, _ in others)
+            error_y = y - fmean(other_y for _, other_y in others)
+            squares.append(error_y**2)
+            corrected_squares.append((error_y - slope * error_x) ** 2)
+    plain, corrected = math.sqrt(fmean(squares)), math.sqrt(fmean(corrected_squares))
+    coefficient = _slope(cells)
+    gain = 1 - corrected / plain if plain > 0 else 0.0
+    note = f"leave-one-out over {count} trials of {len(cells)} cells: spread "
+    note += f"{plain:.1%} as measured, {corrected:.1%} corrected"
+    if coefficient <= 0 or gain <= 0:
+        return _no_correction(reference, f"{note}; no gain, times stand as measured", count)
+    return SpeedCorrection(
+        reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=note
+    )
+
+
+def _no_correction(reference: float, note: str, count: int = 0) -> SpeedCorrection:
+    return SpeedCorrection(
+        reference_rate=reference, coefficient=0.0, gain=0.0, count=count, note=note
+    )
+
+
+def _slope(cells: Iterable[Sequence[tuple[float, float]]]) -> float:
+    """Common slope within cells, no less than 0 and no more than 3; 0 where rates are equal."""
+    xx = xy = 0.0
+    for points in cells:
+        mean_x = fmean(x for x, _ in points)
+        mean_y = fmean(y for _, y in points)
+        xx += math.fsum((x - mean_x) ** 2 for x, _ in points)
+        xy += math.fsum((x - mean_x) * (y - mean_y) for x, y in points)
+    return min(max(xy / xx, 0.0), _LARGEST_SLOPE) if xx > 0 else 0.0

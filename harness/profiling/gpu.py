@@ -37,7 +37,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.profiling.dataflow import Pair, pooled
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import (

@@ -1,4 +1,4 @@
-"""The jobs of the profiling trials as wholes: what each was given, its times, its overheads."""
+"""The profiling trials' jobs as measured, and what they show as wholes: times and overheads."""
 
 from __future__ import annotations
 
@@ -6,50 +6,82 @@ import math
 import statistics
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from harness.profiling.observation import Observation
+from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import ProfiledJob, SpeedCorrection, Statistic
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt, TaskKind
+from harness.records.task_times import MapTimes, ReduceTimes
+from harness.records.trace import TASK_COUNTER, JobTrace, Spill, TaskAttempt
+from harness.records.trial import Trial
 from harness.stats.spread import median_absolute_deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """
+    One job of a profiling trial.
+
+    *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
+    the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
+    *task_times* come from spans and from logs; one attempt may stand there from both.
+    *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
+    `None`: as many as it takes.
+    """
+
+    trial: Trial
+    trace: JobTrace
+    config: JobConfig
+    cluster: Cluster
+    job_input: JobInput
+    spills: dict[str, tuple[Spill, ...]]
+    rate: float | None
+    task_times: tuple[MapTimes | ReduceTimes, ...] = ()
+    number: int = 0
+    planned_jobs: int | None = 1
+
+    def at_reference(self, seconds: float, speed: SpeedCorrection) -> float:
+        """*seconds* of this job at reference speed; as measured where there is no probe."""
+        return speed.at_reference(seconds, self.rate) if self.rate else seconds
 
 
 def profiled_jobs(
     observations: Sequence[Observation], speed: SpeedCorrection
 ) -> tuple[ProfiledJob, ...]:
     """Jobs of *observations* in the order of their trials' names, times at reference speed."""
-    jobs = (_profiled_job(observation, speed) for observation in observations)
+    jobs = []
+    for observation in observations:
+        trace, cluster = observation.trace, observation.cluster
+        maps, reduces = trace.succeeded("map"), trace.succeeded("reduce")
+        map_s, reduce_s, slowdown_s = (
+            None if seconds is None else observation.at_reference(seconds, speed)
+            for seconds in (
+                _mean_duration(maps) if maps else None,
+                _mean_duration(reduces) if reduces else None,
+                map_slowdown(trace, cluster.map_slots),
+            )
+        )
+        jobs.append(
+            ProfiledJob(
+                trial=observation.trial.id,
+                cell=observation.trial.cell.id,
+                number=observation.number,
+                input_bytes=observation.job_input.input_bytes,
+                num_splits=observation.job_input.num_splits,
+                num_nodes=cluster.num_nodes,
+                map_slots=cluster.map_slots,
+                reduce_slots=cluster.reduce_slots,
+                configuration=observation.config,
+                job_s=observation.at_reference(trace.job_s, speed),
+                map_task_s=map_s,
+                reduce_task_s=reduce_s,
+                map_slowdown_s=slowdown_s,
+                shuffle_bytes_total=math.fsum(
+                    attempt.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
+                    for attempt in reduces
+                ),
+            )
+        )
     return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))
-
-
-def _profiled_job(observation: Observation, speed: SpeedCorrection) -> ProfiledJob:
-    trace, cluster = observation.trace, observation.cluster
-
-    def at_reference(seconds: float | None) -> float | None:
-        return None if seconds is None else observation.at_reference(seconds, speed)
-
-    def mean_task_s(kind: TaskKind) -> float | None:
-        succeeded = trace.succeeded(kind)
-        return at_reference(_mean_duration(succeeded)) if succeeded else None
-
-    return ProfiledJob(
-        trial=observation.trial.id,
-        cell=observation.trial.cell.id,
-        number=observation.number,
-        input_bytes=observation.job_input.input_bytes,
-        num_splits=observation.job_input.num_splits,
-        num_nodes=cluster.num_nodes,
-        map_slots=cluster.map_slots,
-        reduce_slots=cluster.reduce_slots,
-        configuration=observation.config,
-        job_s=observation.at_reference(trace.job_s, speed),
-        map_task_s=mean_task_s("map"),
-        reduce_task_s=mean_task_s("reduce"),
-        map_slowdown_s=at_reference(map_slowdown(trace, cluster.map_slots)),
-        shuffle_bytes_total=math.fsum(
-            attempt.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
-            for attempt in trace.succeeded("reduce")
-        ),
-    )
 
 
 def map_slowdown(trace: JobTrace, map_slots: int) -> float | None:
@@ -65,8 +97,8 @@ def map_slowdown(trace: JobTrace, map_slots: int) -> float | None:
         return None
     reduces_start = reduces[0].start_s
     first_wave = maps[:map_slots]
-    undisturbed = [a for a in first_wave if a.finish_s <= reduces_start] or first_wave
-    beside = [a for a in maps[map_slots:] if a.start_s >= reduces_start]
+    undisturbed = [task for task in first_wave if task.finish_s <= reduces_start] or first_wave
+    beside = [task for task in maps[map_slots:] if task.start_s >= reduces_start]
     if not beside or not undisturbed:
         return None
     return _mean_duration(beside) - _mean_duration(undisturbed)

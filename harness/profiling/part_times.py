@@ -35,7 +35,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.task_times import MapTimes, ReduceTimes, covered_s
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 

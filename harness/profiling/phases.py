@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from harness.errors import ModelError
 from harness.models.whatif import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.profiling.part_times import part_terms_of, part_times
 from harness.records.profile import SpeedCorrection
 from harness.records.trace import TaskAttempt

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from harness.profiling.dataflow import Pair, pooled
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
 from harness.records.task_times import (
     MapTimes,

@@ -1,7 +1,7 @@
 """Jobs whose times are made from known costs, as observations."""
 
 from harness.models.whatif import phase_terms
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import (
     FILE_INPUT_COUNTER,

@@ -11,7 +11,7 @@ from harness.errors import MissingStatistic
 from harness.models import MODELS
 from harness.parsing.history import read_history
 from harness.profiling import fit_profile
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import FILE_INPUT_COUNTER
 from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec

@@ -6,7 +6,7 @@ import pytest
 
 from harness.parsing.history import read_history
 from harness.profiling import fit_profile
-from harness.profiling.observation import Observation
+from harness.profiling.jobs import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
 
