@@ -14,7 +14,6 @@ import math
 import statistics
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,59 +55,57 @@ _TYPICAL: dict[str, float] = {
 }
 
 
-@dataclass(frozen=True)
-class CostFit:
-    """Costs by name, the groups among them, and how well each phase is explained."""
+def fit_costs(
+    rows: Sequence[PhaseRow],
+) -> tuple[dict[str, Statistic], tuple[CostGroup, ...], tuple[FitDiagnostic, ...]]:
+    """
+    Fit all costs that *rows* show, in the order of the table of typical costs.
 
-    costs: dict[str, Statistic]
-    groups: tuple[CostGroup, ...]
-    diagnostics: tuple[FitDiagnostic, ...]
-
-
-def fit_costs(rows: Sequence[PhaseRow]) -> CostFit:
-    """Fit all costs that *rows* show, in the order of the table of typical costs."""
-    shown = {name for row in rows for name, term in row.terms.items() if term}
-    names = [name for name in _TYPICAL if name in shown]
+    Returns costs by name, the groups among them, and how well each phase is explained.
+    """
+    shown = {cost_name for phase_row in rows for cost_name, term in phase_row.terms.items() if term}
+    names = [cost_name for cost_name in _TYPICAL if cost_name in shown]
     if not names:
-        return CostFit({}, (), ())
-    design = np.array([[row.terms.get(name, 0.0) for name in names] for row in rows])
-    target = np.array([row.seconds for row in rows])
+        return {}, (), ()
+    design = np.array(
+        [[phase_row.terms.get(cost_name, 0.0) for cost_name in names] for phase_row in rows]
+    )
+    target = np.array([phase_row.seconds for phase_row in rows])
     scale_s = {}
-    for phase in {row.phase for row in rows}:
+    for phase in {phase_row.phase for phase_row in rows}:
         shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
-        median_s = statistics.median(row.seconds for row in rows if row.phase == phase)
+        median_s = statistics.median(
+            phase_row.seconds for phase_row in rows if phase_row.phase == phase
+        )
         scale_s[phase] = max(median_s, shortest_s)
-    weights = np.array([1 / scale_s[row.phase] for row in rows])
+    weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
     column_groups = groups(design * weights[:, None])
-    fit = _fit(design, target, weights, np.array([_TYPICAL[name] for name in names]))
+    fit = _fit(design, target, weights, np.array([_TYPICAL[cost_name] for cost_name in names]))
     others = {
         column: tuple(names[other] for other in columns if other != column)
         for columns in column_groups
         for column in columns
     }
     costs = {}
-    for column, name in enumerate(names):
+    for column, cost_name in enumerate(names):
         value = float(fit.coefficients[column])
         error = fit.error(np.eye(len(names))[column])
-        source = f"fit of {_phases_of(rows, [name])}"
+        source = f"fit of {_phases_of(rows, [cost_name])}"
         if column in others:
             source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
             error = max(error, value)
         if not math.isfinite(error):
             source += "; no row to spare, so the spread is the value"
-        costs[name] = Statistic(
+        costs[cost_name] = Statistic(
             value=value,
-            count=sum(1 for row in rows if row.terms.get(name)),
+            count=sum(1 for phase_row in rows if phase_row.terms.get(cost_name)),
             spread=error if math.isfinite(error) else value,
             source=source,
             assumed=column in others,
             group=others.get(column, ()),
         )
-    return CostFit(
-        costs=costs,
-        groups=tuple(_group(rows, names, columns, design, fit) for columns in column_groups),
-        diagnostics=_diagnostics(rows, target, design @ fit.coefficients),
-    )
+    cost_groups = tuple(_group(rows, names, columns, design, fit) for columns in column_groups)
+    return costs, cost_groups, _diagnostics(rows, target, design @ fit.coefficients)
 
 
 def _fit(
@@ -195,9 +192,13 @@ def _diagnostics(
 
 
 def _rows_of(rows: Sequence[PhaseRow], phase: str) -> list[int]:
-    return [number for number, row in enumerate(rows) if row.phase == phase]
+    return [number for number, phase_row in enumerate(rows) if phase_row.phase == phase]
 
 
 def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
-    touched = {row.phase for row in rows if any(row.terms.get(name) for name in names)}
+    touched = {
+        phase_row.phase
+        for phase_row in rows
+        if any(phase_row.terms.get(cost_name) for cost_name in names)
+    }
     return ", ".join(phase for phase in PHASES if phase in touched)

@@ -145,7 +145,9 @@ def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
     """Statistics of *chosen* tasks, without those that no counter shows."""
     chosen = list(chosen)
     combined = [task for task in chosen if task.combines]
-    statistics = {name: _pooled_tasks(one, chosen) for name, one in DEFINITIONS.items()}
+    statistics = {
+        name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
+    }
     statistics["combine_records_selectivity"] = _pooled_tasks(COMBINE_RECORDS, combined)
     # Bytes after / before the combiner, from tasks in which each record was combined once.
     once = [task for task in combined if not task.combined_again]
@@ -188,7 +190,9 @@ def pooled(pairs: Sequence[tuple[str, Pair]], source: str) -> Statistic:
     return Statistic(
         value=_ratio([pair for _, pair in pairs]),
         count=len(pairs),
-        spread=standard_deviation([top / bottom for _, (top, bottom) in pairs]),
+        spread=standard_deviation(
+            [numerator / denominator for _, (numerator, denominator) in pairs]
+        ),
         source=source,
         nodes={host: _ratio(hosts[host]) for host in sorted(hosts) if host},
     )
@@ -217,37 +221,40 @@ _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
 def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statistic]:
     """Ratios that the observations give, by the models' names."""
     ratios = {}
-    for place, name in enumerate(_CODECS):
+    for place, statistic in enumerate(_CODECS):
         jobs_with = [job for job in observations if _compressed(job)[place]]
         jobs_without = [job for job in observations if not _compressed(job)[place]]
         value, source = 1.0, "compression is off"
         if jobs_with:
-            if name not in _DENSITIES or not jobs_without:
+            if statistic not in _DENSITIES or not jobs_without:
                 continue
-            kind, top, bottom = _DENSITIES[name]
+            kind, numerator, denominator = _DENSITIES[statistic]
             densities = []
             for jobs in (jobs_with, jobs_without):
                 attempts = [attempt for job in jobs for attempt in job.trace.succeeded(kind)]
                 top_sum, bottom_sum = (
                     math.fsum(attempt.counters.get(counter, 0) for attempt in attempts)
-                    for counter in (top, bottom)
+                    for counter in (numerator, denominator)
                 )
                 densities.append(top_sum / bottom_sum if bottom_sum else 0.0)
             if not all(densities):
                 continue
             value = densities[0] / densities[1]
-            source = f"{top.rpartition('.')[2]} / {bottom.rpartition('.')[2]} of {len(jobs_with)}"
-            source += f" trials with and {len(jobs_without)} without compression"
-        ratios[name] = Statistic(value=value, count=len(observations), spread=0.0, source=source)
+            numerator, denominator = (text.rpartition(".")[2] for text in (numerator, denominator))
+            source = f"{numerator} / {denominator} of {len(jobs_with)} trials with and"
+            source += f" {len(jobs_without)} without compression"
+        ratios[statistic] = Statistic(
+            value=value, count=len(observations), spread=0.0, source=source
+        )
     return ratios
 
 
 def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios | None:
     """Ratios that hold for one observation; `None` where it needs one that is not known."""
     flags = dict(zip(_CODECS, _compressed(observation), strict=True))
-    if any(is_on and name not in known for name, is_on in flags.items()):
+    if any(is_on and statistic not in known for statistic, is_on in flags.items()):
         return None
-    return Ratios(*(known[name].value if is_on else 1.0 for name, is_on in flags.items()))
+    return Ratios(*(known[statistic].value if is_on else 1.0 for statistic, is_on in flags.items()))
 
 
 def _compressed(observation: Observation) -> tuple[bool, bool, bool]:

@@ -12,6 +12,7 @@ from statistics import fmean, median
 from harness.errors import DataError
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import (
+    Task,
     compression_ratios,
     dataflow_statistics,
     ratios_of,
@@ -19,7 +20,7 @@ from harness.profiling.dataflow import (
 )
 from harness.profiling.gpu import gpu_statistics
 from harness.profiling.jobs import Observation, overheads, profiled_jobs
-from harness.profiling.phases import phase_rows
+from harness.profiling.phases import PhaseRow, phase_rows
 from harness.profiling.task_statistics import network_statistics, task_statistics
 from harness.records.profile import Profile, SpeedCorrection, Statistic
 from harness.stats.spread import standard_deviation
@@ -56,8 +57,7 @@ def fit_profile(
             where="profiling trials",
             fix="read the failed trials' reasons, or profile other cells (predict.profile_on)",
         )
-    warnings: list[str] = []
-    speed = speed or fit_speed(succeeded)
+    warnings, speed = list[str](), speed or fit_speed(succeeded)
     codecs = compression_ratios(succeeded)
     # Counters can be read where each compression that a job uses has a known ratio.
     readable = [
@@ -65,45 +65,41 @@ def fit_profile(
         for observation in succeeded
         if (ratios := ratios_of(observation, codecs)) is not None
     ]
-    if len(readable) < len(succeeded):
+    if unread := len(succeeded) - len(readable):
         warnings.append(
-            f"{len(succeeded) - len(readable)} of {len(succeeded)} jobs use a compression whose"
-            " ratio is not known: profile cells with and without it"
+            f"{unread} of {len(succeeded)} jobs use a compression whose ratio is not known:"
+            " profile cells with and without it"
         )
-    rows = [
-        row
-        for observation, ratios in readable
-        for row in phase_rows(observation, ratios, speed, warnings)
-    ]
+    rows, readable_tasks = list[PhaseRow](), list[Task]()
+    for observation, ratios in readable:
+        rows += phase_rows(observation, ratios, speed, warnings)
+        readable_tasks += tasks(observation, ratios)
     # A shuffle that waited for maps is left out, for waiting is no cost, as long as others remain.
     unhidden = [row for row in rows if not row.waited]
-    if len(unhidden) < len(rows) and not any(
-        row.phase in {"shuffle_s", "copy_s"} for row in unhidden
-    ):
+    has_shuffles = any(row.phase in {"shuffle_s", "copy_s"} for row in unhidden)
+    if len(unhidden) < len(rows) and not has_shuffles:
         unhidden = rows
         warnings.append(
             "every shuffle started before the last map's end: its costs hold what was not hidden;"
             " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
         )
-    fit = fit_costs(unhidden)
+    costs, groups, diagnostics = fit_costs(unhidden)
     job_overheads = overheads(succeeded, speed)
     if "task_overhead_s" not in job_overheads:
         warnings.append("no job has tasks that wait for a slot: task_overhead_s is absent")
     return Profile(
         workload=workload,
-        statistics=dataflow_statistics(
-            task for observation, ratios in readable for task in tasks(observation, ratios)
-        )
+        statistics=dataflow_statistics(readable_tasks)
         | codecs
         | jobs_per_trial(observations)
         | task_statistics(succeeded, speed)
         | network_statistics(succeeded, speed)
         | gpu_statistics(succeeded, speed, warnings)
         | dict(machine or {}),
-        costs=fit.costs,
+        costs=costs,
         overheads=job_overheads,
-        groups=fit.groups,
-        fit=fit.diagnostics,
+        groups=groups,
+        fit=diagnostics,
         ranges=ranges(succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(observation.trial.id for observation in succeeded)),

@@ -50,14 +50,14 @@ def profiled_jobs(
     """Jobs of *observations* in the order of their trials' names, times at reference speed."""
     jobs = []
     for observation in observations:
-        trace, cluster = observation.trace, observation.cluster
-        maps, reduces = trace.succeeded("map"), trace.succeeded("reduce")
+        job_trace, cluster = observation.trace, observation.cluster
+        maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
         map_s, reduce_s, slowdown_s = (
             None if seconds is None else observation.at_reference(seconds, speed)
             for seconds in (
                 _mean_duration(maps) if maps else None,
                 _mean_duration(reduces) if reduces else None,
-                map_slowdown(trace, cluster.map_slots),
+                map_slowdown(job_trace, cluster.map_slots),
             )
         )
         jobs.append(
@@ -71,7 +71,7 @@ def profiled_jobs(
                 map_slots=cluster.map_slots,
                 reduce_slots=cluster.reduce_slots,
                 configuration=observation.config,
-                job_s=observation.at_reference(trace.job_s, speed),
+                job_s=observation.at_reference(job_trace.job_s, speed),
                 map_task_s=map_s,
                 reduce_task_s=reduce_s,
                 map_slowdown_s=slowdown_s,
@@ -84,7 +84,7 @@ def profiled_jobs(
     return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))
 
 
-def map_slowdown(trace: JobTrace, map_slots: int) -> float | None:
+def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
     """
     Seconds by which maps took longer beside reduces than in the first wave, as measured.
 
@@ -92,7 +92,7 @@ def map_slowdown(trace: JobTrace, map_slots: int) -> float | None:
     of the first wave's maps that were done by then; of all of the first wave if none was.  It is
     negative where the first wave is slower for other reasons.  `None` where either is empty.
     """
-    maps, reduces = trace.succeeded("map"), trace.succeeded("reduce")
+    maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
     if not reduces:
         return None
     reduces_start = reduces[0].start_s
@@ -120,9 +120,9 @@ def overheads(observations: Sequence[Observation], speed: SpeedCorrection) -> di
     idle_s: list[float] = []
     around_s: list[float] = []
     for observation in observations:
-        trace, cluster = observation.trace, observation.cluster
+        job_trace, cluster = observation.trace, observation.cluster
         for kind, slots in (("map", cluster.map_slots), ("reduce", cluster.reduce_slots)):
-            attempts = [attempt for attempt in trace.attempts if attempt.kind == kind]
+            attempts = [attempt for attempt in job_trace.attempts if attempt.kind == kind]
             # From each end to the start it made room for: the slot that is free first is filled
             # first.
             starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
@@ -131,10 +131,10 @@ def overheads(observations: Sequence[Observation], speed: SpeedCorrection) -> di
                 observation.at_reference(start - end, speed)
                 for start, end in zip(starts, ends, strict=False)
             ]
-        if trace.attempts:
-            first = min(attempt.start_s for attempt in trace.attempts)
-            last = max(attempt.finish_s for attempt in trace.attempts)
-            outside_s = max(0.0, first - trace.submit_s) + max(0.0, trace.finish_s - last)
+        if job_trace.attempts:
+            first = min(attempt.start_s for attempt in job_trace.attempts)
+            last = max(attempt.finish_s for attempt in job_trace.attempts)
+            outside_s = max(0.0, first - job_trace.submit_s) + max(0.0, job_trace.finish_s - last)
             around_s.append(observation.at_reference(outside_s, speed))
     measured = {
         "task_overhead_s": (idle_s, "slots idle between two tasks"),

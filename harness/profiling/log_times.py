@@ -26,7 +26,7 @@ distinguished.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,23 +76,44 @@ def logged_map_times(
         # The merge starts when the flush has waited for all spills.
         merge_start = max([task_log.flush_s, *(spill.finish_s for spill in task_log.spills)])
     overlaps = _overlaps(task_log, loop_end)
-    spilling_s, spilling_records, blocked_s = _while_spilling(overlaps, inputs_per_output)
-    alone_s = overlapped = None
+    alone_s = overlapped = spilling_s = spilling_records = blocked_s = None
     estimated: tuple[str, ...] = ()
     if overlaps is not None:
         overlapped = [round(overlap.emitted * inputs_per_output) for overlap in overlaps]
+        all_emitted = sum(overlap.emitted for overlap in overlaps)
+        spilling_records = round(all_emitted * inputs_per_output)
         if loop_start is not None and loop_end is not None:
             during_s = sum(overlap.during_s for overlap in overlaps)
             alone_s = max(loop_end - loop_start - during_s, 0.0)
         if len({overlap.state for overlap in overlaps if overlap.emitted}) > 1:
             estimated = ("spilling_s", "blocked_s")  # by the mean of other spills
-    file_bytes = _file_bytes(task_log, attempt, is_compressed=is_compressed)
+        running = [overlap for overlap in overlaps if overlap.state == "running"]
+        others = [overlap for overlap in overlaps if overlap.state != "running"]
+        running_s = sum(overlap.during_s for overlap in running)
+        emitted = sum(overlap.emitted for overlap in running)
+        if emitted or not any(overlap.emitted for overlap in others):
+            # What a record costs beside a spill, by those spills that did not fill the room.
+            estimates = [
+                (
+                    min(
+                        overlap.emitted * running_s / emitted if emitted else 0.0, overlap.during_s
+                    ),
+                    overlap,
+                )
+                for overlap in others
+            ]
+            spilling_s = running_s + sum(seconds for seconds, _ in estimates)
+            blocked_s = sum(
+                overlap.during_s - seconds
+                for seconds, overlap in estimates
+                if overlap.state == "blocked"
+            )
     return MapTimes(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
         records=input_records,
-        spills=tuple(_spill_times(task_log, file_bytes, overlapped)),
+        spills=tuple(_spill_times(task_log, attempt, overlapped, is_compressed=is_compressed)),
         start_up_s=_between(attempt.start_s, loop_start),
         alone_s=alone_s,
         alone_records=None if spilling_records is None else input_records - spilling_records,
@@ -123,12 +144,32 @@ def logged_reduce_times(
         visits = [(visit.start_s, visit.finish_s) for visit in shuffle.visits]
         waited_s = copying[1] - copying[0] - covered_s([*visits, *stalls], copying)
         stalled_s = covered_s(stalls, copying)
+    segments = []
+    connected = set[int]()
+    for map_copy in shuffle.copies:
+        visit = shuffle.visits[map_copy.visit] if map_copy.visit >= 0 else None
+        # A visit connects once, for all that it brings.
+        is_first = visit is not None and map_copy.visit not in connected
+        connect_s = map_copy.start_s - visit.start_s if visit and is_first else 0.0
+        connected.add(map_copy.visit)
+        segments.append(
+            SegmentTimes(
+                map_attempt=map_copy.map_attempt,
+                host=visit.host.rpartition(":")[0] if visit else "",
+                sent_bytes=map_copy.sent_bytes,
+                raw_bytes=map_copy.raw_bytes,
+                to=map_copy.to,
+                start_s=map_copy.start_s,
+                finish_s=map_copy.finish_s,
+                connect_s=max(connect_s, 0.0) if visit else None,
+            )
+        )
     return ReduceTimes(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
         records=_counter(attempt, "REDUCE_INPUT_RECORDS"),
-        segments=tuple(_segment_times(shuffle)),
+        segments=tuple(segments),
         merges=tuple(
             MergeTimes(merge.kind, merge.start_s, merge.finish_s, merge.segments, merge.bytes)
             for merge in shuffle.merges
@@ -172,7 +213,10 @@ def _overlaps(task_log: TaskLog, loop_end: float | None) -> list[_Overlap] | Non
     for spill, next_spill in zip(beside, following, strict=False):
         finish = min(spill.finish_s, loop_end)
         reset = loop_end if spill.reset_s is None else min(spill.reset_s, loop_end)
-        during_s, until_reset_s = max(finish - spill.start_s, 0.0), max(reset - spill.start_s, 0.0)
+        during_s, until_reset_s = (
+            max(finish - spill.start_s, 0.0),
+            max(reset - spill.start_s, 0.0),
+        )
         collected, is_full = spill.collected or 0, False
         if spill.room_records is not None and spill.room_bytes is not None:
             # Full by its metadata, or by keys and values.
@@ -191,80 +235,38 @@ def _overlaps(task_log: TaskLog, loop_end: float | None) -> list[_Overlap] | Non
     return overlaps
 
 
-def _while_spilling(
-    overlaps: Sequence[_Overlap] | None, inputs_per_output: float
-) -> tuple[float | None, int | None, float | None]:
-    """Seconds and input records of the map function while spills ran, and seconds blocked."""
-    if overlaps is None:
-        return None, None, None
-    records = round(sum(overlap.emitted for overlap in overlaps) * inputs_per_output)
-    running = [overlap for overlap in overlaps if overlap.state == "running"]
-    others = [overlap for overlap in overlaps if overlap.state != "running"]
-    running_s = sum(overlap.during_s for overlap in running)
-    emitted = sum(overlap.emitted for overlap in running)
-    if not emitted and any(overlap.emitted for overlap in others):
-        return None, records, None
-    estimates = [
-        min(overlap.emitted * running_s / emitted if emitted else 0.0, overlap.during_s)
-        for overlap in others
-    ]
-    blocked_s = sum(
-        overlap.during_s - seconds
-        for overlap, seconds in zip(others, estimates, strict=True)
-        if overlap.state == "blocked"
-    )
-    return running_s + sum(estimates), records, blocked_s
-
-
-def _file_bytes(task_log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool) -> int | None:
-    """
-    Bytes of all spill files: what the merge read, or the output itself where there was one.
-
-    The merge leaves out the first key of each segment and its checksum, some ten bytes.
-    """
-    if task_log.large_records or not task_log.spills or task_log.done_s is None:
-        return None
-    if len(task_log.spills) == 1:
-        return _counter(attempt, "MAP_OUTPUT_MATERIALIZED_BYTES") or None
-    if is_compressed and task_log.merge_passes:
-        return None
-    return task_log.merged_bytes or None
-
-
 def _spill_times(
-    task_log: TaskLog, file_bytes: int | None, overlapped: Sequence[int] | None
-) -> Iterator[SpillTimes]:
-    """Spills with their shares of all *file_bytes*: by the bytes that each took."""
+    task_log: TaskLog,
+    attempt: TaskAttempt,
+    overlapped: Sequence[int] | None,
+    *,
+    is_compressed: bool,
+) -> list[SpillTimes]:
+    """
+    Spills with their shares of the bytes of all spill files: by the bytes that each took.
+
+    The files hold what the merge read (it leaves out the first key of each segment and its
+    checksum, some ten bytes), or the output itself where there was one.
+    """
+    file_bytes = None
+    if len(task_log.spills) == 1:
+        file_bytes = _counter(attempt, "MAP_OUTPUT_MATERIALIZED_BYTES")
+    elif not (is_compressed and task_log.merge_passes):
+        file_bytes = task_log.merged_bytes
+    is_known = file_bytes and not task_log.large_records and task_log.done_s is not None
     overlaps = iter(overlapped or ())
-    total_bytes = sum(spill.buffer_bytes or 0 for spill in task_log.spills)
-    for spill in task_log.spills:
-        share = (spill.buffer_bytes or 0) / total_bytes if total_bytes else 0.0
-        yield SpillTimes(
+    total_bytes = sum(spill.buffer_bytes or 0 for spill in task_log.spills) or 1
+    return [
+        SpillTimes(
             start_s=spill.start_s,
             finish_s=spill.finish_s,
             last=spill.last,
             records=spill.records,
             buffer_bytes=spill.buffer_bytes,
-            file_bytes=None if file_bytes is None else round(file_bytes * share),
+            file_bytes=round(file_bytes * ((spill.buffer_bytes or 0) / total_bytes))
+            if file_bytes and is_known
+            else None,
             overlapped=0 if spill.last else next(overlaps, None),
         )
-
-
-def _segment_times(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:
-    connected: set[int] = set()
-    for copy in shuffle.copies:
-        visit = shuffle.visits[copy.visit] if copy.visit >= 0 else None
-        # A visit connects once, for all that it brings.
-        is_first = visit is not None and copy.visit not in connected
-        connect_s = copy.start_s - visit.start_s if visit and is_first else 0.0
-        connected.add(copy.visit)
-        yield SegmentTimes(
-            map_attempt=copy.map_attempt,
-            host=visit.host.rpartition(":")[0] if visit else "",
-            sent_bytes=copy.sent_bytes,
-            raw_bytes=copy.raw_bytes,
-            to=copy.to,
-            start_s=copy.start_s,
-            finish_s=copy.finish_s,
-            connect_s=max(connect_s, 0.0) if visit else None,
-        )
+        for spill in task_log.spills
+    ]

@@ -66,18 +66,22 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     counters, or whose parts take longer than the task, as with a mapper of several threads.
     """
     trace = observation.trace
-    succeeded = {a.attempt_id: a for a in trace.attempts if a.state == "succeeded"}
+    succeeded = {
+        task_times.attempt_id: task_times
+        for task_times in trace.attempts
+        if task_times.state == "succeeded"
+    }
     complete = {}
-    for task in observation.task_times:
-        attempt = succeeded.get(task.attempt_id)
-        if task.source != "spans" or attempt is None:
+    for task_times in observation.task_times:
+        attempt = succeeded.get(task_times.attempt_id)
+        if task_times.source != "spans" or attempt is None:
             continue
-        if isinstance(task, ReduceTimes):
-            parts = _reduce_parts(task, attempt, trace.num_maps)
+        if isinstance(task_times, ReduceTimes):
+            parts = _reduce_parts(task_times, attempt, trace.num_maps)
         else:
-            parts = _map_parts(task, attempt, is_map_only=trace.num_reduces == 0)
+            parts = _map_parts(task_times, attempt, is_map_only=trace.num_reduces == 0)
         if parts is not None and min(parts.seconds.values()) >= 0:
-            complete[task.attempt_id] = parts
+            complete[task_times.attempt_id] = parts
     return complete
 
 
@@ -95,17 +99,12 @@ def part_terms_of(parts: PartTimes, terms: Terms) -> dict[str, tuple[float, dict
 
 
 def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:
-    times = (
-        map_times.start_up_s,
-        map_times.alone_s,
-        map_times.spilling_s,
-        map_times.read_s,
-        map_times.blocked_s,
+    known_times = _known_seconds(
+        map_times, "start_up_s", "alone_s", "spilling_s", "read_s", "blocked_s"
     )
-    known = [seconds for seconds in times if seconds is not None]
-    if len(known) < len(times) or map_times.records != _count(attempt, "MAP_INPUT_RECORDS"):
+    if known_times is None or map_times.records != _count(attempt, "MAP_INPUT_RECORDS"):
         return None
-    start_up_s, alone_s, spilling_s, read_s, blocked_s = known
+    start_up_s, alone_s, spilling_s, read_s, blocked_s = known_times
     mapping_s = alone_s + spilling_s - read_s
     # An estimate, and no more than what it is a part of.
     output_s = min(map_times.collect_s or 0.0, mapping_s)
@@ -136,19 +135,14 @@ def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) 
 
 
 def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) -> PartTimes | None:
-    times = (
-        reduce_times.start_up_s,
-        reduce_times.shuffle_s,
-        reduce_times.read_s,
-        reduce_times.function_s,
-        reduce_times.write_s,
+    known_times = _known_seconds(
+        reduce_times, "start_up_s", "shuffle_s", "read_s", "function_s", "write_s"
     )
-    known = [seconds for seconds in times if seconds is not None]
     has_all_records = reduce_times.records == _count(attempt, "REDUCE_INPUT_RECORDS")
     has_all_segments = len(reduce_times.segments) == _count(attempt, "SHUFFLED_MAPS", maps)
-    if len(known) < len(times) or not (has_all_records and has_all_segments):
+    if known_times is None or not (has_all_records and has_all_segments):
         return None
-    start_up_s, shuffle_s, read_s, function_s, write_s = known
+    start_up_s, shuffle_s, read_s, function_s, write_s = known_times
     copying_s = covered_s((segment.start_s, segment.finish_s) for segment in reduce_times.segments)
     visiting_s = covered_s(
         (segment.start_s - (segment.connect_s or 0.0), segment.finish_s)
@@ -162,18 +156,22 @@ def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) ->
         "reduce_write_s": write_s,
         "reduce_cleanup_s": left_s,
     }
-    merges = {}
-    for part, kind in _MERGES.items():
-        times_s = [
-            merge.finish_s - merge.start_s for merge in reduce_times.merges if merge.kind == kind
-        ]
-        if times_s:
-            merges[part] = math.fsum(times_s)
+    merges = {
+        part: math.fsum(merge.finish_s - merge.start_s for merge in of_kind)
+        for part, kind in _MERGES.items()
+        if (of_kind := [merge for merge in reduce_times.merges if merge.kind == kind])
+    }
     straight_to_disk = any(segment.to == "disk" for segment in reduce_times.segments)
     if straight_to_disk:
         parts["copy_s"] += merges.pop("inmem_merge_s", 0.0)
     sent_bytes = sum(segment.sent_bytes for segment in reduce_times.segments)
     return PartTimes(parts | merges, sent_bytes, straight_to_disk)
+
+
+def _known_seconds(task_times: MapTimes | ReduceTimes, *names: str) -> list[float] | None:
+    """Seconds of the fields *names*; `None` where one is not known."""
+    known_times = [getattr(task_times, name) for name in names]
+    return None if None in known_times else known_times
 
 
 def _count(attempt: TaskAttempt, counter: str, absent: int = 0) -> int:

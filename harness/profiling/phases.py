@@ -11,7 +11,7 @@ of the job history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import ModelError
@@ -50,27 +50,15 @@ def phase_rows(
     Tasks whose counters no model can read, and times that run backwards (clocks that differ
     between hosts), are left out; *warnings* says so.
     """
-    kept = []
-    for row in _measured_rows(observation, ratios, warnings):
-        if row.seconds < 0:
-            warnings.append(
-                f"{row.phase} of job {observation.trace.job_id} runs backwards: left out"
-            )
-        elif any(row.terms.values()):
-            kept.append(replace(row, seconds=observation.at_reference(row.seconds, speed)))
-    return kept
-
-
-def _measured_rows(
-    observation: Observation, ratios: Ratios, warnings: list[str]
-) -> Iterator[PhaseRow]:
     trace = observation.trace
     all_tasks, recorded = tasks(observation, ratios), part_times(observation)
     maps = [task for task in all_tasks if task.attempt.kind == "map"]
     maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
     reduces = trace.succeeded("reduce") if trace.num_reduces else ()
     mean_terms: dict[Callable[..., Terms], Terms | None] = {}
-    attempts = [*((task.attempt, [task]) for task in maps), *((a, all_tasks) for a in reduces)]
+    measured: list[PhaseRow] = []
+    attempts = [(task.attempt, [task]) for task in maps]
+    attempts += [(attempt, all_tasks) for attempt in reduces]
     for attempt, chosen in attempts:
         parts = recorded.get(attempt.attempt_id)
         terms_of = phase_terms if parts is None else part_terms
@@ -84,18 +72,28 @@ def _measured_rows(
             continue
         if parts is None:
             waited = attempt.kind == "reduce" and attempt.start_s < maps_end
-            for phase, seconds in _history_phases(attempt, maps_end).items():
-                is_waited = waited and phase == "shuffle_s"
-                yield PhaseRow(phase, seconds, terms.get(phase, {}), is_waited)
+            measured += [
+                PhaseRow(phase, seconds, terms.get(phase, {}), waited and phase == "shuffle_s")
+                for phase, seconds in _history_phases(attempt, maps_end).items()
+            ]
             continue
         modelled = part_terms_of(parts, terms)
-        for part, (seconds, coefficients) in modelled.items():
-            yield PhaseRow(part, seconds, coefficients)
+        measured += [PhaseRow(part, *modelled_part) for part, modelled_part in modelled.items()]
         warnings += [
             f"some tasks have a {part} where the model has none: left out"
             for part, seconds in parts.seconds.items()
             if part not in modelled and seconds > 0
         ]
+    warnings += [
+        f"{phase_row.phase} of job {trace.job_id} runs backwards: left out"
+        for phase_row in measured
+        if phase_row.seconds < 0
+    ]
+    return [
+        replace(phase_row, seconds=observation.at_reference(phase_row.seconds, speed))
+        for phase_row in measured
+        if phase_row.seconds >= 0 and any(phase_row.terms.values())
+    ]
 
 
 def _terms(
@@ -115,12 +113,12 @@ def _terms(
     slots = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
     codecs = chosen[0].ratios if chosen else Ratios(1.0, 1.0, 1.0)
     statistics = {
-        name: statistic.value for name, statistic in dataflow_statistics(chosen).items()
-    } | {
         "input_compression_ratio": codecs.source,
         "map_output_compression_ratio": codecs.map_output,
         "output_compression_ratio": codecs.output,
     }
+    for name, statistic in dataflow_statistics(chosen).items():
+        statistics[name] = statistic.value
     try:
         return terms_of(statistics, configuration, {name: cluster[name] for name in slots})
     except ModelError as error:
@@ -130,15 +128,13 @@ def _terms(
 
 def _history_phases(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
     """Seconds of the phases that the job history shows of *attempt*."""
-    if attempt.kind == "map":
-        if attempt.map_finish_s is None:
-            return {}
+    shuffled, merged = attempt.shuffle_finish_s, attempt.sort_finish_s
+    if attempt.kind == "map" and attempt.map_finish_s is not None:
         return {
             "map_main_s": attempt.map_finish_s - attempt.start_s,
             "map_tail_s": attempt.finish_s - attempt.map_finish_s,
         }
-    shuffled, merged = attempt.shuffle_finish_s, attempt.sort_finish_s
-    if shuffled is None or merged is None:
+    if attempt.kind == "map" or shuffled is None or merged is None:
         return {}
     return {
         "shuffle_s": shuffled - max(attempt.start_s, maps_end),

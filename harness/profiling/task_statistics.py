@@ -17,7 +17,7 @@ import math
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
@@ -27,7 +27,6 @@ from harness.records.task_times import (
     ReduceTimes,
     Source,
     SourceComparison,
-    SpillTimes,
     covered_s,
 )
 from harness.records.trace import TASK_COUNTER
@@ -37,8 +36,7 @@ COMPRESSED = "_compressed"
 
 Counters = Mapping[str, int]
 Task = TypeVar("Task", MapTimes, ReduceTimes)
-_Maybe = float | None
-_MaybePair = tuple[_Maybe, _Maybe]
+_MaybePair = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,78 +57,97 @@ class TaskStatistic(Generic[Task]):
     kept: bool = True
 
 
-def _spills(
-    part: Callable[[SpillTimes], _Maybe], per: Callable[[SpillTimes], _Maybe]
-) -> Callable[[MapTimes, Counters], _MaybePair]:
-    """Sums over the spills of which both are known."""
+def _fields(dividend: str, divisor: str = "") -> Callable[[Any, Counters], _MaybePair]:
+    """A field of the task, over another one, over a counter (in capitals), or by itself."""
 
-    def pair(map_times: MapTimes, _: Counters) -> Pair:
-        pairs = [(part(spill), per(spill)) for spill in map_times.spills]
-        known = [(top, bottom) for top, bottom in pairs if top is not None and bottom is not None]
-        return math.fsum(top for top, _ in known), math.fsum(bottom for _, bottom in known)
+    def pair(task_times: Any, counters: Counters) -> _MaybePair:
+        task_value = getattr(task_times, dividend)
+        if divisor.isupper():
+            return task_value, counters.get(f"{TASK_COUNTER}.{divisor}")
+        return task_value, getattr(task_times, divisor) if divisor else 1
 
     return pair
 
 
-def _spill_bytes(map_times: MapTimes, counters: Counters) -> _MaybePair:
-    taken = [spill.buffer_bytes for spill in map_times.spills]
-    emitted = counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
-    file_bytes = _sum(spill.file_bytes for spill in map_times.spills)
-    return file_bytes, _sum(taken) if None not in taken else emitted
+def _spills(dividend: str, divisor: str) -> Callable[[MapTimes, Counters], _MaybePair]:
+    """Sums of two fields over the spills of which both are known."""
+
+    def pair(map_times: MapTimes, _: Counters) -> Pair:
+        pairs = [(getattr(spill, dividend), getattr(spill, divisor)) for spill in map_times.spills]
+        known_pairs = [known_pair for known_pair in pairs if None not in known_pair]
+        return math.fsum(top for top, _ in known_pairs), math.fsum(low for _, low in known_pairs)
+
+    return pair
 
 
-def _sum(values: Iterable[_Maybe]) -> _Maybe:
+def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
+    def pair(reduce_times: ReduceTimes, _: Counters) -> Pair:
+        merges = [
+            (merge.finish_s - merge.start_s, merge.bytes)
+            for merge in reduce_times.merges
+            if merge.kind == kind and merge.bytes is not None
+        ]
+        return math.fsum(seconds for seconds, _ in merges), float(sum(size for _, size in merges))
+
+    return pair
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
     """Sum, `None` where a part is not known."""
-    known = list(values)
-    return None if any(value is None for value in known) else math.fsum(v or 0.0 for v in known)
+    parts = list(values)
+    known_parts = [part for part in parts if part is not None]
+    return math.fsum(known_parts) if len(known_parts) == len(parts) else None
+
+
+def _spill_files(map_times: MapTimes) -> float | None:
+    return _sum(spill.file_bytes for spill in map_times.spills)
+
+
+def _sent_bytes(reduce_times: ReduceTimes) -> float:
+    return math.fsum(segment.sent_bytes for segment in reduce_times.segments)
 
 
 MAP: dict[str, TaskStatistic[MapTimes]] = {
     "map_s_per_record": TaskStatistic(
         "map function with reading and collecting, no spill running / records",
-        lambda map_times, _: (map_times.alone_s, map_times.alone_records),
+        _fields("alone_s", "alone_records"),
         of="alone_s",
     ),
     "map_while_spilling_s_per_record": TaskStatistic(
         "map function with reading and collecting, a spill running / records",
-        lambda map_times, _: (map_times.spilling_s, map_times.spilling_records),
+        _fields("spilling_s", "spilling_records"),
         codec="map_output",
         of="spilling_s",
     ),
-    "read_s_per_record": TaskStatistic(
-        "reading / records", lambda map_times, _: (map_times.read_s, map_times.records)
-    ),
+    "read_s_per_record": TaskStatistic("reading / records", _fields("read_s", "records")),
     "collect_s_per_record": TaskStatistic(
         "collecting / map output records",
-        lambda map_times, counters: (
-            map_times.collect_s,
-            counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
-        ),
+        _fields("collect_s", "MAP_OUTPUT_RECORDS"),
         of="collect_s",
     ),
     "sort_s_per_record": TaskStatistic(
-        "sorting in spills / their records",
-        _spills(lambda spill: spill.sort_s, lambda spill: spill.records),
+        "sorting in spills / their records", _spills("sort_s", "records")
     ),
     # The combiner writes as it goes, so its time holds the codec's.
     "combine_s_per_record": TaskStatistic(
-        "combining in spills / their records",
-        _spills(lambda spill: spill.combine_s, lambda spill: spill.records),
-        codec="map_output",
+        "combining in spills / their records", _spills("combine_s", "records"), codec="map_output"
     ),
     "spill_write_s_per_byte": TaskStatistic(
         "writing of spills / bytes of their files",
-        _spills(lambda spill: spill.write_s, lambda spill: spill.file_bytes),
+        _spills("write_s", "file_bytes"),
         codec="map_output",
     ),
     "spill_s_per_record": TaskStatistic(
-        "whole spills / their records",
-        _spills(lambda spill: spill.duration_s, lambda spill: spill.records),
-        codec="map_output",
+        "whole spills / their records", _spills("duration_s", "records"), codec="map_output"
     ),
     "spill_bytes_selectivity": TaskStatistic(
         "bytes of spill files / bytes taken from the buffer",
-        _spill_bytes,
+        lambda map_times, counters: (
+            _spill_files(map_times),
+            counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
+            if any(spill.buffer_bytes is None for spill in map_times.spills)
+            else _sum(spill.buffer_bytes for spill in map_times.spills),
+        ),
         time="",
         codec="map_output",
     ),
@@ -139,57 +156,25 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
         # A single spill is the output: nothing is merged.
         lambda map_times, _: (
             map_times.merge_s,
-            _sum(spill.file_bytes for spill in map_times.spills)
-            if len(map_times.spills) > 1
-            else None,
+            _spill_files(map_times) if len(map_times.spills) > 1 else None,
         ),
         codec="map_output",
     ),
-    "map_startup_s": TaskStatistic(
-        "launch to map function", lambda map_times, _: (map_times.start_up_s, 1)
-    ),
-    "map_end_s": TaskStatistic("merge to end", lambda map_times, _: (map_times.end_s, 1)),
-    "map_flush_s": TaskStatistic("flush", lambda map_times, _: (map_times.flush_s, 1), kept=False),
+    "map_startup_s": TaskStatistic("launch to map function", _fields("start_up_s")),
+    "map_end_s": TaskStatistic("merge to end", _fields("end_s")),
+    "map_flush_s": TaskStatistic("flush", _fields("flush_s"), kept=False),
     "map_blocked_s": TaskStatistic(
-        "blocked on the full buffer",
-        lambda map_times, _: (map_times.blocked_s, 1),
-        of="blocked_s",
-        kept=False,
+        "blocked on the full buffer", _fields("blocked_s"), of="blocked_s", kept=False
     ),
     "map_overlap_share": TaskStatistic(
         "records mapped while a spill ran / records",
-        lambda map_times, _: (map_times.spilling_records, map_times.records),
+        _fields("spilling_records", "records"),
         time="",
         kept=False,
     ),
 }
-
-
-def _sent_bytes(reduce_times: ReduceTimes) -> float:
-    return math.fsum(segment.sent_bytes for segment in reduce_times.segments)
-
-
-def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
-    def pair(reduce_times: ReduceTimes, _: Counters) -> Pair:
-        known = [
-            (merge.finish_s - merge.start_s, merge.bytes)
-            for merge in reduce_times.merges
-            if merge.kind == kind and merge.bytes is not None
-        ]
-        return math.fsum(seconds for seconds, _ in known), float(sum(size for _, size in known))
-
-    return pair
-
-
-def _reduce_loop(reduce_times: ReduceTimes, _: Counters) -> _MaybePair:
-    parts_s = _sum((reduce_times.read_s, reduce_times.function_s, reduce_times.write_s))
-    return parts_s if reduce_times.loop_s is None else reduce_times.loop_s, reduce_times.records
-
-
 REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
-    "reduce_startup_s": TaskStatistic(
-        "launch to shuffle", lambda reduce_times, _: (reduce_times.start_up_s, 1)
-    ),
+    "reduce_startup_s": TaskStatistic("launch to shuffle", _fields("start_up_s")),
     "copy_s_per_byte": TaskStatistic(
         "connecting and copying of each fetcher / bytes sent",
         lambda reduce_times, _: (
@@ -217,46 +202,42 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
         "disk merges / bytes written", _merges("disk"), codec="map_output"
     ),
     "reduce_read_s_per_record": TaskStatistic(
-        "reading with the last merge / records",
-        lambda reduce_times, _: (reduce_times.read_s, reduce_times.records),
-        of="read_s",
+        "reading with the last merge / records", _fields("read_s", "records"), of="read_s"
     ),
     "reduce_s_per_record": TaskStatistic(
-        "reduce function / records",
-        lambda reduce_times, _: (reduce_times.function_s, reduce_times.records),
-        of="function_s",
+        "reduce function / records", _fields("function_s", "records"), of="function_s"
     ),
     "reduce_write_s_per_record": TaskStatistic(
         "writing / output records",
-        lambda reduce_times, counters: (
-            reduce_times.write_s,
-            counters.get(f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS"),
-        ),
+        _fields("write_s", "REDUCE_OUTPUT_RECORDS"),
         codec="output",
         of="write_s",
     ),
     "reduce_loop_s_per_record": TaskStatistic(
-        "reading, reduce function and writing / records", _reduce_loop, codec="output"
+        "reading, reduce function and writing / records",
+        lambda reduce_times, _: (
+            _sum((reduce_times.read_s, reduce_times.function_s, reduce_times.write_s))
+            if reduce_times.loop_s is None
+            else reduce_times.loop_s,
+            reduce_times.records,
+        ),
+        codec="output",
     ),
-    "reduce_commit_s": TaskStatistic("commit", lambda reduce_times, _: (reduce_times.commit_s, 1)),
-    "reduce_end_s": TaskStatistic(
-        "reduce function to end", lambda reduce_times, _: (reduce_times.end_s, 1)
-    ),
-    "shuffle_s": TaskStatistic(
-        "shuffle", lambda reduce_times, _: (reduce_times.shuffle_s, 1), kept=False
-    ),
-    "shuffle_waited_s": TaskStatistic(
-        "nothing to copy", lambda reduce_times, _: (reduce_times.waited_s, 1), kept=False
-    ),
+    "reduce_commit_s": TaskStatistic("commit", _fields("commit_s")),
+    "reduce_end_s": TaskStatistic("reduce function to end", _fields("end_s")),
+    "shuffle_s": TaskStatistic("shuffle", _fields("shuffle_s"), kept=False),
+    "shuffle_waited_s": TaskStatistic("nothing to copy", _fields("waited_s"), kept=False),
     "shuffle_stalled_s": TaskStatistic(
-        "no memory for a map output",
-        lambda reduce_times, _: (reduce_times.stalled_s, 1),
-        kept=False,
+        "no memory for a map output", _fields("stalled_s"), kept=False
     ),
     "final_merge_s": TaskStatistic(
         "final merge",
         lambda reduce_times, _: (
-            math.fsum(m.finish_s - m.start_s for m in reduce_times.merges if m.kind == "final"),
+            math.fsum(
+                merge.finish_s - merge.start_s
+                for merge in reduce_times.merges
+                if merge.kind == "final"
+            ),
             sum(merge.kind == "final" for merge in reduce_times.merges),
         ),
         kept=False,
@@ -284,54 +265,58 @@ def task_statistics(
     values: dict[str, list[_Value]] = {}
     for observation in observations:
         factor = observation.at_reference(1.0, speed)
-        succeeded = {a.attempt_id: a for a in observation.trace.attempts if a.state == "succeeded"}
+        attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
         is_compressed = {
             "map_output": observation.config.map_output_compressed,
             "output": observation.config.output_compressed,
         }
-        for task in observation.task_times:
-            if task.attempt_id not in succeeded:
+        for task_times in observation.task_times:
+            attempt = attempts.get(task_times.attempt_id)
+            if attempt is None or attempt.state != "succeeded":
                 continue
-            for name, (top, bottom) in _pairs(task, succeeded[task.attempt_id].counters):
-                definition = MAP.get(name) or REDUCE[name]
+            for statistic, (numerator, denominator) in _pairs(task_times, attempt.counters):
+                definition = MAP.get(statistic) or REDUCE[statistic]
                 if not definition.kept:
                     continue
                 pair = (
-                    top * factor if definition.time == "top" else top,
-                    bottom * factor if definition.time == "bottom" else bottom,
+                    numerator * factor if definition.time == "top" else numerator,
+                    denominator * factor if definition.time == "bottom" else denominator,
                 )
-                value = _Value(task.source, task.host, pair, definition.of in task.sampled)
+                task_value = _Value(
+                    task_times.source, task_times.host, pair, definition.of in task_times.sampled
+                )
                 suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
-                values.setdefault(name + suffix, []).append(value)
+                values.setdefault(statistic + suffix, []).append(task_value)
     statistics = {}
-    for name in (*MAP, *REDUCE):
-        kind, definition_text = (
-            ("map" if name in MAP else "reduce"),
-            (MAP.get(name) or REDUCE[name]).text,
-        )
-        for suffixed in (name, name + COMPRESSED):
+    for statistic in (*MAP, *REDUCE):
+        kind = "map" if statistic in MAP else "reduce"
+        definition_text = (MAP.get(statistic) or REDUCE[statistic]).text
+        for suffixed in (statistic, statistic + COMPRESSED):
             if suffixed not in values:
                 continue
-            has_spans = any(value.source == "spans" for value in values[suffixed])
+            has_spans = any(task_value.source == "spans" for task_value in values[suffixed])
             source: Source = "spans" if has_spans else "logs"
-            chosen = [value for value in values[suffixed] if value.source == source]
+            chosen = [task_value for task_value in values[suffixed] if task_value.source == source]
             text = f"{source}: {definition_text}, over {len(chosen)} {kind} tasks"
-            if any(value.is_estimate for value in chosen):
+            if any(task_value.is_estimate for task_value in chosen):
                 text += "; estimated for some"
-            pairs = [(value.host, value.pair) for value in chosen]
+            pairs = [(task_value.host, task_value.pair) for task_value in chosen]
             statistics[suffixed] = pooled(pairs, text)
     return statistics
 
 
-def _pairs(task: MapTimes | ReduceTimes, counters: Counters) -> Iterator[tuple[str, Pair]]:
+def _pairs(task_times: MapTimes | ReduceTimes, counters: Counters) -> Iterator[tuple[str, Pair]]:
     """Numerator and denominator of each statistic of one task that both are known of."""
-    if isinstance(task, MapTimes):
-        pairs = ((name, definition.pair(task, counters)) for name, definition in MAP.items())
-    else:
-        pairs = ((name, definition.pair(task, counters)) for name, definition in REDUCE.items())
-    for name, (top, bottom) in pairs:
-        if top is not None and bottom is not None and bottom > 0 and math.isfinite(top):
-            yield name, (float(top), float(bottom))
+    definitions: dict[str, Any] = MAP if isinstance(task_times, MapTimes) else REDUCE
+    for statistic, definition in definitions.items():
+        numerator, denominator = definition.pair(task_times, counters)
+        if (
+            numerator is not None
+            and denominator is not None
+            and denominator > 0
+            and math.isfinite(numerator)
+        ):
+            yield statistic, (float(numerator), float(denominator))
 
 
 def compare_sources(
@@ -345,20 +330,20 @@ def compare_sources(
     *counters* are those of the attempts, by their ids.  Statistics that depend on a codec are
     compared together, for both sources saw the same jobs.
     """
-    recorded = {task.attempt_id: task for task in spans}
+    recorded = {task_times.attempt_id: task_times for task_times in spans}
     both: dict[str, list[tuple[Pair, Pair]]] = {}
     for logged in logs:
-        task = recorded.get(logged.attempt_id)
-        if task is None or type(task) is not type(logged):
+        task_times = recorded.get(logged.attempt_id)
+        if task_times is None or type(task_times) is not type(logged):
             continue
         task_counters = counters.get(logged.attempt_id, {})
-        span_pairs = dict(_pairs(task, task_counters))
-        for name, log_pair in _pairs(logged, task_counters):
-            if name in span_pairs:
-                both.setdefault(name, []).append((span_pairs[name], log_pair))
+        span_pairs = dict(_pairs(task_times, task_counters))
+        for statistic, log_pair in _pairs(logged, task_counters):
+            if statistic in span_pairs:
+                both.setdefault(statistic, []).append((span_pairs[statistic], log_pair))
     comparisons = []
-    for name in (*MAP, *REDUCE):
-        if not (pairs := both.get(name)):
+    for statistic in (*MAP, *REDUCE):
+        if not (pairs := both.get(statistic)):
             continue
         span_value = pooled([("", span_pair) for span_pair, _ in pairs], "").value
         log_value = pooled([("", log_pair) for _, log_pair in pairs], "").value
@@ -366,8 +351,8 @@ def compare_sources(
         ratio = log_value / span_value if span_value else (math.inf if log_value else 1.0)
         comparisons.append(
             SourceComparison(
-                name=name,
-                text=(MAP.get(name) or REDUCE[name]).text,
+                name=statistic,
+                text=(MAP.get(statistic) or REDUCE[statistic]).text,
                 spans=span_value,
                 logs=log_value,
                 ratio=ratio,
@@ -390,16 +375,26 @@ def network_statistics(
     copied: list[tuple[Observation, list[ReduceTimes]]] = []
     for observation in observations:
         succeeded = {attempt.attempt_id for attempt in observation.trace.succeeded("reduce")}
-        reduces = [t for t in observation.task_times if isinstance(t, ReduceTimes) and t.segments]
-        copied.append((observation, [t for t in reduces if t.attempt_id in succeeded]))
-    has_spans = any(task.source == "spans" for _, reduces in copied for task in reduces)
+        reduces = [
+            task_times
+            for task_times in observation.task_times
+            if isinstance(task_times, ReduceTimes)
+        ]
+        reduces = [
+            task_times
+            for task_times in reduces
+            if task_times.segments and task_times.attempt_id in succeeded
+        ]
+        copied.append((observation, reduces))
+    has_spans = any(task_times.source == "spans" for _, reduces in copied for task_times in reduces)
     source = "spans" if has_spans else "logs"
     rates: list[tuple[str, Pair]] = []
     for observation, reduces in copied:
         factor = observation.at_reference(1.0, speed)
-        chosen = [task for task in reduces if task.source == source]
-        for host in sorted({task.host for task in chosen}):
-            segments = [s for task in chosen if task.host == host for s in task.segments]
+        chosen = [task_times for task_times in reduces if task_times.source == source]
+        for host in sorted({task_times.host for task_times in chosen}):
+            on_host = [task_times for task_times in chosen if task_times.host == host]
+            segments = [segment for task_times in on_host for segment in task_times.segments]
             busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
             if busy_s > 0:
                 sent_bytes = float(sum(segment.sent_bytes for segment in segments))

@@ -37,23 +37,40 @@ def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | Red
 
 def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
     """Times of the map *attempt*, as *recording* recorded it."""
-    record_loop, loop_span, merges = (
-        recording.loop,
-        _first_span(recording, "map_loop"),
-        recording.named("merge"),
-    )
+    record_loop, merges = recording.loop, recording.named("merge")
+    loop_span = _first_span(recording, "map_loop")
     loop_end = loop_span.finish_s if loop_span else None
     merge_start = merges[0].start_s if merges else None
+    spills = []
+    for place, span in enumerate(recording.spans):
+        if span.name != "spill":
+            continue
+        parts = [inner for inner in recording.spans if inner.parent == place]
+        sort_s = sum(part.wall_s for part in parts if part.name == "sort")
+        combine_s = sum(part.wall_s for part in parts if part.name == "combine")
+        is_last = span.thread != "SpillThread"
+        records, file_bytes, overlapped = span.amount, None, 0
+        if len(span.details) == 5:
+            records, file_bytes, _, overlapped, _ = span.details
+        spills.append(
+            SpillTimes(
+                start_s=span.start_s,
+                finish_s=span.finish_s,
+                last=is_last,
+                records=records,
+                file_bytes=file_bytes,
+                overlapped=0 if is_last else overlapped,
+                sort_s=sort_s,
+                combine_s=combine_s,
+                write_s=max(span.wall_s - sort_s - combine_s, 0.0),
+            )
+        )
     return MapTimes(
         attempt_id=attempt.attempt_id,
         source="spans",
         host=attempt.host,
         records=record_loop.records,
-        spills=tuple(
-            _spill_times(recording, place)
-            for place, span in enumerate(recording.spans)
-            if span.name == "spill"
-        ),
+        spills=tuple(spills),
         start_up_s=loop_span.start_s - attempt.start_s if loop_span else None,
         alone_s=record_loop.function_s + record_loop.read_s - record_loop.spilling_read_s,
         alone_records=record_loop.records - record_loop.overlapped,
@@ -90,7 +107,12 @@ def recorded_reduce_times(recording: TaskSpans, attempt: TaskAttempt) -> ReduceT
         records=record_loop.records,
         segments=tuple(recorded_segments(recording)),
         merges=tuple(
-            MergeTimes(_MERGES[span.name], span.start_s, span.finish_s, span.amount or None)
+            MergeTimes(
+                _MERGES[span.name],
+                span.start_s,
+                span.finish_s,
+                span.amount or None,
+            )
             for span in recording.named(*_MERGES)
         ),
         start_up_s=shuffle.start_s - attempt.start_s if shuffle else None,
@@ -134,28 +156,6 @@ def recorded_segments(recording: TaskSpans) -> Iterable[SegmentTimes]:
             # A visit connects once, for all that it brings.
             connect_s=connects.pop(visit, 0.0),
         )
-
-
-def _spill_times(recording: TaskSpans, place: int) -> SpillTimes:
-    span = recording.spans[place]
-    parts = [inner for inner in recording.spans if inner.parent == place]
-    sort_s = sum(part.wall_s for part in parts if part.name == "sort")
-    combine_s = sum(part.wall_s for part in parts if part.name == "combine")
-    records: int = span.amount
-    file_bytes, overlapped = None, 0
-    if len(span.details) == 5:
-        records, file_bytes, _, overlapped, _ = span.details
-    return SpillTimes(
-        start_s=span.start_s,
-        finish_s=span.finish_s,
-        last=span.thread != "SpillThread",
-        records=records,
-        file_bytes=file_bytes,
-        overlapped=overlapped if span.thread == "SpillThread" else 0,
-        sort_s=sort_s,
-        combine_s=combine_s,
-        write_s=max(span.wall_s - sort_s - combine_s, 0.0),
-    )
 
 
 def _first_span(recording: TaskSpans, name: str) -> Span | None:
