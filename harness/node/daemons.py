@@ -50,10 +50,8 @@ def start(arguments: List[str]) -> None:
             deadline = time.monotonic() + _LIMIT_S
             while control is None:
                 if time.monotonic() > deadline:
-                    log_file = Path(plan["folder"]) / "logs" / "supervisor.log"
-                    raise SystemExit(
-                        f"the supervisor does not start: {log_file.read_text()[-500:]}"
-                    )
+                    log = Path(plan["folder"]) / "logs" / "supervisor.log"
+                    raise SystemExit(f"the supervisor does not start: {log.read_text()[-500:]}")
                 time.sleep(_PAUSE_S)
                 control = _open_control(plan)
         for daemon_kind in kinds:

@@ -53,24 +53,20 @@ def find_jvms(pids: Iterable[int], daemons: Mapping[int, str]) -> Dict[str, int]
             continue
         container = _CONTAINER.search(_link_target(process_id, "fd/1"))
         file_name = daemons.get(process_id) or (container.group(1) if container else "client")
-        same = sum(
-            other == file_name or other.startswith(f"{file_name}-") for other in jvm_processes
-        )
+        same = sum(name == file_name or name.startswith(f"{file_name}-") for name in jvm_processes)
         jvm_processes[f"{file_name}-{same + 1}" if same else file_name] = process_id
     return jvm_processes
 
 
-def dump_threads(
-    jvm_processes: Mapping[str, int], target_folder: Path, limit_s: float = LIMIT_S
-) -> List[Path]:
+def dump_threads(processes: Mapping[str, int], into: Path, limit_s: float = LIMIT_S) -> List[Path]:
     """
-    Have *jvm_processes* (name -> process id) dump their threads, each to ``into/<name>.txt``.
+    Have *processes* (name -> process id) dump their threads, each to ``into/<name>.txt``.
 
     Returns the files after *limit_s* seconds at the latest; a JVM without an answer has none.
     """
     with ExitStack() as stack:
         outputs: Dict[str, Any] = {}
-        for file_name, process_id in jvm_processes.items():
+        for file_name, process_id in processes.items():
             with suppress(OSError):  # it has ended meanwhile
                 path = Path(f"/proc/{process_id}/fd/1")
                 if stat.S_ISREG(path.stat().st_mode):
@@ -92,8 +88,8 @@ def dump_threads(
         for file_name in outputs:
             dump = dump_of(file_name)
             if dump:
-                target_folder.mkdir(parents=True, exist_ok=True)
-                files.append(target_folder / f"{file_name}.txt")
+                into.mkdir(parents=True, exist_ok=True)
+                files.append(into / f"{file_name}.txt")
                 files[-1].write_bytes(dump)
     return files
 

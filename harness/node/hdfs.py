@@ -120,17 +120,13 @@ class Client:
         """Send JSON to a daemon and print its answer."""
         self.call_service(service, "PUT", hdfs_path, sys.stdin.buffer.read())
 
-    def call_service(
-        self, service: str, method: str, hdfs_path: str, body: Optional[bytes]
-    ) -> None:
+    def call_service(self, service: str, method: str, path: str, body: Optional[bytes]) -> None:
         """One request to a web service."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        response = send(self.services[service], method, hdfs_path, body, headers=headers)
-        content = response.read()
-        if response.status not in (200, 202):
-            raise WebError(
-                content.decode(errors="replace")[:500] or response.reason, response.status
-            )
+        reply = send(self.services[service], method, path, body, headers=headers)
+        content = reply.read()
+        if reply.status not in (200, 202):
+            raise WebError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
         sys.stdout.buffer.write(content)
 
     def request(

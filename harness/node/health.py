@@ -149,11 +149,9 @@ class IdleCheck:
         return [f"{counts[bean_name]} {bean_name}" for bean_name in names if counts[bean_name]]
 
 
-def jmx_bean(address: str, service: str, bean_name: str) -> Dict[str, Any]:
+def jmx_bean(address: str, service: str, bean: str) -> Dict[str, Any]:
     """A JMX bean of a daemon, empty while there is none."""
-    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={bean_name}").get(
-        "beans"
-    )
+    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={bean}").get("beans")
     return next(iter(beans or []), {})
 
 

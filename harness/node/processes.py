@@ -48,12 +48,10 @@ def end_descendants() -> None:
 def parents() -> Dict[int, int]:
     """Id of every process, also of ended ones that nobody has collected -> that of its parent."""
     parent_of = {}
-    for process_entry in os.listdir("/proc"):
-        if process_entry.isdigit():
-            with suppress(OSError), open(
-                f"/proc/{process_entry}/stat", errors="replace"
-            ) as stat_file:
-                parent_of[int(process_entry)] = int(stat_file.read().rpartition(")")[2].split()[1])
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError), open(f"/proc/{entry}/stat", errors="replace") as stat_file:
+                parent_of[int(entry)] = int(stat_file.read().rpartition(")")[2].split()[1])
     return parent_of
 
 

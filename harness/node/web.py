@@ -20,7 +20,7 @@ def send(
     address: str,
     method: str,
     url_path: str,
-    request_body: Any = None,
+    body: Any = None,
     *,
     headers: Optional[Dict[str, str]] = None,
     timeout_s: float = TIMEOUT_S,
@@ -34,11 +34,9 @@ def send(
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         try:
-            connection.request(
-                method, url_path, request_body, dict(headers or {}, Connection="close")
-            )
+            connection.request(method, url_path, body, dict(headers or {}, Connection="close"))
         except (BrokenPipeError, ConnectionResetError) as error:
-            if request_body is None:
+            if body is None:
                 raise
             return _early_refusal(connection, address, error)
         return connection.getresponse()

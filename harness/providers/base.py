@@ -294,11 +294,7 @@ class Cluster(ABC):
     def names(cls) -> list[str]:
         """Names of this provider's clusters that are up, or left something behind."""
         own = (cls.provider, "")
-        return [
-            cluster_name
-            for cluster_name in states.known_names()
-            if states.provider_of(cluster_name) in own
-        ]
+        return [name for name in states.known_names() if states.provider_of(name) in own]
 
     def up(self, limit_s: float = UP_LIMIT_S) -> None:
         """

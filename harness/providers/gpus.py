@@ -97,26 +97,17 @@ def find_devices(run: Run) -> Devices:
     """
     driver = driver_file(_output_of(run, ["ldconfig", "-p"]).out)
     query = f"--query-gpu={','.join(_FIELDS)}"
-    tool_output = _output_of(run, ["nvidia-smi", query, "--format=csv,noheader,nounits"])
-    if tool_output.status != 0:
+    answer = _output_of(run, ["nvidia-smi", query, "--format=csv,noheader,nounits"])
+    if answer.status != 0:
         files = _output_of(run, ["find", "/dev", "-maxdepth", "1", "-name", "nvidia[0-9]*"])
         names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
-        return Devices(
-            tuple(map(Gpu, names)), driver, first_line(tool_output.out or tool_output.err)
-        )
-    lines = [
-        output_line
-        for output_line in tool_output.out[:_MOST_OUTPUT].splitlines()
-        if output_line.strip()
-    ]
+        return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err))
+    lines = [line for line in answer.out[:_MOST_OUTPUT].splitlines() if line.strip()]
     described = [(output_line, _device(output_line)) for output_line in lines[:_MOST_DEVICES]]
     gpus = dict(device for _, device in described if device)
     other = next((output_line for output_line, device in described if device is None), "")
     links = _link_rates(_output_of(run, ["nvidia-smi", "nvlink", "--status"])) if gpus else {}
-    linked = (
-        replace(device_facts, nvlink_gb_per_s=links.get(index))
-        for index, device_facts in gpus.items()
-    )
+    linked = (replace(device, nvlink_gb_per_s=links.get(index)) for index, device in gpus.items())
     return Devices(tuple(linked), driver, first_line(other))
 
 

@@ -121,20 +121,16 @@ class Hdfs:
             end_command(process)
 
 
-def _pieces(
-    stream: IO[bytes], idle_timeout: IdleTimeout, left_bytes: int, hdfs_path: str
-) -> Iterator[bytes]:
+def _pieces(stream: IO[bytes], timeout: IdleTimeout, left_bytes: int, path: str) -> Iterator[bytes]:
     """The next *left_bytes* bytes of a stream, and no less."""
     while left_bytes > 0:
-        with idle_timeout.waiting():
+        with timeout.waiting():
             piece = stream.read(min(CHUNK, left_bytes))
-        if idle_timeout.killed:
-            raise _idle_error(f"read {hdfs_path}")
+        if timeout.killed:
+            raise _idle_error(f"read {path}")
         if not piece:
             raise ClusterError(
-                f"{left_bytes} bytes are missing",
-                where=f"read {hdfs_path}",
-                fix="harness cluster logs",
+                f"{left_bytes} bytes are missing", where=f"read {path}", fix="harness cluster logs"
             )
         left_bytes -= len(piece)
         yield piece
@@ -154,10 +150,8 @@ def _finish(process: Running, idle_timeout: IdleTimeout, operation: str) -> None
         raise _refused_error(operation, stderr.decode(errors="replace"))
 
 
-def _idle_error(operation: str) -> ClusterError:
-    return ClusterError(
-        f"no answer after {LIMIT_S:g} s", where=operation, fix="harness cluster logs"
-    )
+def _idle_error(request: str) -> ClusterError:
+    return ClusterError(f"no answer after {LIMIT_S:g} s", where=request, fix="harness cluster logs")
 
 
 def _answer_error(operation: str) -> ClusterError:

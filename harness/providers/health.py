@@ -75,9 +75,7 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
     answer = check({"until": "idle", **request})
     if answer.get("ok") is True:
         return _seconds(answer, time.monotonic() - started)
-    left_names = [f"{daemon_name} died" for daemon_name in _died(answer)] + _names(
-        answer, "missing"
-    )
+    left_names = [f"{name} died" for name in _died(answer)] + _names(answer, "missing")
     limit_s = request["limit_s"]
     raise ClusterError(
         f"the cluster is not idle after {limit_s:g} s: {_shortened(left_names) or 'no answer'}",
@@ -101,11 +99,7 @@ def _died(answer: dict[str, Any]) -> list[str]:
 def _names(answer: dict[str, Any], key: str) -> list[str]:
     """Names in an answer, which comes from a host: as many and as long as a message holds."""
     names = answer.get(key)
-    return (
-        [excerpt(daemon_name, 80) for daemon_name in names[:_MOST_NAMES]]
-        if isinstance(names, list)
-        else []
-    )
+    return [excerpt(name, 80) for name in names[:_MOST_NAMES]] if isinstance(names, list) else []
 
 
 def _shortened(names: list[str]) -> str:

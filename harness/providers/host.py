@@ -296,12 +296,10 @@ def last_lines(file: Path, lines: int = 20) -> str:
 
 def system_reason(error: BaseException) -> str:
     """The system's own reason below a library's error; the library's where there is none."""
-    inner_error: BaseException | None = error
+    cause: BaseException | None = error
     reason: object = error
-    while inner_error is not None:
-        if isinstance(inner_error, OSError) and (
-            inner_error.strerror or type(inner_error) is TimeoutError
-        ):
-            reason = inner_error.strerror or inner_error
-        inner_error = inner_error.__cause__ or inner_error.__context__
+    while cause is not None:
+        if isinstance(cause, OSError) and (cause.strerror or type(cause) is TimeoutError):
+            reason = cause.strerror or cause
+        cause = cause.__cause__ or cause.__context__
     return str(reason) or type(error).__name__

@@ -106,12 +106,9 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
         end_command(process)
     if not isinstance(host_facts, dict):
         raise TypeError("its answer is not an object")
-    checked: dict[str, Any] = {
-        fact_name: int(host_facts.get(fact_name, 0)) for fact_name in _WHOLE_NUMBERS
-    }
+    checked: dict[str, Any] = {name: int(host_facts.get(name, 0)) for name in _WHOLE_NUMBERS}
     checked |= {
-        fact_name: excerpt(host_facts.get(fact_name, ""), 60)
-        for fact_name in ("kernel", "python", "java")
+        name: excerpt(host_facts.get(name, ""), 60) for name in ("kernel", "python", "java")
     }
     load = float(host_facts.get("load", 0.0))
     return replace(
@@ -162,10 +159,8 @@ def node_versions(
             answer = from_json(host.run(command(host)).out)
         except (ClusterError, OSError, ValueError):
             answer = None
-        versions = answer if isinstance(answer, dict) else {}
-        return RanOn(
-            hadoop, version_text(versions.get("java")), version_text(versions.get("kernel"))
-        )
+        stated = answer if isinstance(answer, dict) else {}
+        return RanOn(hadoop, version_text(stated.get("java")), version_text(stated.get("kernel")))
 
     if not hosts:
         return {}

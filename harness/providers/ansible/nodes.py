@@ -34,20 +34,16 @@ class Nodes:
         hosts_state.base = next(iter(facts.values())).base
         hosts_state.home = f"{hosts_state.base}/hadoop-{home_digest(self.home)}"
         brought_java = f"{hosts_state.base}/java-{java_digest(self.home.java)}"
-        for node_name, host_facts in facts.items():
-            can_be_root = host_facts.root or (hosts_state.access.become and not host_facts.sudo)
+        for node_name, host in facts.items():
+            can_be_root = host.root or (hosts_state.access.become and not host.sudo)
             unit = f"mapreduce-harness-{hosts_state.name}.service"
-            hosts_state.python[node_name] = host_facts.python
-            hosts_state.java[node_name] = (
-                host_facts.fit_java.home if host_facts.fit_java else brought_java
-            )
-            hosts_state.units[node_name] = unit if host_facts.systemd and can_be_root else ""
-            if host_facts.unnamed or host_facts.hostname:
-                hosts_state.named[node_name] = host_facts.hostname
+            hosts_state.python[node_name] = host.python
+            hosts_state.java[node_name] = host.fit_java.home if host.fit_java else brought_java
+            hosts_state.units[node_name] = unit if host.systemd and can_be_root else ""
+            if host.unnamed or host.hostname:
+                hosts_state.named[node_name] = host.hostname
         # All hosts or none: tasks of a job have the same options on each node.
-        archived = all(
-            self._archives(host_facts) <= {*host_facts.copied} for host_facts in facts.values()
-        )
+        archived = all(self._archives(host) <= {*host.copied} for host in facts.values())
         hosts_state.shared = archived or hosts_state.access.keep
 
     def inventory(

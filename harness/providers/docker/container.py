@@ -118,9 +118,7 @@ def make_network(engine: Engine, cluster: str) -> str:
 
     with engine.translate_errors("networks"):
         networks = engine.client.api.networks()
-    pools = [
-        pool for network in networks for pool in (network.get("IPAM") or {}).get("Config") or ()
-    ]
+    pools = [pool for entry in networks for pool in (entry.get("IPAM") or {}).get("Config") or ()]
     used_subnets = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
     for subnet in plan.free_subnets(used_subnets)[:_TRIES]:
         try:

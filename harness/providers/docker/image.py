@@ -232,10 +232,10 @@ def _pull(engine: Engine, image_name: str) -> None:
     def pull() -> None:
         try:
             with engine.translate_errors(f"pulling {image_name}"):
-                for pull_event in engine.client.api.pull(
+                for event in engine.client.api.pull(
                     *split_tag(image_name), stream=True, decode=True
                 ):
-                    events.put(pull_event)
+                    events.put(event)
         except EngineError as error:
             events.put(error)
         events.put(None)

@@ -136,25 +136,21 @@ def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
     return buffer.getvalue()
 
 
-def pack_file(
-    file_name: str, stream: IO[bytes], size_bytes: int, *, executable: bool
-) -> Iterator[bytes]:
+def pack_file(file_name: str, stream: IO[bytes], size: int, *, executable: bool) -> Iterator[bytes]:
     """An archive, in pieces, of one file of *size* bytes; a file that shrinks is an `OSError`."""
-    yield _entry(file_name, size_bytes, mode=0o755 if executable else 0o644).tobuf()
-    missing = size_bytes
+    yield _entry(file_name, size, mode=0o755 if executable else 0o644).tobuf()
+    missing = size
     while missing:
         piece = stream.read(min(_CHUNK, missing))
         if not piece:
             raise OSError(f"{file_name} has become shorter while it was read")
         missing -= len(piece)
         yield piece
-    yield bytes(-size_bytes % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
+    yield bytes(-size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
 
 
-def _entry(
-    relative_path: str, size_bytes: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE
-) -> Any:
-    entry = tarfile.TarInfo(relative_path)
-    entry.size, entry.type, entry.mode, entry.mtime = size_bytes, kind, mode, _TIME
+def _entry(path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE) -> Any:
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.type, entry.mode, entry.mtime = size, kind, mode, _TIME
     entry.uid = entry.gid = USER
     return entry

@@ -218,15 +218,13 @@ class ExistingCluster(Cluster):
     @property
     def limitations(self) -> tuple[str, ...]:
         """What such a cluster cannot show."""
-        limitations = []
+        sentences = []
         client, cluster = self.home.versions().hadoop, str(self._known("version"))
         if client != cluster:
-            limitations.append(
-                f"Hadoop {cluster} runs there, as trials say; the client is {client}"
-            )
+            sentences.append(f"Hadoop {cluster} runs there, as trials say; the client is {client}")
         if ignored := given.daemon_properties(self.spec):
-            limitations.append(f"what daemons read is the cluster's own, not {', '.join(ignored)}")
-        return (*limitations, *LIMITATIONS)
+            sentences.append(f"what daemons read is the cluster's own, not {', '.join(ignored)}")
+        return (*sentences, *LIMITATIONS)
 
     # connections
 
@@ -246,11 +244,9 @@ class ExistingCluster(Cluster):
     def hosts(self) -> tuple[Host, ...]:
         """This machine, on which clients run: the nodes cannot be reached."""
         layout = self.layout
-        environment = daemons.environment(
-            os.environ, str(self.home.java.home), layout, layout.master
-        )
+        variables = daemons.environment(os.environ, str(self.home.java.home), layout, layout.master)
         if self._state:
-            environment["HADOOP_USER_NAME"] = self.user
+            variables["HADOOP_USER_NAME"] = self.user
 
         def enter(argv: Sequence[str]) -> list[str]:
             if not self._state:
@@ -258,7 +254,7 @@ class ExistingCluster(Cluster):
             return list(argv)
 
         data = layout.data(layout.master)
-        return (LocalHost("gateway", "127.0.0.1", data, enter, environment),)
+        return (LocalHost("gateway", "127.0.0.1", data, enter, variables),)
 
     @property
     def watched(self) -> tuple[Host, ...]:
@@ -358,12 +354,8 @@ class ExistingCluster(Cluster):
         """Where the daemons' logs can be read: they are not ours."""
         del lines
         host = self.layout.master.name
-        texts = {
-            f"{kind} on {host}": f"see {address}/logs/" for kind, address in self.endpoints.items()
-        }
-        unreadable = {
-            f"nodemanager on {node_id}": "not ours to read" for node_id in self._known("nodes")
-        }
+        texts = {f"{kind} on {host}": f"see {url}/logs/" for kind, url in self.endpoints.items()}
+        unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known("nodes")}
         return texts | unreadable
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
@@ -391,21 +383,17 @@ class ExistingCluster(Cluster):
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
             (staging_folder,) = self.history_folders(job)
-            history_files = [
+            histories = [
                 file_name
                 for file_name, _, _ in self.hdfs.list(staging_folder)
                 if file_name.endswith(".jhist")
             ]
         except ClusterError:
             return []
-        if not history_files:
+        if not histories:
             return []
-        trace = read_history(
-            self.hdfs.open(f"{staging_folder}/{history_files[-1]}"), history_files[-1]
-        )
-        hosts = {
-            attempt.container_id: attempt.host for attempt in trace.attempts if attempt.container_id
-        }
+        trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
+        hosts = {each.container_id: each.host for each in trace.attempts if each.container_id}
         return [rest.Container(container, host) for container, host in hosts.items()]
 
 

@@ -202,13 +202,10 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
         )
 
 
-def gpus(listed_node: Mapping[str, Any]) -> int:
+def gpus(node: Mapping[str, Any]) -> int:
     """GPUs that a node offers to containers, whoever uses them now."""
     keys = ("totalResource", "resourceInformations", "resourceInformation")
-    offered = {
-        str(resource.get("name")): resource.get("value")
-        for resource in rest.elements(listed_node, *keys)
-    }
+    offered = {str(each.get("name")): each.get("value") for each in rest.elements(node, *keys)}
     return whole(offered.get(site.GPU))
 
 

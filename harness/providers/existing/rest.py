@@ -80,14 +80,12 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
 
 def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
     """NodeManagers among the *nodes* that the ResourceManager lists."""
-    listed = [
+    every = [
         Server(str(listed_node.get("nodeHostName")), str(listed_node.get("nodeHTTPAddress")))
         for listed_node in nodes
     ]
     return [
-        server
-        for server in listed
-        if _NODE.fullmatch(server.host) and _ADDRESS.fullmatch(server.address)
+        each for each in every if _NODE.fullmatch(each.host) and _ADDRESS.fullmatch(each.address)
     ]
 
 

@@ -65,18 +65,14 @@ def requested_by_worker(spec: ClusterSpec) -> dict[str, Rates]:
 
 def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[str]:
     """Sentences on the limits of *spec* that are not among the fields its provider can set."""
-    sentences = []
+    refused = []
     for field in CONTROLS.keys() - limitable:
-        limit_name = field.partition("_")[0]
+        limit = field.partition("_")[0]
         on_all_nodes = spec.node.limits()[field] is not None
-        if on_all_nodes or any(
-            own_limits.limits()[field] is not None for own_limits in spec.nodes.values()
-        ):
-            key = f"cluster.node.{limit_name}" if on_all_nodes else "cluster.nodes"
-            sentences.append(
-                f"{key}: provider {spec.provider} cannot limit the {limit_name} of its nodes"
-            )
-    return sorted(sentences)
+        if on_all_nodes or any(own.limits()[field] is not None for own in spec.nodes.values()):
+            key = f"cluster.node.{limit}" if on_all_nodes else "cluster.nodes"
+            refused.append(f"{key}: provider {spec.provider} cannot limit the {limit} of its nodes")
+    return sorted(refused)
 
 
 def calibrate(

@@ -82,9 +82,7 @@ class Groups:
             for parent in (self.root, self.root / PARENT, self.root / PARENT / self.name):
                 parent.mkdir(exist_ok=True)
                 available = (parent / "cgroup.controllers").read_text().split()
-                passed_on = [
-                    f"+{controller}" for controller in _V2_CONTROLLERS if controller in available
-                ]
+                passed_on = [f"+{name}" for name in _V2_CONTROLLERS if name in available]
                 (parent / "cgroup.subtree_control").write_text(" ".join(passed_on))
         self._group(node).mkdir(parents=True, exist_ok=True)
 

@@ -65,17 +65,8 @@ def record_classes(home: HadoopHome) -> None:
         while cluster.daemon_pids() and time.monotonic() < deadline:
             time.sleep(0.2)
         lists = [file.read_text().splitlines() for file in cluster.folder.rglob("*.lst")]
-    task_lists = [
-        class_lines
-        for class_lines in lists
-        if any(class_line.startswith(_RECORDER) for class_line in class_lines)
-    ]
-    plain = [
-        class_line
-        for class_lines in lists
-        if class_lines not in task_lists
-        for class_line in class_lines
-    ]
+    task_lists = [lines for lines in lists if any(line.startswith(_RECORDER) for line in lines)]
+    plain = [line for lines in lists if lines not in task_lists for line in lines]
     tasks = [class_line for class_lines in task_lists for class_line in class_lines]
     report(f"{len(class_names(plain))} classes of {len(lists)} JVMs")
     report(f"{len(class_names(tasks))} classes of {len(task_lists)} traced tasks")

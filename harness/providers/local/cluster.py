@@ -169,10 +169,8 @@ class LocalCluster(Cluster):
         nodes = self.disk_bytes()
         hosts = [host for host in self.hosts if host.name in nodes]
 
-        def drop_cache(limited_host: Host) -> None:
-            limited_host.run(
-                self.agent(limited_host, "drop-cache", f"{limited_host.folder}/{limits.PARTS[0]}")
-            )
+        def drop_cache(host: Host) -> None:
+            host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
 
         with ThreadPoolExecutor(max(1, len(hosts))) as pool:
             list(pool.map(drop_cache, hosts))
@@ -284,10 +282,7 @@ class LocalCluster(Cluster):
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
         all_daemons = self.files.all_daemons
-        return {
-            each_daemon.name: last_lines(self.files.log(each_daemon), lines)
-            for each_daemon in all_daemons
-        }
+        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in all_daemons}
 
     def dump_threads(self, into: Path) -> list[Path]:
         """

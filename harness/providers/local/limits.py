@@ -74,9 +74,7 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     if missing:
         commands = ", ".join(sorted({tool_name for _, tool_name, _ in missing}))
         packages = " ".join(sorted({package for _, _, package in missing}))
-        error = _limit_error(
-            {limit_name for limit_name, _, _ in missing}, f"missing commands: {commands}", ""
-        )
+        error = _limit_error({name for name, _, _ in missing}, f"missing commands: {commands}", "")
         raise MachineError(error.what, where=error.where, fix=f"apt-get install -y {packages}")
 
 
@@ -163,9 +161,7 @@ class NodeLimiter:
 
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes."""
-        devices = {
-            Path(node_disk.image).stem: node_disk.device for node_disk in disks.find(self.folder)
-        }
+        devices = {Path(disk.image).stem: disk.device for disk in disks.find(self.folder)}
         groups = groups_of(self.folder)
         for node_name, node_rates in settings.items():
             if CORES in node_rates:

@@ -162,9 +162,7 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
         )  # fmt: skip
         state.save(folder)
         namespaces = _release(process)
-        inner_id = next(
-            process_id for process_id, parent in parents().items() if parent == process.pid
-        )
+        inner_id = next(child for child, parent in parents().items() if parent == process.pid)
         state = dataclasses.replace(state, inner=Process.of(inner_id), namespaces=tuple(namespaces))
     except (ProcessLookupError, StopIteration):
         output = last_lines(folder / "supervisor.log", 8)

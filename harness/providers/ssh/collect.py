@@ -99,21 +99,18 @@ def _receive(
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
 
-    def pieces(idle_timeout: IdleTimeout) -> Iterator[bytes]:
+    def pieces(waits: IdleTimeout) -> Iterator[bytes]:
         while True:
-            with idle_timeout.waiting():
+            with waits.waiting():
                 content = output.read(CHUNK_BYTES)
             if not content:
                 return
             yield content
 
     try:
-        with IdleTimeout(command, idle_s) as idle_timeout:
+        with IdleTimeout(command, idle_s) as waits:
             try:
-                paths, problem = (
-                    unpack(pieces(idle_timeout), pattern, source.into, where, limits),
-                    "",
-                )
+                paths, problem = (unpack(pieces(waits), pattern, source.into, where, limits), "")
             except ClusterError as error:
                 if isinstance(error, RefusedArchiveError):
                     raise
@@ -126,7 +123,7 @@ def _receive(
         command.kill()
         assert command.stderr is not None
         lines = command.stderr.read(_MOST_WORDS).strip().splitlines()
-        if idle_timeout.killed:
+        if waits.killed:
             problem = f"nothing came for {idle_s:g} s"
         elif lines:
             problem = excerpt(lines[-1], 300)

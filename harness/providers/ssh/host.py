@@ -123,10 +123,7 @@ class SshHost:
         command = ["sh", "-c", script, "sh", MARK.decode(), *words]
         channel = self.connection.open_channel()
         remedy = "see whether the host is up: ssh to it"
-        with (
-            self.connection.errors_as("runs no command", remedy, self.where),
-            deadline(channel),
-        ):
+        with self.connection.errors_as("runs no command", remedy, self.where), deadline(channel):
             channel.exec_command(f"exec {shlex.join(command)}")
         return SshRunning(channel, self.where, self._kill_group)
 
