@@ -97,6 +97,16 @@ class HadoopHome:
         candidate = self.path / "path-trace.jar"
         return candidate if instrumented_digest(self) and candidate.is_file() else None
 
+    def require_formatted(self) -> Path:
+        """The formatted name space to copy; `MachineError` where there is none."""
+        if self.formatted is None:
+            raise MachineError(
+                "the Hadoop home has no formatted name space that this user can read",
+                where=f"{self.path}/name",
+                fix="make setup",
+            )
+        return self.formatted
+
     @property
     def formatted(self) -> Path | None:
         """An empty formatted name space to copy, or `None`."""

@@ -41,7 +41,7 @@ from harness.providers.host import (
 )
 from harness.providers.limits.calibrate import unsupported_limits
 from harness.providers.survey import RanOn, node_versions
-from harness.records.hardware import Limit
+from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Tracing
 
 UP_LIMIT_S = 180.0
@@ -98,11 +98,7 @@ class Cluster(ABC):
     @classmethod
     @abstractmethod
     def attach(cls, name: str) -> Self:
-        """
-        The cluster of that name, started by whichever process.
-
-        `down` works whatever is left of it; all else raises `ClusterError` unless it `is_up`.
-        """
+        """The cluster of that name, whoever started it; only `down` works unless it `is_up`."""
 
     @staticmethod
     @abstractmethod
@@ -153,12 +149,7 @@ class Cluster(ABC):
 
     @staticmethod
     def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
-        """
-        Checks of what this provider alone works with, for `harness doctor`, by finding.
-
-        Each takes a few seconds at most and changes nothing.  A thing that nobody else needs is a
-        note where it is missing; the provider `needs` it all the same.
-        """
+        """Quick checks of what this provider alone works with, for `harness doctor`, by finding."""
         return {}
 
     @staticmethod
@@ -174,18 +165,19 @@ class Cluster(ABC):
 
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
-        """
-        A description of what is there already of the requested cluster; else nothing.
-
-        `HarnessError` where it is there, or should be, and cannot be used.
-        """
+        """What is there already of the requested cluster; `HarnessError` if it cannot be used."""
         del spec
         return ""
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
         """Each limit of each limited node, requested and measured."""
-        return {}
+        file = self.folder / "limits.json"  # it is not there while the nodes are still measured
+        return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
+
+    def _write_limits(self, measured: dict[str, dict[str, Limit]]) -> None:
+        content = LIMITS.dump_json(measured, indent=1, exclude_none=True)
+        (self.folder / "limits.json").write_bytes(content)
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""
@@ -217,11 +209,7 @@ class Cluster(ABC):
 
     @property
     def watched(self) -> Sequence[Host] | None:
-        """
-        The hosts, master first, on which the speed and load of machines are sampled.
-
-        `None`: all nodes are on this machine, which is sampled itself, outside of their limits.
-        """
+        """Hosts whose speed and load are sampled, master first; `None`: this machine, for all."""
         return None if self.on_this_machine else self.hosts
 
     @property
@@ -255,11 +243,7 @@ class Cluster(ABC):
         return {}
 
     def dump_threads(self, into: Path) -> list[Path]:
-        """
-        Have every JVM of the cluster dump its threads, one file each in the folder *into*.
-
-        A provider that cannot has no files.
-        """
+        """Have every JVM dump its threads, one file each in *into*; none where it cannot be."""
         del into
         return []
 
@@ -267,12 +251,13 @@ class Cluster(ABC):
         """Files of the gateway's supervisor that the health check uses."""
         return {}
 
-    def _expected_daemons(self) -> dict[str, dict[str, str]]:
-        """
-        Which workers must be healthy, and what the masters call their daemons.
+    def _supervision_by(self, deaths: str, control: str) -> dict[str, Any]:
+        """Files of a supervisor that starts the history server as the health check says."""
+        history_server = daemons.Daemon("historyserver", self.layout.master)
+        return {"deaths": deaths, "control": control, "start": history_server.key}
 
-        That is their host, or their ports where all have the same one.
-        """
+    def _expected_daemons(self) -> dict[str, dict[str, str]]:
+        """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
         return {
             member.name: {
                 daemon_kind: member.at(daemon_kind) if member.first_port else member.host
@@ -308,14 +293,13 @@ class Cluster(ABC):
         if refused := unsupported_limits(self.spec, self.limitable):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
         self._start()
+
+        def log(daemon: str) -> str:
+            return self.daemon_logs().get(daemon, "")
+
         try:
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
-            health.await_healthy(
-                self._check_health,
-                request,
-                where=self.where,
-                log=lambda daemon: self.daemon_logs().get(daemon, ""),
-            )
+            health.await_healthy(self._check_health, request, where=self.where, log=log)
         except BaseException:
             self.down()
             raise
@@ -325,11 +309,7 @@ class Cluster(ABC):
         self.remove(self.name)
 
     def missing_daemons(self) -> list[str]:
-        """
-        Daemons that the masters have lost, whatever their processes do.
-
-        A node whose network is lost is given up after some 10 s.
-        """
+        """Daemons that the masters have lost (after some 10 s), whatever their processes do."""
         request = {**self._health_request(0.0), "workers": self._expected_daemons()}
         request.pop("control", None)  # nothing is to be started
         return health.missing_daemons(self._check_health, request)

@@ -100,7 +100,7 @@ class Hdfs:
         """Move a file or folder; `ClusterError` when the target is there."""
         self.call("rename", source, target)
 
-    def call(self, *arguments: str, body: bytes | None = None) -> str:
+    def call(self, *arguments: str, body: bytes = b"") -> str:
         """One operation whose answer is a small text; `ClusterError` with the cluster's reason."""
         operation = " ".join(arguments)
         try:

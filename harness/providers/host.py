@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -49,94 +50,58 @@ class Running(Protocol):
     """
     A command that was started on a host, as `subprocess.Popen` is one.
 
-    `kill` ends it on the host, too, with all that it started in its process group.
+    Its streams are `None` where it was started with a log; *returncode* is its status as the last
+    `poll` or `wait` found it (negative: the signal).
     """
 
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """What the command reads; `None` where it was started with a log."""
-        ...
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """What the command writes; `None` where it was started with a log."""
-        ...
-
-    @property
-    def stderr(self) -> IO[bytes] | None:
-        """Errors of the command; `None` where it was started with a log."""
-        ...
-
-    @property
-    def returncode(self) -> int | None:
-        """Status as the last `poll` or `wait` found it (negative: the signal), `None` before."""
-        ...
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+    returncode: int | None
 
     def poll(self) -> int | None:
         """Status of the command, `None` while it runs."""
-        ...
 
     def wait(self, timeout: float | None = None) -> int:
         """Status of the command when it has ended; `subprocess.TimeoutExpired` after *timeout*."""
-        ...
 
     def kill(self) -> None:
-        """End the command by SIGKILL, here and on the host; one that has ended is fine."""
-        ...
+        """End it by SIGKILL, there too, with its process group; one that has ended is fine."""
 
 
-class Host(Protocol):
+@dataclass(frozen=True, slots=True)
+class Host(ABC):
     """
-    What every provider's nodes can do; argument vectors, never shell strings.
+    A node: its *name* in the cluster, its *address* as its neighbours know it, its own *folder*.
 
-    Commands run with the environment of the node's JVMs (`harness.hadoop.daemons.environment`), in
-    process groups that a Ctrl-C on our terminal does not reach.  `ClusterError` where the host
-    cannot be reached.
+    Daemons write in that folder, and relative targets lie there.  Commands are argument vectors,
+    never shell strings; they run with the environment of the node's JVMs, in process groups that a
+    Ctrl-C on our terminal does not reach.  `ClusterError` where the host cannot be reached.
     """
 
-    @property
-    def name(self) -> str:
-        """Name of the node in its cluster."""
-        ...
+    name: str
+    address: str
+    folder: str
 
-    @property
-    def address(self) -> str:
-        """Its address, as its neighbours know it."""
-        ...
+    @abstractmethod
+    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
+        """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
 
-    @property
-    def folder(self) -> str:
-        """The node's own folder: its daemons write there, and relative targets lie there."""
-        ...
-
-    def run(
-        self,
-        argv: Sequence[str],
-        timeout: float = 60.0,
-        input: bytes | None = None,  # noqa: A002
-    ) -> Completed:
-        """
-        Run a command to its end, *input* on its standard input.
-
-        `HostTimeoutError` when it takes longer than *timeout* seconds.
-        """
-        ...
-
+    @abstractmethod
     def start(self, argv: Sequence[str], log: Path) -> Running:
         """Start a command without input whose output goes to *log*, a file of this machine."""
-        ...
 
+    @abstractmethod
     def open(self, argv: Sequence[str]) -> Running:
         """Start a command whose standard input, output and errors are pipes of ours."""
-        ...
 
+    @abstractmethod
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
-        ...
 
+    @abstractmethod
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the host (relative: of its own folder) to *target* on this machine."""
-        ...
 
 
 class Group(subprocess.Popen[bytes]):
@@ -150,29 +115,21 @@ class Group(subprocess.Popen[bytes]):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHost:
+class LocalHost(Host):
     """
     A node that sees this machine's files; *wrap* makes a command one that runs on the node.
 
     *wrap* may raise `ClusterError`: the node is gone.
     """
 
-    name: str
-    address: str
-    folder: str
     wrap: Callable[[Sequence[str]], list[str]]
     environment: Mapping[str, str]
 
-    def run(
-        self,
-        argv: Sequence[str],
-        timeout: float = 60.0,
-        input: bytes | None = None,  # noqa: A002
-    ) -> Completed:
+    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
         with self.open(argv) as process:
             try:
-                out, err = process.communicate(input or b"", timeout)
+                out, err = process.communicate(stdin, timeout)
             except subprocess.TimeoutExpired as error:
                 raise timeout_error(self.name, argv, timeout) from error
             finally:

@@ -183,6 +183,15 @@ def provider_of(cluster_name: str) -> str:
         return ""
 
 
+def up_already_error(cluster_name: str) -> ClusterError:
+    """The error for a start of a cluster that is up."""
+    return ClusterError(
+        f"cluster {cluster_name!r} is up already",
+        where=str(cluster_folder(cluster_name)),
+        fix=f"harness cluster down --name {cluster_name}, or choose another name",
+    )
+
+
 @contextmanager
 def exclusive() -> Iterator[None]:
     """Keep other processes of this user from starting or removing a cluster meanwhile."""

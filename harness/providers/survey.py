@@ -60,15 +60,12 @@ class Surveyed(Protocol):
     @property
     def hosts(self) -> Sequence[Host]:
         """The nodes."""
-        ...
 
     def agent(self, host: Host, verb: str, *arguments: str) -> list[str]:
         """Command line that runs one verb of the node agent on *host*."""
-        ...
 
     def java_on(self, host: Host) -> str:
         """The ``java`` command of *host*."""
-        ...
 
 
 def survey(cluster: Surveyed) -> list[HostFacts]:

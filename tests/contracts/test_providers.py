@@ -352,7 +352,7 @@ class TestHosts:
         program = "import sys; print(sys.argv[1], sys.stdin.read()); sys.stderr.write('e'); exit(3)"
         argv = [cluster.python, "-c", program, "$HOME; ls 'x\n\" *"]
         for host in cluster.hosts:
-            done = host.run(argv, input="ü".encode())
+            done = host.run(argv, stdin="ü".encode())
 
             assert (done.status, done.out, done.err) == (3, "$HOME; ls 'x\n\" * ü\n", "e")
 

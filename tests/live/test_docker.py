@@ -197,7 +197,7 @@ class TestFar:
                 far |= {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(certificates)}
             engine = Engine.connect(far)
             host = node(engine=engine)
-            done = host.run(["sha256sum"], input=content)
+            done = host.run(["sha256sum"], stdin=content)
             both = host.open(["cat"])
             writer = threading.Thread(
                 target=lambda: (both.stdin.write(content), both.stdin.close())

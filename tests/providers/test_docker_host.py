@@ -204,11 +204,12 @@ class TestRunning:
         os.close(reading)
         engine_end.close()
 
-    def test_output_in_memory_has_a_limit(self):
+    def test_output_in_memory_has_a_limit(self, monkeypatch):
         """
         A command that never stops writing ends with an error.
         """
-        output = Output(5000)
+        monkeypatch.setattr("harness.providers.docker.host.OUTPUT_LIMIT", 5000)
+        output = Output()
         running, engine_end = start({STDOUT: output})
         with engine_end:
             engine_end.sendall(frame(STDOUT, bytes(1000)) * 20)

@@ -319,7 +319,7 @@ class TestLimits:
         assert message.splitlines() == [
             f"start {d.key}" for d in limited.files.all_daemons if d.kind != "historyserver"
         ]
-        assert not any(d["at_once"] for d in limited.files.plan()["daemons"])
+        assert not any(d["at_once"] for d in limited.files.plan({})["daemons"])
         assert LocalCluster.attach("c").limits == {"worker1": {"cores": HALF}}
 
     def test_a_holder_that_has_ended_is_not_waited_for(self, limited):
@@ -419,7 +419,7 @@ class TestEvidence:
         """
         It waits for HDFS; all the others start at once.
         """
-        planned = cluster().files.plan()["daemons"]
+        planned = cluster().files.plan({})["daemons"]
 
         assert [d["key"] for d in planned if not d["at_once"]] == ["historyserver-master"]
         assert len(planned) == 5
@@ -430,7 +430,7 @@ class TestEvidence:
         """
         monkeypatch.setenv("SOME_TOKEN", "hunter2")
 
-        assert "hunter2" not in json.dumps(cluster().files.plan())
+        assert "hunter2" not in json.dumps(cluster().files.plan({}))
 
     def test_hosts_are_the_nodes(self, cluster):
         """

@@ -66,9 +66,7 @@ def java_digest(java: Java) -> str:
 def java_bundle(java: Java) -> Path:
     """This machine's Java as one archive with the folder ``java-DIGEST``, links followed."""
     folder_name = f"java-{java_digest(java)}"
-    file_names = sorted(
-        source_path.name for source_path in java.home.iterdir() if source_path.name not in _LEFT_OUT
-    )
+    file_names = sorted(entry.name for entry in java.home.iterdir() if entry.name not in _LEFT_OUT)
     return _bundle(f"{folder_name}.tar", lambda: _tree(java.home, file_names, f"{folder_name}/"))
 
 
@@ -84,15 +82,11 @@ def write_node_bundle(
     content = dict(files)
     content[NAME] = agent_bytes()
     if name_space is not None:
-        content |= {
-            f"nodes/master/name/{source_path.relative_to(name_space)}": source_path.read_bytes()
-            for source_path in sorted(name_space.rglob("*"))
-            if source_path.is_file()
-        }
-    digests = sorted(
-        (member_name, hashlib.sha256(content_bytes).hexdigest())
-        for member_name, content_bytes in content.items()
-    )
+        for path in sorted(name_space.rglob("*")):
+            if path.is_file():
+                member_name = f"nodes/master/name/{path.relative_to(name_space)}"
+                content[member_name] = path.read_bytes()
+    digests = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in content.items())
     digest = _short_digest([digests, sorted(folders)])
     content[f"made-{digest}"] = b""
     packed = io.BytesIO()

@@ -193,14 +193,11 @@ class AnsibleCluster(Cluster):
         hosts_state, layout = self._known, self.layout
         return tuple(
             SshHost(
-                member.name,
-                member.address,
-                layout.data(member),
-                self._connection(member.name),
+                member.name, member.address, layout.data(member), self._connection(member.name),
                 hosts_state.environment(member),
             )
             for member in layout.members
-        )
+        )  # fmt: skip
 
     @property
     def layout(self) -> Layout:

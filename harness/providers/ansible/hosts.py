@@ -132,20 +132,12 @@ def query(
 
     *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
-    is_master = member.name == "master"
-    request = {
-        "base": "",
-        "cluster": cluster,
-        "ports": MASTER_PORTS if is_master else WORKER_PORTS,
-        "names": dict(names),
-        "gpus": 0 if is_master else gpus,
-    }
+    ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
+    request = {"base": "", "cluster": cluster, "ports": ports, "names": dict(names), "gpus": gpus}
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
-    sent_at = time.time()
-    completed = host.run(
-        ["python3", "-I", "-c", program, "preflight"], 60, json.dumps(request).encode()
-    )
+    argv, sent_at = ["python3", "-I", "-c", program, "preflight"], time.time()
+    completed = host.run(argv, 60, json.dumps(request).encode())
     received_at = time.time()
     try:
         # an answer that is too long is cut, and then it is not JSON
@@ -184,9 +176,7 @@ def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_byt
             fix="; ".join(dict.fromkeys(remedy for _, _, remedy in problems)),
         )
     if len({host_facts.machine for host_facts in facts.values()}) > 1:
-        machines = ", ".join(
-            f"{node_name} {excerpt(host_facts.machine)}" for node_name, host_facts in facts.items()
-        )
+        machines = ", ".join(f"{name} {excerpt(host.machine)}" for name, host in facts.items())
         raise SpecError(
             f"hosts of several kinds: {machines}",
             where="cluster.hosts",
@@ -232,9 +222,7 @@ def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list
         problems.append((problem, "take a user that has a home folder"))
     if facts.hostname and not re.fullmatch(_HOSTNAME, facts.hostname):
         problem = f"its own name '{excerpt(facts.hostname, 80)}' stands for no address"
-        problems.append(
-            (problem, "give the host a name of letters and digits, and have it resolved")
-        )
+        problems.append((problem, "give the host a name of plain letters, and have it resolved"))
     if facts.free_bytes < room_bytes:
         free_mib, needed_mib = facts.free_bytes // 2**20, room_bytes // 2**20
         problem = f"the disk is too full: {free_mib} MiB are free where {needed_mib} MiB are needed"

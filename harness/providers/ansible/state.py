@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
+from harness.hadoop_home.checksums import write_whole
 from harness.providers import state as states
 from harness.providers.ansible.playbook import play, unsafe
 from harness.providers.state import Process
@@ -51,10 +52,8 @@ class HostsState(BaseModel):
 
     def save(self) -> None:
         """Write the file in one step."""
-        cluster_folder = states.cluster_folder(self.name)
-        partial_file = cluster_folder / "state.part"
-        partial_file.write_text(self.model_dump_json(indent=1))
-        partial_file.replace(cluster_folder / "state.json")
+        state_file = states.cluster_folder(self.name) / "state.json"
+        write_whole(state_file, self.model_dump_json(indent=1).encode())
 
     @classmethod
     def load(cls, name: str) -> HostsState | None:
@@ -135,11 +134,7 @@ def claim(name: str, provider: str) -> HostsState:
     with states.claiming(name, provider):
         earlier = HostsState.load(name)
     if earlier is not None and earlier.up:
-        raise ClusterError(
-            f"cluster {name!r} is up already",
-            where=str(cluster_folder),
-            fix=f"harness cluster down --name {name}, or choose another name",
-        )
+        raise states.up_already_error(name)
     remove(name)
     with states.claiming(name, provider):
         if cluster_folder.exists():

@@ -16,9 +16,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from harness.errors import ClusterError, HarnessError, MachineError
+from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
+from harness.hadoop_home.checksums import write_whole
 from harness.hadoop_home.home import HadoopHome
 from harness.node.build import agent_bytes
 from harness.providers import state as states
@@ -32,7 +33,6 @@ from harness.providers.gpus import find_devices, here
 from harness.providers.host import Host, application_name
 from harness.providers.interrupts import DeferredInterrupt
 from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
-from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
 _STATE = "docker.json"
@@ -59,9 +59,7 @@ class DockerCluster(Cluster):
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
         state = _read_state(states.cluster_folder(name))
-        spec = (
-            ClusterSpec.model_validate(state["spec"]) if state else ClusterSpec(provider="docker")
-        )
+        spec = ClusterSpec.model_validate(state["spec"] if state else {"provider": "docker"})
         cluster = cls(name, spec, HadoopHome.find())
         cluster._state = state if state and state["subnet"] else None
         return cluster
@@ -81,11 +79,8 @@ class DockerCluster(Cluster):
                 engine = Engine.connect(limit_s=_DOCTOR_LIMIT_S)
             except HarnessError as error:
                 return Finding("docker", "note", f"{error.what} ({error.where})", error.fix)
-            try:
-                version = engine.version
-            finally:
-                engine.client.close()
-            return Finding("docker", "ok", f"Docker {version} at {engine.address}")
+            engine.client.close()
+            return Finding("docker", "ok", f"Docker {engine.version} at {engine.address}")
 
         return {"docker": check}
 
@@ -118,14 +113,6 @@ class DockerCluster(Cluster):
         finally:
             engine.client.close()
 
-    @property
-    def limits(self) -> dict[str, dict[str, Limit]]:
-        """Limits of each limited node by their names: requested and measured."""
-        limits_file = (
-            self.folder / "limits.json"
-        )  # it is not there while the nodes are still measured
-        return LIMITS.validate_json(limits_file.read_text()) if limits_file.is_file() else {}
-
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
         try:
@@ -133,9 +120,8 @@ class DockerCluster(Cluster):
         finally:
             if self._death_log is not None:
                 self._death_log.close()
-            if "_engine" in vars(self):
-                self._engine.client.close()
-                del self._engine
+            if engine := vars(self).pop("_engine", None):
+                engine.client.close()
             self._state = self._death_log = None
 
     def _start(self) -> None:
@@ -144,11 +130,7 @@ class DockerCluster(Cluster):
         image = images.ensure(engine, self.home)
         with states.claiming(self.name, self.provider):
             if type(self).attach(self.name).is_up():
-                raise ClusterError(
-                    f"cluster {self.name!r} is up already",
-                    where=self.where,
-                    fix=f"harness cluster down --name {self.name}, or choose another name",
-                )
+                raise states.up_already_error(self.name)
             _remove(self.folder, self.name)
             states.make_folder(self.folder, self.provider)
             try:
@@ -158,12 +140,8 @@ class DockerCluster(Cluster):
                 subnet = containers.make_network(engine, self.name)
                 self._write_state(engine, subnet)
                 maker = containers.NodeMaker(engine, self.name, image, self.spec, self.layout)
-                run_in_parallel(
-                    [
-                        partial(maker.make, member, self._archive(member), {})
-                        for member in self.layout.members
-                    ]
-                )
+                archives = {member: self._archive(member) for member in self.layout.members}
+                run_in_parallel([partial(maker.make, *each, {}) for each in archives.items()])
             except BaseException:
                 _remove(self.folder, self.name)
                 raise
@@ -190,13 +168,11 @@ class DockerCluster(Cluster):
         with limits.Helpers(self._engine, maker.image, labels) as helpers:
             limiter = limits.DockerLimiter(self._engine, hosts, remake, helpers)
             calibrated = calibrate(requested, limiter.set, load, where=self.where)
-        (self.folder / "limits.json").write_bytes(
-            LIMITS.dump_json(calibrated, indent=1, exclude_none=True)
-        )
+        self._write_limits(calibrated)
         for host in self.hosts:
             first_daemons = plan.first_daemons(self.layout, members[host.name])
             lines = "".join(f"start {daemon.key}\n" for daemon in first_daemons)
-            host.run(["tee", plan.CONTROL], input=lines.encode())
+            host.run(["tee", plan.CONTROL], stdin=lines.encode())
 
     def _archive(self, member: Member) -> bytes:
         """The archive of all that a node is given before its start."""
@@ -204,15 +180,9 @@ class DockerCluster(Cluster):
         files["node.pyz"] = agent_bytes()
         folders = plan.folders(self.layout, member)
         if member == self.layout.master:  # to format a new name space would take a second or two
-            if self.home.formatted is None:
-                raise MachineError(
-                    "the Hadoop home has no formatted name space that this user can read",
-                    where=f"{self.home.path}/name",
-                    fix="make setup",
-                )
             name_folder = f"{self.layout.data(member)}/name".removeprefix(f"{plan.BASE}/")
             folders += [name_folder, f"{name_folder}/current"]
-            for file_path in sorted((self.home.formatted / "current").iterdir()):
+            for file_path in sorted((self.home.require_formatted() / "current").iterdir()):
                 files[f"{name_folder}/current/{file_path.name}"] = file_path.read_bytes()
         return plan.pack(files, folders)
 
@@ -222,9 +192,7 @@ class DockerCluster(Cluster):
             "engine": dict(engine.settings),
             "subnet": subnet,
         }
-        part = self.folder / "docker.part"
-        part.write_text(json.dumps(self._state, indent=1))
-        part.replace(self.folder / _STATE)
+        write_whole(self.folder / _STATE, json.dumps(self._state, indent=1).encode())
 
     # connections
 
@@ -248,15 +216,12 @@ class DockerCluster(Cluster):
         layout = self.layout
         return tuple(
             DockerHost(
-                name=member.name,
-                address=member.address,
-                folder=layout.data(member),
-                container=containers.name_of(self.name, member.name),
-                engine=self._engine,
-                environment=plan.environment(layout, member),
+                member.name, member.address, layout.data(member),
+                containers.name_of(self.name, member.name), self._engine,
+                plan.environment(layout, member),
             )
             for member in layout.members
-        )
+        )  # fmt: skip
 
     @property
     def java(self) -> str:
@@ -280,11 +245,7 @@ class DockerCluster(Cluster):
         return plan.AGENT
 
     def _supervision(self) -> dict[str, Any]:
-        return {
-            "deaths": plan.DEATHS,
-            "control": plan.CONTROL,
-            "start": daemons.Daemon("historyserver", self.layout.master).key,
-        }
+        return self._supervision_by(plan.DEATHS, plan.CONTROL)
 
     # evidence
 
@@ -315,23 +276,17 @@ class DockerCluster(Cluster):
         return sentences
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """
-        The last lines of every daemon's log, and what became of those that have ended.
-
-        Where the engine is gone the text is its error: the trial that failed of it is kept.
-        """
+        """Last lines of every daemon's log, and how it ended; or the error of a lost engine."""
         all_daemons, hosts = daemons.daemons(self.layout), self.hosts
         try:
             tails = run_in_parallel([partial(evidence.log_tails, host, lines) for host in hosts])
             deaths = self._death_log.deaths() if self._death_log is not None else {}
         except EngineError as error:
             return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
-        by_node = {host.name: log_texts for host, log_texts in zip(hosts, tails, strict=True)}
+        texts = {name: text for by_file in tails for name, text in by_file.items()}
         return {
             daemon.name: evidence.describe_death(
-                by_node[daemon.member.name].get(f"{daemon.key}.log", ""),
-                daemon,
-                deaths.get(daemon.key),
+                texts.get(f"{daemon.key}.log", ""), daemon, deaths.get(daemon.key)
             )
             for daemon in all_daemons
         }

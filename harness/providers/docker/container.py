@@ -33,11 +33,7 @@ class NodeMaker:
     def make(
         self, member: Member, files: bytes, rates: Mapping[str, float], device: str = ""
     ) -> None:
-        """
-        Make a node, give it its archive of *files*, start it.
-
-        *rates* are its limits; *device* is the engine's disk, where that is limited.
-        """
+        """Make a node with limits *rates* (of the disk *device*), give it *files*, start it."""
         client, container_name = self.engine.client.api, name_of(self.cluster, member.name)
         network = {
             network_name(self.cluster): client.create_endpoint_config(
@@ -45,16 +41,13 @@ class NodeMaker:
             )
         }
         with self.engine.translate_errors(f"container {container_name}"):
+            options = {**self.host_config(member), **host_options(rates, device)}
             container = client.create_container(
-                self.image,
-                name=container_name,
-                hostname=member.name,
+                self.image, name=container_name, hostname=member.name,
                 labels={**self.engine.labels(self.cluster), f"{LABEL}.node": member.name},
-                host_config=client.create_host_config(
-                    **self.host_config(member), **host_options(rates, device)
-                ),
+                host_config=client.create_host_config(**options),
                 networking_config=client.create_networking_config(network),
-            )["Id"]
+            )["Id"]  # fmt: skip
             client.put_archive(container, plan.BASE, files)
             client.start(container)
 
@@ -69,12 +62,9 @@ class NodeMaker:
         from docker.types import DeviceRequest, DriverConfig, LogConfig, Mount
 
         volume = Mount(
-            plan.BASE,
-            name_of(self.cluster, member.name),
-            type="volume",
-            labels=self.engine.labels(self.cluster),
-            driver_config=DriverConfig("local"),
-        )
+            plan.BASE, name_of(self.cluster, member.name), type="volume",
+            labels=self.engine.labels(self.cluster), driver_config=DriverConfig("local"),
+        )  # fmt: skip
         host_config: dict[str, Any] = {
             "network_mode": network_name(self.cluster),
             # both ways, and without the engine's resolver, whose answers bear the network's name
@@ -89,13 +79,9 @@ class NodeMaker:
             return host_config
         if gpu_count := self.spec.node.gpus:  # nodes of one machine do not share any
             first = self.layout.workers.index(member) * gpu_count
-            host_config["device_requests"] = [
-                DeviceRequest(
-                    driver="nvidia",
-                    device_ids=[str(number) for number in range(first, first + gpu_count)],
-                    capabilities=[["gpu"]],
-                )
-            ]
+            numbers = [str(number) for number in range(first, first + gpu_count)]
+            request = DeviceRequest(driver="nvidia", device_ids=numbers, capabilities=[["gpu"]])
+            host_config["device_requests"] = [request]
         memory_bytes = self.spec.hardware(member.name).memory_bytes
         if memory_bytes is not None:  # without swap: a process that does not fit is killed
             host_config |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}
@@ -124,13 +110,10 @@ def make_network(engine: Engine, cluster: str) -> str:
         try:
             with engine.translate_errors(f"network of cluster {cluster!r}"):
                 engine.client.networks.create(
-                    network_name(cluster),
-                    driver="bridge",
-                    internal=True,
-                    check_duplicate=True,
+                    network_name(cluster), driver="bridge", internal=True, check_duplicate=True,
                     labels=engine.labels(cluster),
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
-                )
+                )  # fmt: skip
         except EngineError as error:  # networks of the machine itself are not in the engine's list
             if "overlap" not in error.what:
                 raise

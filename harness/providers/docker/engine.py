@@ -95,11 +95,9 @@ class Engine:
 
         def client(api_version: str) -> Any:
             new_client = DockerClient.from_env(
+                version=api_version, timeout=limit_s, max_pool_size=_CONNECTIONS,
                 environment=settings,
-                timeout=limit_s,
-                version=api_version,
-                max_pool_size=_CONNECTIONS,
-            )
+            )  # fmt: skip
             # or REQUESTS_CA_BUNDLE would be the engine's authority
             new_client.api.trust_env = False
             return new_client
@@ -189,10 +187,10 @@ class Engine:
         with self.translate_errors(f"networks and volumes of cluster {cluster!r}"):
             networks = self.client.networks.list(filters=self._filter(cluster))
             volumes = self.client.volumes.list(filters=self._filter(cluster))
-        for network in networks:
-            remove(network)
-        for volume in volumes:
-            remove(volume, force=True)
+        for part in networks:
+            remove(part)
+        for part in volumes:
+            remove(part, force=True)
         return bool(containers or networks or volumes)
 
     def _filter(self, cluster: str) -> dict[str, Any]:

@@ -63,10 +63,8 @@ class DeathLog:
             with engine.translate_errors(f"log of {container}"):
                 self._read(engine.client.api.logs(container, stdout=True, stderr=False))
         self._threads = [
-            threading.Thread(
-                target=self._follow, args=node_and_container, daemon=True, name="docker-deaths"
-            )
-            for node_and_container in containers.items()
+            threading.Thread(target=self._follow, args=pair, daemon=True, name="docker-deaths")
+            for pair in containers.items()
         ]
         for thread in self._threads:
             thread.start()
@@ -171,10 +169,7 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
             return {}
         raise
     if state != "it runs":
-        return {
-            file_name: f"{log_text}\n[{host.name}: {state}]".lstrip()
-            for file_name, log_text in tails.items()
-        }
+        return {log: f"{text}\n[{host.name}: {state}]".lstrip() for log, text in tails.items()}
     return tails
 
 

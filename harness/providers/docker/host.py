@@ -30,10 +30,10 @@ from harness.errors import ClusterError
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
 from harness.providers.docker.plan import AGENT_COMMAND, pack_file
-from harness.providers.host import Completed, timeout_error
+from harness.providers.host import Completed, Host, timeout_error
 
 STDOUT, STDERR = 1, 2  # streams in the engine's frames
-_OUTPUT_LIMIT = 64 * 2**20
+OUTPUT_LIMIT = 64 * 2**20
 _CHUNK, _BUFFER = 2**16, 2**20
 _FRAME_HEADER = 8  # bytes: the stream's number, three zeros, the length of what follows
 _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -109,16 +109,12 @@ class Connection:
 
 
 class Output(io.BytesIO):
-    """Output that is kept in memory; more than *limit* bytes are an `OverflowError`."""
-
-    def __init__(self, limit: int = _OUTPUT_LIMIT) -> None:
-        super().__init__()
-        self._limit = limit
+    """Output that is kept in memory; more than `OUTPUT_LIMIT` bytes are an `OverflowError`."""
 
     def write(self, content: Any) -> int:
         """Keep *content*."""
-        if self.tell() + len(content) > self._limit:
-            raise OverflowError(f"more than {self._limit} bytes of output")
+        if self.tell() + len(content) > OUTPUT_LIMIT:
+            raise OverflowError(f"more than {OUTPUT_LIMIT} bytes of output")
         return super().write(content)
 
 
@@ -140,12 +136,7 @@ class DockerRunning:
         label: str,
         pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> None:
-        """
-        *outputs* are where the streams go, by their numbers, *source* is what the command reads.
-
-        Both are closed in the end, but for an `Output`.  *label* names the command in errors;
-        *pipes* are our ends of its input, output and errors.
-        """
+        """*outputs* (by stream) and *source* are closed in the end, but for an `Output`."""
         self.stdin, self.stdout, self.stderr = pipes
         self.returncode: int | None = None
         self._engine, self._exec_id, self._label = engine, exec_id, label
@@ -233,25 +224,17 @@ class DockerRunning:
 
 
 @dataclass(frozen=True, slots=True)
-class DockerHost:
-    """A node in a container; *environment* is that of its JVMs, *folder* its own."""
+class DockerHost(Host):
+    """A node in a container; *environment* is that of its JVMs."""
 
-    name: str
-    address: str
-    folder: str
     container: str
     engine: Engine
     environment: Mapping[str, str]
 
-    def run(
-        self,
-        argv: Sequence[str],
-        timeout: float = 60.0,
-        input: bytes | None = None,  # noqa: A002
-    ) -> Completed:
+    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
         outputs = {STDOUT: Output(), STDERR: Output()}
-        running = self._start(argv, outputs, io.BytesIO(input or b""))
+        running = self._start(argv, outputs, io.BytesIO(stdin))
         try:
             status = running.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -269,11 +252,8 @@ class DockerHost:
     def open(self, argv: Sequence[str]) -> DockerRunning:
         """Start a command whose standard input, output and errors are pipes of ours."""
         (source, stdin), (stdout, output), (stderr, errors) = os.pipe(), os.pipe(), os.pipe()
-        pipes = (
-            os.fdopen(stdin, "wb", _BUFFER),
-            os.fdopen(stdout, "rb", _BUFFER),
-            os.fdopen(stderr, "rb"),
-        )
+        pipes = [os.fdopen(stdin, "wb", _BUFFER)]
+        pipes += [os.fdopen(stdout, "rb", _BUFFER), os.fdopen(stderr, "rb")]
         outputs = {STDOUT: os.fdopen(output, "wb", 0), STDERR: os.fdopen(errors, "wb", 0)}
         return self._start(argv, outputs, os.fdopen(source, "rb", 0), pipes)
 

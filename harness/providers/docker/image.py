@@ -121,11 +121,10 @@ def digest_of(entries: Entries, home: HadoopHome) -> str:
     """Hash of all that decides what the image holds, but for what the base's registry changes."""
     state = hashlib.sha256(os.environ.get("HARNESS_DOCKER_BASE", "").encode())
     for entry_name, content in sorted(entries.items()):
+        digest = ""
         if isinstance(content, bytes):
             digest = hashlib.sha256(content).hexdigest()
-        elif content is None:
-            digest = ""
-        else:  # the jars are verified already
+        elif content is not None:  # the jars are verified already
             digest = home.sums.get(entry_name.removeprefix("home/")) or file_digest(content)
         state.update(f"{entry_name} {digest}\n".encode())
     return state.hexdigest()

@@ -112,12 +112,7 @@ def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]
 
 
 def first_daemons(layout: Layout, member: Member) -> list[daemons.Daemon]:
-    """
-    Daemons that start with their node, in order.
-
-    The history server waits 10 s between its looks at HDFS: the health check has it started at the
-    right moment.
-    """
+    """Daemons that start with their node; the health check starts the history server in time."""
     return [
         daemon
         for daemon in daemons.daemons(layout)

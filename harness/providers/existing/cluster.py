@@ -144,11 +144,7 @@ class ExistingCluster(Cluster):
         with states.claiming(self.name, self.provider):
             if self.folder.exists():
                 if _read_state(self.folder):
-                    raise ClusterError(
-                        f"cluster {self.name!r} is up already",
-                        where=str(self.folder),
-                        fix=f"harness cluster down --name {self.name}, or choose another name",
-                    )
+                    raise states.up_already_error(self.name)
                 states.remove_tree(self.folder)
             states.make_folder(self.folder, self.provider)
             self._state = {

@@ -18,10 +18,9 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from harness.errors import ClusterError
-from harness.providers.host import Host, from_json
+from harness.providers.host import Host, end_command, from_json
 from harness.records.hardware import (
     CONTROLS,
     CORES,
@@ -42,18 +41,6 @@ _CORES_S = 2.0
 _MOST_LINE = 1000
 
 Rates = dict[str, float]
-
-
-class Load(Protocol):
-    """What measures the nodes of a cluster; nodes go by their names."""
-
-    def measure(self, field: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
-        """Measure the limits of one *field* of `Hardware` on all nodes at once."""
-        ...
-
-    def measure_buffered(self, requested: Mapping[str, Rates]) -> dict[str, float]:
-        """Measure the rate at which each node's disk takes what no writer waits for."""
-        ...
 
 
 def requested_by_worker(spec: ClusterSpec) -> dict[str, Rates]:
@@ -78,7 +65,7 @@ def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[s
 def calibrate(
     requested: Mapping[str, Rates],
     apply: Callable[[Mapping[str, Rates]], None],
-    load: Load,
+    load: CalibrationLoad,
     *,
     where: str,
 ) -> dict[str, dict[str, Limit]]:
@@ -109,7 +96,7 @@ def _calibrate_field(
     field: str,
     requested: Mapping[str, Rates],
     apply: Callable[[Mapping[str, Rates]], None],
-    load: Load,
+    load: CalibrationLoad,
     where: str,
 ) -> dict[str, dict[str, Limit]]:
     """Calibrate the limits of one *field*, on all nodes together."""
@@ -118,17 +105,12 @@ def _calibrate_field(
     for _ in range(ROUNDS):
         apply(settings)
         measured = load.measure(field, requested)
-        limits = {
-            worker: {
-                control: Limit(
-                    requested=requested_rate,
-                    setting=settings[worker][control],
-                    measured=measured[worker][control],
-                )
-                for control, requested_rate in rates.items()
-            }
-            for worker, rates in requested.items()
-        }
+        limits: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
+        for worker, rates in requested.items():
+            for control, rate in rates.items():
+                setting, reached = settings[worker][control], measured[worker][control]
+                limit = Limit(requested=rate, setting=setting, measured=reached)
+                limits[worker][control] = limit
         if all(limit.is_met for by_name in limits.values() for limit in by_name.values()):
             return limits
         rounds.append(limits)
@@ -170,7 +152,7 @@ class CalibrationLoad:
     disk: str = "."
 
     def measure(self, field: str, requested: Mapping[str, Rates]) -> dict[str, Rates]:
-        """Measure the limits of *field* on all nodes of *requested*; see `Load.measure`."""
+        """Measure the limits of one *field* of `Hardware` on all nodes of *requested* at once."""
         if field == "cores":
             # One process more than cores, so that it is the share that holds them.
             return self._run_on_all(
@@ -186,7 +168,7 @@ class CalibrationLoad:
             )
 
     def measure_buffered(self, requested: Mapping[str, Rates]) -> dict[str, float]:
-        """Measure the disks of all nodes of *requested*; see `Load.measure_buffered`."""
+        """Measure the rate at which each node's disk takes what no writer waits for."""
         measured = self._run_on_disks("buffered", requested)
         return {worker: rates["buffered_write"] for worker, rates in measured.items()}
 
@@ -205,13 +187,10 @@ class CalibrationLoad:
             argv = [*self.command(host), *arguments(host, requested[host.name])]
             completed = host.run(argv, LOAD_LIMIT_S)
             try:
-                rates = {
-                    control: float(measured_rate)
-                    for control, measured_rate in from_json(completed.out).items()
-                }
+                rates = {name: float(rate) for name, rate in from_json(completed.out).items()}
             except (ValueError, TypeError, AttributeError):
                 raise _load_error(host, completed.err) from None
-            if not all(0 < measured_rate < math.inf for measured_rate in rates.values()):
+            if not all(0 < rate < math.inf for rate in rates.values()):
                 raise _load_error(host, f"it measured {rates}")
             return rates
 
@@ -236,11 +215,7 @@ class CalibrationLoad:
                 raise _load_error(master, f"no port: {excerpt(line)}") from None
             yield port
         finally:
-            server.kill()
-            server.wait()
-            for pipe in (server.stdin, server.stdout, server.stderr):
-                if pipe is not None:
-                    pipe.close()
+            end_command(server)
 
 
 def _load_error(host: Host, reported: str) -> ClusterError:

@@ -12,6 +12,7 @@ Where nobody may make namespaces, all nodes are this machine (`harness.providers
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 
@@ -21,7 +22,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import ClusterError
-from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import dump
@@ -33,7 +33,6 @@ from harness.providers.limits.calibrate import CalibrationLoad, calibrate, reque
 from harness.providers.local import limits, loopback, namespace, supervisor
 from harness.providers.local.files import ClusterFiles
 from harness.providers.local.supervisor import ClusterState
-from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Hardware
 
 
@@ -96,12 +95,6 @@ class LocalCluster(Cluster):
         if spec.limited:
             limits.require(spec, states.clusters_folder(), flat=loopback.reason())
 
-    @property
-    def limits(self) -> dict[str, dict[str, Limit]]:
-        """Each limit of each limited node, requested and measured."""
-        file = self.files.limits  # it is not there while the nodes are still measured
-        return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
-
     def _start(self) -> None:
         self._refusal = loopback.reason()
         if not self._refusal:
@@ -110,18 +103,15 @@ class LocalCluster(Cluster):
         with states.claiming(self.name, self.provider):
             state = ClusterState.load(self.folder)
             if state is not None and state.alive():
-                raise ClusterError(
-                    f"cluster {self.name!r} is up already",
-                    where=str(self.folder),
-                    fix=f"harness cluster down --name {self.name}, or choose another name",
-                )
+                raise states.up_already_error(self.name)
             supervisor.remove(self.folder)
             first_port = loopback.free_ports(1 + self.spec.workers) if self._refusal else 0
             self.files = dataclasses.replace(self.files, first_port=first_port)
             try:
                 self.files.write()
                 data = {member.name: self.layout.data(member) for member in self.layout.members}
-                self.files.write_plan(limits.make(self.folder, self.spec, data))
+                plan = self.files.plan(limits.make(self.folder, self.spec, data))
+                (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
                 self._state = supervisor.start(
                     self.folder, self.name, self.spec, self.home.path, first_port
                 )
@@ -151,7 +141,7 @@ class LocalCluster(Cluster):
         limiter = limits.NodeLimiter(self.folder, tc, bridge_links)
         requested = requested_by_worker(self.spec)
         achieved = calibrate(requested, limiter.set, load, where=self.where)
-        self.files.limits.write_bytes(LIMITS.dump_json(achieved, indent=1, exclude_none=True))
+        self._write_limits(achieved)
         kinds = [daemon for daemon in self.files.all_daemons if daemon.kind != "historyserver"]
         try:  # without a supervisor the pipe would wait for ever
             control_pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
@@ -255,12 +245,7 @@ class LocalCluster(Cluster):
         return str(path)
 
     def _supervision(self) -> dict[str, Any]:
-        """Where the supervisor reports deaths and reads what to start."""
-        return {
-            "deaths": str(self.files.deaths),
-            "control": str(self.files.control),
-            "start": daemons.Daemon("historyserver", self.layout.master).key,
-        }
+        return self._supervision_by(str(self.files.deaths), str(self.files.control))
 
     # evidence
 
@@ -273,27 +258,16 @@ class LocalCluster(Cluster):
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
         outer = {inner: outer for outer, inner in self._running.processes().items()}
-        return {
-            daemon_name: outer[process_id]
-            for daemon_name, process_id in self.files.pids().items()
-            if process_id in outer
-        }
+        return {name: outer[inner] for name, inner in self.files.pids().items() if inner in outer}
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
-        all_daemons = self.files.all_daemons
-        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in all_daemons}
+        every = self.files.all_daemons
+        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in every}
 
     def dump_threads(self, into: Path) -> list[Path]:
-        """
-        Have every JVM of the cluster dump its threads, one file each in the folder *into*.
-
-        Takes three seconds at most; a JVM that does not answer has no file.
-        """
-        names = {
-            process_id: daemon_name.replace(" on ", "-")
-            for daemon_name, process_id in self.daemon_pids().items()
-        }
+        """Have every JVM dump its threads, one file each in *into*; takes three seconds at most."""
+        names = {number: name.replace(" on ", "-") for name, number in self.daemon_pids().items()}
         return dump.dump_threads(dump.find_jvms(self._running.processes(), names), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:

@@ -12,7 +12,6 @@ The folder of a local cluster: what is written before its start, and what is rea
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 
@@ -21,10 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from harness.errors import MachineError
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Layout, Member, make_flat_members, make_members
 from harness.hadoop_home.home import HadoopHome
@@ -72,11 +69,6 @@ class ClusterFiles:
         return self.folder / "deaths"
 
     @property
-    def limits(self) -> Path:
-        """The file with the limits of nodes, requested and measured."""
-        return self.folder / "limits.json"
-
-    @property
     def control(self) -> Path:
         """The pipe whose lines make the supervisor start daemons."""
         return self.folder / "control"
@@ -99,33 +91,22 @@ class ClusterFiles:
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
         os.mkfifo(self.control, 0o600)
         # a name space formatted beforehand: formatting one anew would take a second or two
-        if self.home.formatted is None:
-            raise MachineError(
-                "the Hadoop home has no formatted name space that this user can read",
-                where=f"{self.home.path}/name",
-                fix="make setup",
-            )
-        shutil.copytree(self.home.formatted, Path(self.layout.data(self.layout.master)) / "name")
-
-    def write_plan(self, worker_hardware: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the supervisor's plan; *hardware* is what limits workers, by their names."""
-        (self.folder / "plan.json").write_text(json.dumps(self.plan(worker_hardware), indent=1))
+        name_space = self.home.require_formatted()
+        shutil.copytree(name_space, Path(self.layout.data(self.layout.master)) / "name")
 
     def link(self, number: int) -> str:
         """The bridge's end of the link of node *number*."""
         return f"node{number}"
 
-    def plan(
-        self, worker_hardware: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-    ) -> dict[str, Any]:
-        """What the supervisor makes and starts."""
+    def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """What the supervisor makes and starts; *hardware* limits workers, by their names."""
         members = self.layout.members
         return {
             "flat": bool(self.first_port),
             "nodes": [
                 {
                     "name": member.name, "address": f"{member.address}/15",
-                    "link": self.link(number), **worker_hardware.get(member.name, {}),
+                    "link": self.link(number), **hardware.get(member.name, {}),
                 }
                 for number, member in enumerate(members)
             ],
@@ -174,11 +155,7 @@ class ClusterFiles:
         return pids
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
-        """
-        Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``.
-
-        Real folders and files only: a task may have left anything there.
-        """
+        """Copy an application's logs to ``into/<node>/<container>/<file>``: real files alone."""
         application, copies = application_name(application_id), []
         for member in self.layout.workers:
             logs = Path(self.layout.data(member)) / "userlogs" / application

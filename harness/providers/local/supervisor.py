@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError
+from harness.hadoop_home.checksums import write_whole
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.interrupts import DeferredInterrupt
@@ -57,9 +58,7 @@ class ClusterState:
 
     def save(self, folder: Path) -> None:
         """Write the file in one step."""
-        part = folder / "state.part"
-        part.write_text(json.dumps(asdict(self), indent=1))
-        part.replace(folder / "state.json")
+        write_whole(folder / "state.json", json.dumps(asdict(self), indent=1).encode())
 
     @classmethod
     def load(cls, folder: Path) -> ClusterState | None:

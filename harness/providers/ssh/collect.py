@@ -110,11 +110,11 @@ def _receive(
     try:
         with IdleTimeout(command, idle_s) as waits:
             try:
-                paths, problem = (unpack(pieces(waits), pattern, source.into, where, limits), "")
+                problem, paths = "", unpack(pieces(waits), pattern, source.into, where, limits)
+            except RefusedArchiveError:
+                raise
             except ClusterError as error:
-                if isinstance(error, RefusedArchiveError):
-                    raise
-                paths, problem = [], error.what
+                problem, paths = error.what, []
         status = None
         with suppress(subprocess.TimeoutExpired):
             status = command.wait(_LAST_WORDS_S if problem else idle_s)

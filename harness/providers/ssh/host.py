@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import ClusterError
-from harness.providers.host import Completed, timeout_error
+from harness.providers.host import Completed, Host, timeout_error
 from harness.providers.ssh.connection import Connection, deadline
 from harness.providers.ssh.running import KILL_GROUP, MARK, UNWATCHED, WATCHED, SshRunning
 
@@ -31,16 +31,9 @@ _GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class SshHost:
-    """
-    A node of a cluster, one `Connection` away (`harness.providers.host.Host`).
+class SshHost(Host):
+    """A node of a cluster, one `Connection` away; its *folder* is an absolute path there."""
 
-    *address* is what its neighbours know it by; *folder* its own folder, an absolute path there.
-    """
-
-    name: str
-    address: str
-    folder: str
     connection: Connection
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,20 +42,11 @@ class SshHost:
         """The host, for errors."""
         return f"{self.name} ({self.connection.where})"
 
-    def run(
-        self,
-        argv: Sequence[str],
-        timeout: float = 60.0,
-        input: bytes | None = None,  # noqa: A002
-    ) -> Completed:
-        """
-        Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* seconds.
-
-        What it writes is bounded (`MOST_OUTPUT`); a command that writes more is stopped.
-        """
+    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
+        """Run a command to its end; one that writes more than `MOST_OUTPUT` is stopped."""
         limit = ["timeout", "--foreground", "-s", "KILL", f"{math.ceil(timeout + _GRACE_S)}"]
         running = self._start(UNWATCHED, [*limit, *self._in_environment(argv)])
-        completed = running.communicate(input or b"", timeout, MOST_OUTPUT)
+        completed = running.communicate(stdin, timeout, MOST_OUTPUT)
         if completed is None:
             raise timeout_error(self.name, argv, timeout)
         output, errors = (stream.decode(errors="replace") for stream in completed[:2])
