@@ -33,7 +33,7 @@ from harness.store.files import (
     remove_tree,
     rename_durably,
     sync_tree,
-)
+)  # fmt: skip
 from harness.store.run import EXPERIMENT, MANIFEST, Run
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
@@ -58,18 +58,46 @@ class Store:
         Only a run with the same resolved content is continued.  *text* is the experiment file as
         given.  Two callers at once get the same run; `Run.lock` then refuses the second.
         """
-        parent = self._folder(experiment.name)
-        with exclusive_lock(parent / ".lock", f"experiment {experiment.name}", wait=True):
-            remove_tree(parent / ".new")
-            return (None if new else self.unfinished(experiment)) or self._create(
-                parent, experiment, text, "" if new else self._note(experiment.name)
+        experiment_dir = self._folder(experiment.name)
+        scratch = experiment_dir / ".new"
+        with exclusive_lock(experiment_dir / ".lock", f"experiment {experiment.name}", wait=True):
+            remove_tree(scratch)
+            if not new and (earlier_run := self.unfinished(experiment)):
+                return earlier_run
+            # Runs are named by time, to 1/65536 s: after all others even if the clock went back.
+            earlier, created_s = self.runs(experiment.name), self._clock()
+            for earlier_run in earlier:
+                stamp, _, ticks = earlier_run.id.rpartition("-")
+                started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
+                created_s = max(created_s, started_s + _TICK_S)
+            second, part = divmod(created_s, 1)
+            stamp = time.strftime(_STAMP, time.gmtime(second))
+            target = experiment_dir / f"{stamp}-{int(part / _TICK_S):04x}"
+            manifest = Manifest(
+                run=target.name,
+                created_s=round(self._clock(), 3),
+                experiment_id=_identity(experiment),
+                experiment=experiment.model_dump(mode="json"),
             )
+            with os_error_as_machine_error(target):
+                scratch.mkdir()
+                (scratch / MANIFEST).write_bytes(json_bytes(manifest.document()))
+                (scratch / EXPERIMENT).write_bytes(text.encode())
+                sync_tree(scratch)
+                rename_durably(scratch, target)
+        other = next(
+            (earlier_run.id for earlier_run in reversed(earlier) if not earlier_run.finished), ""
+        )
+        note = f"the experiment differs from that of the unfinished run {other}: new run"
+        return Run(target, note if other and not new else "")
 
     def unfinished(self, experiment: Experiment) -> Run | None:
         """Give the newest unfinished run with the resolved content of *experiment*, if any."""
-        for run in reversed(self.runs(experiment.name)):
-            if not run.finished and run.read_manifest().experiment_id == _identity(experiment):
-                return run
+        for earlier_run in reversed(self.runs(experiment.name)):
+            if not earlier_run.finished and earlier_run.read_manifest().experiment_id == _identity(
+                experiment
+            ):
+                return earlier_run
         return None
 
     def latest(self, experiment_name: str) -> Run:
@@ -85,15 +113,21 @@ class Store:
 
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
-        parent = self._folder(experiment_name)
-        with os_error_as_machine_error(parent):
-            names = [path.name for path in parent.iterdir()] if parent.is_dir() else []
-        return tuple(Run(parent / name) for name in sorted(names) if _RUN.fullmatch(name))
+        experiment_dir = self._folder(experiment_name)
+        with os_error_as_machine_error(experiment_dir):
+            folder_names = (
+                [path.name for path in experiment_dir.iterdir()] if experiment_dir.is_dir() else []
+            )
+        return tuple(
+            Run(experiment_dir / name) for name in sorted(folder_names) if _RUN.fullmatch(name)
+        )
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
-        runs = sorted(self._all_runs(), key=lambda run: run.id)
-        return list(dict.fromkeys(trial for run in runs for trial in run.trial_ids()))
+        runs = sorted(self._all_runs(), key=lambda earlier_run: earlier_run.id)
+        return list(
+            dict.fromkeys(trial for earlier_run in runs for trial in earlier_run.trial_ids())
+        )
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
         """
@@ -102,14 +136,14 @@ class Store:
         `DataError` where there is none, or several.
         """
         matching = {
-            trial: run
-            for run in sorted(self._all_runs(), key=lambda run: run.id)
-            for trial in run.trial_ids()
+            trial: earlier_run
+            for earlier_run in sorted(self._all_runs(), key=lambda earlier_run: earlier_run.id)
+            for trial in earlier_run.trial_ids()
             if trial.startswith(prefix)
         }
         if len(matching) == 1 and prefix:
-            ((trial, run),) = matching.items()
-            return run, trial
+            ((trial, earlier_run),) = matching.items()
+            return earlier_run, trial
         several = f"'{excerpt(prefix)}' begins several trials: {', '.join(sorted(matching)[:4])}"
         raise DataError(
             several if matching else f"no trial '{excerpt(prefix)}'",
@@ -120,43 +154,14 @@ class Store:
     def _all_runs(self) -> Iterator[Run]:
         with os_error_as_machine_error(self.results_dir):
             folders = self.results_dir.iterdir() if self.results_dir.is_dir() else iter(())
-            names = [folder.name for folder in folders if folder.is_dir() and is_name(folder.name)]
-        for name in names:
+            folder_names = [
+                folder.name for folder in folders if folder.is_dir() and is_name(folder.name)
+            ]
+        for name in folder_names:
             yield from self.runs(name)
 
     def _folder(self, experiment_name: str) -> Path:
         return self.results_dir / check_name(experiment_name, "an experiment")
-
-    def _create(self, parent: Path, experiment: Experiment, text: str, note: str) -> Run:
-        target, scratch = parent / self._next_id(experiment.name), parent / ".new"
-        manifest = Manifest(
-            run=target.name,
-            created_s=round(self._clock(), 3),
-            experiment_id=_identity(experiment),
-            experiment=experiment.model_dump(mode="json"),
-        )
-        with os_error_as_machine_error(target):
-            scratch.mkdir()
-            (scratch / MANIFEST).write_bytes(json_bytes(manifest.document()))
-            (scratch / EXPERIMENT).write_bytes(text.encode())
-            sync_tree(scratch)
-            rename_durably(scratch, target)
-        return Run(target, note)
-
-    def _note(self, experiment_name: str) -> str:
-        unfinished = (run.id for run in self.runs(experiment_name)[::-1] if not run.finished)
-        other = next(unfinished, "")
-        return other and f"the experiment differs from that of the unfinished run {other}: new run"
-
-    def _next_id(self, experiment_name: str) -> str:
-        """Name a new run by time, to 1/65536 s; after all others even if the clock went back."""
-        now = self._clock()
-        for run in self.runs(experiment_name):
-            stamp, _, ticks = run.id.rpartition("-")
-            started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
-            now = max(now, started_s + _TICK_S)
-        second, part = divmod(now, 1)
-        return f"{time.strftime(_STAMP, time.gmtime(second))}-{int(part / _TICK_S):04x}"
 
 
 def _identity(experiment: Experiment) -> str:

@@ -56,25 +56,25 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def check_name(name: str, what: str) -> str:
+def check_name(name: str, problem: str) -> str:
     """
-    Return *name* if it is safe as one part of a path; *what* says in the error what it names.
+    Return *name* if it is safe as one part of a path; *problem* says in the error what it names.
 
     >>> check_name("container_1_0001_01_000001", "a container")
     'container_1_0001_01_000001'
     """
     if not is_name(name):
         raise DataError(
-            f"'{excerpt(name)}' cannot name {what} in the results",
+            f"'{excerpt(name)}' cannot name {problem} in the results",
             where="harness.store",
             fix="use letters, digits and _ . @ + = -, starting with a letter, digit or _",
         )
     return name
 
 
-def path_below(folder: Path, name: str, what: str) -> Path:
+def path_below(folder: Path, name: str, problem: str) -> Path:
     """Path of *name*, whose parts are separated by ``/``, under *folder* and never outside it."""
-    return folder.joinpath(*(check_name(part, what) for part in name.split("/")))
+    return folder.joinpath(*(check_name(part, problem) for part in name.split("/")))
 
 
 @contextmanager
@@ -84,11 +84,11 @@ def os_error_as_machine_error(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = Path(error.filename) if isinstance(error.filename, str) else path
-        what = (error.strerror or str(error)).lower()
+        problem = (error.strerror or str(error)).lower()
         if error.errno == errno.ENOSPC:
-            what += f" ({format_bytes(free_bytes(where))} free)"
+            problem += f" ({format_bytes(free_bytes(where))} free)"
         fix = _FIX.get(error.errno or 0, "check this disk, or use another with --results-dir")
-        raise MachineError(what, where=str(where), fix=fix) from error
+        raise MachineError(problem, where=str(where), fix=fix) from error
 
 
 @contextmanager
@@ -115,9 +115,9 @@ def free_bytes(path: Path) -> int:
 
 
 @contextmanager
-def exclusive_lock(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
+def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[None]:
     """
-    Lock the file *path* for this harness alone; *what* says in the error what is in use.
+    Lock the file *path* for this harness alone; *problem* says in the error what is in use.
 
     The kernel drops the lock when its process ends, however it ends, so there are no stale locks;
     the text in the file only names that process.  Raises `MachineError` where another process has
@@ -125,24 +125,26 @@ def exclusive_lock(path: Path, what: str, *, wait: bool = False) -> Iterator[Non
     """
     with os_error_as_machine_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
-    with file:
+        open_file = path.open("a+")
+    with open_file:
         with os_error_as_machine_error(path):
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                fcntl.flock(open_file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError as error:
-                file.seek(0)
-                owner = re.match(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"', file.read(99))
+                open_file.seek(0)
+                owner = re.match(
+                    r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"', open_file.read(99)
+                )
                 by = f"process {owner[1]} since {owner[2]}" if owner else "another harness"
                 # SIGINT would do nothing to one that a shell script has put in the background.
                 end = f", or end it: kill {owner[1]}  (what is finished is kept)" if owner else ""
                 raise MachineError(
-                    f"{what} is in use by {by}", where=str(path), fix=f"wait for it to end{end}"
+                    f"{problem} is in use by {by}", where=str(path), fix=f"wait for it to end{end}"
                 ) from error
-            file.truncate(0)
+            open_file.truncate(0)
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            file.write(json.dumps({"pid": os.getpid(), "since": since}) + "\n")
-            file.flush()
+            open_file.write(json.dumps({"pid": os.getpid(), "since": since}) + "\n")
+            open_file.flush()
         yield
 
 
@@ -157,10 +159,10 @@ def sync_folder(folder: Path) -> None:
 
 def sync_tree(folder: Path) -> None:
     """Sync every file and folder under *folder*, and itself."""
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with Path(root, name).open("rb") as file:
-                os.fsync(file.fileno())
+    for root, _, file_names in os.walk(folder):
+        for name in file_names:
+            with Path(root, name).open("rb") as open_file:
+                os.fsync(open_file.fileno())
         sync_folder(Path(root))
 
 
@@ -177,10 +179,10 @@ def write_file(path: Path, data: bytes, scratch: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = scratch / f"{path.name}.{os.getpid()}"
         try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            with temporary.open("wb") as open_file:
+                open_file.write(data)
+                open_file.flush()
+                os.fsync(open_file.fileno())
             rename_durably(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -196,19 +198,16 @@ def remove_tree(folder: Path) -> None:
 
 def read_file(path: Path, fix: str) -> bytes:
     """Bytes of a file of results; a missing one is `DataError` with *fix*."""
-    try:
-        with os_error_as_machine_error(path):
-            return path.read_bytes()
-    except MachineError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            raise DataError(f"{path.name} is missing", where=str(path), fix=fix) from error
-        raise
+    if not path.exists():
+        raise DataError(f"{path.name} is missing", where=str(path), fix=fix)
+    with os_error_as_machine_error(path):
+        return path.read_bytes()
 
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file, in hex."""
-    with os_error_as_machine_error(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with os_error_as_machine_error(path), path.open("rb") as open_file:
+        return hashlib.file_digest(open_file, "sha256").hexdigest()
 
 
 def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
@@ -245,12 +244,12 @@ def check_version(version: object, path: Path) -> None:
         )
 
 
-def read_record(kind: type[R], data: bytes, path: Path, fix: str) -> R:
-    """Return the record of *kind* in *data*; *path* is named in the error."""
+def read_record(record_type: type[R], data: bytes, path: Path, fix: str) -> R:
+    """Return the record of *record_type* in *data*; *path* is named in the error."""
     value = parse_json(data, path, fix)
-    if "schema_version" not in kind.model_fields:
+    if "schema_version" not in record_type.model_fields:
         del value["schema_version"]
-    return validate_stored(kind.model_validate, value, path, fix)
+    return validate_stored(record_type.model_validate, value, path, fix)
 
 
 def validate_stored(validate: Callable[[Any], T], value: Any, path: Path, fix: str) -> T:
@@ -261,5 +260,5 @@ def validate_stored(validate: Callable[[Any], T], value: Any, path: Path, fix: s
         first = error.errors()[0]
         # Keys of a mapping are among the fields: they are data.
         field = excerpt(".".join(str(part) for part in first["loc"]), 200)
-        what = f"{field or error.title}: {excerpt(first['msg'].lower(), 200)}"
-        raise DataError(what, where=str(path), fix=fix) from error
+        problem = f"{field or error.title}: {excerpt(first['msg'].lower(), 200)}"
+        raise DataError(problem, where=str(path), fix=fix) from error

@@ -31,20 +31,16 @@ _HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
 
-def _columns(kind: type, *without: str) -> dict[str, Any]:
-    """Columns of the fields of *kind*, a dataclass or a named tuple, by their types."""
-    hints = get_type_hints(kind)
-    return {name: hint for name, hint in hints.items() if name not in without}
+def _columns(record_type: type, *without: str) -> dict[str, Any]:
+    """Columns of the fields of *record_type*, a dataclass or a named tuple, by their types."""
+    hints = get_type_hints(record_type)
+    return {column: hint for column, hint in hints.items() if column not in without}
 
 
 _LOOP = _columns(RecordLoop, "histogram")
 _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
-_SPAN = {
-    "attempt_id": str,
-    "place": int,
-    **_columns(Span, "details"),
-    **dict.fromkeys(_DETAILS, int | None),
-}
+_SPAN = {"attempt_id": str, "place": int, **_columns(Span, "details")}
+_SPAN |= dict.fromkeys(_DETAILS, int | None)
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
 
 
@@ -62,44 +58,42 @@ class Recorded(Protocol):
 
 def write_recordings(folder: Path, recorded: Recorded) -> None:
     """Write the tables into *folder*; without units there is no table of them."""
-    write_table(folder / "tasks.parquet", _TASK, map(_task_row, recorded.tasks()))
-    write_table(folder / "spans.parquet", _SPAN, _span_rows(recorded.tasks()))
+    own = [field.name for field in fields(TaskSpans)]
+    tasks = (
+        {**asdict(recorded_task.loop), **{column: getattr(recorded_task, column) for column in own}}
+        for recorded_task in recorded.tasks()
+    )
+    write_table(folder / "tasks.parquet", _TASK, tasks)
+    spans = (
+        {
+            "attempt_id": recorded_task.attempt_id,
+            "place": place,
+            **span._asdict(),
+            **dict(zip(_DETAILS, (*span.details, *[None] * 5), strict=False)),
+        }
+        for recorded_task in recorded.tasks()
+        for place, span in enumerate(recorded_task.spans)
+    )
+    write_table(folder / "spans.parquet", _SPAN, spans)
     buckets = (
-        {"attempt_id": task.attempt_id, "log2_ns": bucket, "records": records}
-        for task in recorded.tasks()
-        for bucket, records in enumerate(task.loop.histogram)
+        {"attempt_id": recorded_task.attempt_id, "log2_ns": bucket, "records": records}
+        for recorded_task in recorded.tasks()
+        for bucket, records in enumerate(recorded_task.loop.histogram)
     )
     write_table(folder / "histograms.parquet", _HISTOGRAM, buckets)
     copies = (
-        {"attempt_id": task.attempt_id, **asdict(segment)}
-        for task in recorded.tasks()
-        for segment in recorded_segments(task)
+        {"attempt_id": recorded_task.attempt_id, **asdict(segment)}
+        for recorded_task in recorded.tasks()
+        for segment in recorded_segments(recorded_task)
     )
     write_table(folder / "segments.parquet", _SEGMENT, copies)
     units = (
-        {
-            "attempt_id": times.attempt_id,
-            "unit_records": times.unit_records,
-            "unit": number,
-            "seconds": seconds,
-        }
+        dict(zip(_UNITS, (times.attempt_id, times.unit_records, number, seconds), strict=True))
         for times in recorded.units()
         for number, seconds in enumerate(times.seconds)
     )
     if (first := next(units, None)) is not None:
         write_table(folder / "units.parquet", _UNITS, chain([first], units))
-
-
-def _task_row(task: TaskSpans) -> dict[str, Any]:
-    own = {field.name: getattr(task, field.name) for field in fields(TaskSpans)}
-    return {**asdict(task.loop), **own}
-
-
-def _span_rows(tasks: Iterable[TaskSpans]) -> Iterator[dict[str, Any]]:
-    for task in tasks:
-        for place, span in enumerate(task.spans):
-            details = dict(zip(_DETAILS, (*span.details, *[None] * 5), strict=False))
-            yield {"attempt_id": task.attempt_id, "place": place, **span._asdict(), **details}
 
 
 def read_recordings(folder: Path) -> Iterator[TaskSpans]:
@@ -108,15 +102,21 @@ def read_recordings(folder: Path) -> Iterator[TaskSpans]:
         return
     spans = _Groups(read_table(folder / "spans.parquet", _SPAN))
     buckets = _Groups(read_table(folder / "histograms.parquet", _HISTOGRAM))
-    for row in read_table(folder / "tasks.parquet", _TASK):
-        attempt_id = row["attempt_id"]
+    for table_row in read_table(folder / "tasks.parquet", _TASK):
+        attempt_id = table_row["attempt_id"]
         histogram = tuple(bucket["records"] for bucket in buckets.take(attempt_id))
-        loop = RecordLoop(**{name: row.pop(name) for name in _LOOP}, histogram=histogram)
-        task_spans = tuple(map(_span, spans.take(attempt_id)))
-        yield TaskSpans(**row, loop=loop, spans=task_spans)
+        loop = RecordLoop(
+            **{column: table_row.pop(column) for column in _LOOP}, histogram=histogram
+        )
+        task_spans = []
+        for span in spans.take(attempt_id):
+            values = {column: span[column] for column in Span._fields if column != "details"}
+            details = tuple(span[column] for column in _DETAILS if span[column] is not None)
+            task_spans.append(Span(**values, details=details))
+        yield TaskSpans(**table_row, loop=loop, spans=tuple(task_spans))
     if unread := spans.next_attempt or buckets.next_attempt:
-        what = f"the attempt '{excerpt(unread)}' is not among the tasks"
-        raise DataError(what, where=str(folder), fix=FROM_RAW)
+        problem = f"the attempt '{excerpt(unread)}' is not among the tasks"
+        raise DataError(problem, where=str(folder), fix=FROM_RAW)
 
 
 class _Groups:
@@ -141,24 +141,19 @@ class _Groups:
         return rows
 
 
-def _span(row: dict[str, Any]) -> Span:
-    details = tuple(row[name] for name in _DETAILS if row[name] is not None)
-    return Span(**{name: row[name] for name in Span._fields if name != "details"}, details=details)
-
-
 def read_units(folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
-    path = folder / "units.parquet"
+    file_path = folder / "units.parquet"
     attempt_id, unit_records = "", 0
     seconds: list[float] = []
-    for names, sizes, _, times in read_columns(path, _UNITS) if path.exists() else ():
+    for names, sizes, _, times in read_columns(file_path, _UNITS) if file_path.exists() else ():
         start = 0
-        for name, rows in groupby(names):
+        for owner_id, rows in groupby(names):
             # An attempt may go on in the next part of the table.
-            if name != attempt_id:
+            if owner_id != attempt_id:
                 if seconds:
                     yield UnitTimes(attempt_id, unit_records, tuple(seconds))
-                attempt_id, unit_records, seconds = name, int(sizes[start]), []
+                attempt_id, unit_records, seconds = owner_id, int(sizes[start]), []
             end = start + sum(1 for _ in rows)
             seconds += times[start:end].tolist()
             start = end
@@ -168,6 +163,6 @@ def read_units(folder: Path) -> Iterator[UnitTimes]:
 
 def read_segments(folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
     """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
-    path = folder / "segments.parquet"
-    for row in read_table(path, _SEGMENT) if path.exists() else ():
-        yield row.pop("attempt_id"), SegmentTimes(**row)
+    file_path = folder / "segments.parquet"
+    for table_row in read_table(file_path, _SEGMENT) if file_path.exists() else ():
+        yield table_row.pop("attempt_id"), SegmentTimes(**table_row)

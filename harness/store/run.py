@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from harness.store.files import (
     sync_tree,
     validate_stored,
     write_file,
-)
+)  # fmt: skip
 from harness.store.recordings import Recorded
 from harness.store.trials import RawLogs, TrialFolder, read_trial
 from harness.text import excerpt
@@ -66,7 +66,7 @@ class Run:
     """
 
     def __init__(self, path: Path, note: str = "") -> None:
-        """Open the run that lies at *path*."""
+        """Open the run at *path*."""
         self.path, self.id, self.note = path, path.name, note
         self._incoming = path / "incoming"
         self._trials = path / "trials"
@@ -118,7 +118,7 @@ class Run:
                     remove_tree(self._incoming)
 
     def require_space(self, least: int = LEAST_FREE_BYTES) -> None:
-        """Raise `MachineError` unless *least* bytes are free where this run lies."""
+        """Raise `MachineError` unless *least* bytes are free on the disk of this run."""
         free = free_bytes(self.path)
         if free < least:
             raise MachineError(
@@ -181,11 +181,10 @@ class Run:
         *recorded* is what the tracer recorded in their tasks; without, there are no such tables.
         """
         target = self.trial_dir(trial_id) / "trace"
-        with self._prepared(f"{trial_id}.trace") as folder:
+        with self._replaced(target, f"{trial_id}.trace") as folder:
             tables.write_traces(folder, traces)
             if recorded is not None:
                 recordings.write_recordings(folder, recorded)
-            self._replace(folder, target)
 
     def read_trace(self, trial_id: str) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order."""
@@ -211,22 +210,21 @@ class Run:
 
     def write_profile(self, profile: Profile) -> None:
         """Write the profile of its workload."""
-        name = check_name(profile.workload, "a workload") + ".json"
+        file_name = check_name(profile.workload, "a workload") + ".json"
         data = json_bytes(profile.model_dump(mode="json"))
-        write_file(self.path / PROFILES / name, data, self._incoming)
+        write_file(self.path / PROFILES / file_name, data, self._incoming)
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
-        paths = sorted((self.path / PROFILES).glob("*.json"))
         return {
             path.stem: read_record(Profile, read_file(path, _PROFILE), path, _PROFILE)
-            for path in paths
+            for path in sorted((self.path / PROFILES).glob("*.json"))
         }
 
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
-        name = check_name(model, "a model") + ".jsonl"
-        write_file(self.path / PREDICTIONS / name, _lines(predictions), self._incoming)
+        file_name = check_name(model, "a model") + ".jsonl"
+        write_file(self.path / PREDICTIONS / file_name, _lines(predictions), self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
@@ -240,8 +238,10 @@ class Run:
 
     def seal(self) -> None:
         """Hash the plan, the profiles and the predictions, so that none can change unseen."""
-        hashes = {name: self._hash(name) for name in self._sealed_names()}
-        path = self.path / SEAL
+        path, names = self.path / SEAL, self._sealed_names()
+        if not (self.path / PLAN).is_file():
+            raise DataError(f"{PLAN} is missing", where=str(self.path / PLAN), fix=_PREDICT)
+        hashes = {file_name: sha256(self.path / file_name) for file_name in names}
         if path.exists() and self._read_seal() == hashes:
             return
         document = {"schema_version": SCHEMA_VERSION, "sealed_s": round(time.time(), 3)}
@@ -250,32 +250,27 @@ class Run:
     def check_seal(self) -> None:
         """Raise `DataError` naming the file that is not as it was sealed."""
         names, seal = self._sealed_names(), self.path / SEAL
-        if not seal.exists() and not any(name.startswith(PREDICTIONS) for name in names):
+        if not seal.exists() and not any(file_name.startswith(PREDICTIONS) for file_name in names):
             fix = "make them: harness predict FILE"
             raise DataError("there are no predictions", where=str(self.path), fix=fix)
         hashes = self._read_seal()
-        for name in sorted({*names, *hashes}):
-            if name not in hashes:
-                what = f"{name} is not under the seal"
-                raise DataError(what, where=str(seal), fix=_PREDICT)
-            if name not in names:
-                raise DataError(f"{excerpt(name)} is missing", where=str(seal), fix=_PREDICT)
-            if self._hash(name) != hashes[name]:
-                what = f"{name} changed after it was sealed"
-                raise DataError(what, where=str(self.path / name), fix=_PREDICT)
+        for file_name in sorted({*names, *hashes}):
+            problem, where = "", seal
+            if file_name not in hashes:
+                problem = f"{file_name} is not under the seal"
+            elif file_name not in names or not (self.path / file_name).is_file():
+                problem = f"{excerpt(file_name)} is missing"
+            elif sha256(self.path / file_name) != hashes[file_name]:
+                problem, where = f"{file_name} changed after it was sealed", self.path / file_name
+            if problem:
+                raise DataError(problem, where=str(where), fix=_PREDICT)
 
     def _sealed_names(self) -> list[str]:
-        files = [
-            *(self.path / PROFILES).glob("*.json"),
-            *(self.path / PREDICTIONS).glob("*.jsonl"),
+        names = [f"{PROFILES}/{path.name}" for path in (self.path / PROFILES).glob("*.json")]
+        names += [
+            f"{PREDICTIONS}/{path.name}" for path in (self.path / PREDICTIONS).glob("*.jsonl")
         ]
-        return [PLAN, *sorted(path.relative_to(self.path).as_posix() for path in files)]
-
-    def _hash(self, name: str) -> str:
-        path = self.path / name
-        if not path.is_file():
-            raise DataError(f"{name} is missing", where=str(path), fix=_PREDICT)
-        return sha256(path)
+        return [PLAN, *sorted(names)]
 
     def _read_seal(self) -> dict[str, str]:
         path = self.path / SEAL
@@ -286,41 +281,40 @@ class Run:
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
-        with self._prepared("scores") as folder:
+        with self._replaced(self.path / "scores", "scores") as folder:
             tables.write_scores(folder, scores)
-            self._replace(folder, self.path / "scores")
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
         return tables.read_scores(self.path / "scores")
 
-    def write_report(self, name: str, text: str) -> Path:
-        """Write the report called *name* (`report.html`, `hibench.report`, ...); give its path."""
-        if _REPORT.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is not the name of a report")
-        path = self.path / name
+    def write_report(self, file_name: str, text: str) -> Path:
+        """Write the report *file_name* (`report.html`, `hibench.report`, ...); give its path."""
+        if _REPORT.fullmatch(file_name) is None:
+            raise ValueError(f"{file_name!r} is not the name of a report")
+        path = self.path / file_name
         write_file(path, text.encode(), self._incoming)
         return path
 
-    # How folders appear.
-
     @contextmanager
-    def _prepared(self, name: str) -> Iterator[Path]:
-        folder = path_below(self._incoming, name, "a folder")
+    def _replaced(self, target: Path, file_name: str) -> Iterator[Path]:
+        """
+        Give an empty folder called *file_name*, which becomes *target* when the block ends well.
+
+        What was there is derived data: it moves aside first.
+        """
+        folder = path_below(self._incoming, file_name, "a folder")
+        older = folder.with_name(f"{folder.name}.old")
         remove_tree(folder)
         with os_error_as_machine_error(folder):
             folder.mkdir(parents=True)
             yield folder
-
-    def _replace(self, folder: Path, target: Path) -> None:
-        """Rename *folder* to *target*; the older one is derived data, and moves aside first."""
-        sync_tree(folder)
-        if target.exists():
-            old = folder.with_name(folder.name + ".old")
-            remove_tree(old)
-            rename_durably(target, old)
-        rename_durably(folder, target)
-        remove_tree(folder.with_name(folder.name + ".old"))
+            sync_tree(folder)
+            if target.exists():
+                remove_tree(older)
+                rename_durably(target, older)
+            rename_durably(folder, target)
+            remove_tree(older)
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -330,12 +324,12 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _lines(records: Iterable[Record]) -> bytes:
-    rows: Iterable[Mapping[str, Any]] = (record.model_dump(mode="json") for record in records)
+    version = {"schema_version": SCHEMA_VERSION}
     return b"".join(
-        json_bytes({"schema_version": SCHEMA_VERSION, **row}, indent=None) for row in rows
+        json_bytes(version | record.model_dump(mode="json"), indent=None) for record in records
     )
 
 
-def _read_lines(kind: Any, path: Path, fix: str) -> Iterator[Any]:
+def _read_lines(record_type: Any, path: Path, fix: str) -> Iterator[Any]:
     for number, line in enumerate(read_file(path, fix).splitlines(), start=1):
-        yield read_record(kind, line, path.with_name(f"{path.name}:{number}"), fix)
+        yield read_record(record_type, line, path.with_name(f"{path.name}:{number}"), fix)

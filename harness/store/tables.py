@@ -32,7 +32,7 @@ from harness.store.files import (
     parse_json,
     read_file,
     validate_stored,
-)
+)  # fmt: skip
 from harness.text import excerpt
 
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
@@ -52,7 +52,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def write_table(
-    path: Path,
+    file_path: Path,
     columns: Mapping[str, Any],
     rows: Iterable[Mapping[str, Any]],
     *,
@@ -63,74 +63,81 @@ def write_table(
 
     A value that does not fit its column is `DataError`.
     """
-    pa, pq = _pyarrow()
-    schema = pa.schema([(name, _arrow_type(hint)) for name, hint in columns.items()])
+    arrow, parquet = _pyarrow()
+    schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     schema = schema.with_metadata({_VERSION: str(SCHEMA_VERSION).encode()})
     unread = iter(rows)
     try:
         with (
-            os_error_as_machine_error(path),
-            pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer,
+            os_error_as_machine_error(file_path),
+            parquet.ParquetWriter(
+                file_path, schema, compression="zstd", write_page_checksum=True
+            ) as writer,
         ):
-            while part := [
-                {name: row[name] for name in columns} for row in islice(unread, at_once)
+            while batch := [
+                {column: table_row[column] for column in columns}
+                for table_row in islice(unread, at_once)
             ]:
-                writer.write_table(pa.Table.from_pylist(part, schema))
-    except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
+                writer.write_table(arrow.Table.from_pylist(batch, schema))
+    except (arrow.ArrowException, ValueError, OverflowError, TypeError) as error:
         raise DataError(
-            f"a value does not fit its column in {path.name}: {excerpt(error, 300)}",
-            where=str(path),
+            f"a value does not fit its column in {file_path.name}: {excerpt(error, 300)}",
+            where=str(file_path),
             fix="the log it comes from is damaged: look at the trial's raw folder",
         ) from error
 
 
 def read_table(
-    path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
+    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
 ) -> Iterator[dict[str, Any]]:
     """
     Rows of a table, a part of them in memory at once.
 
     A damaged file is `DataError`, at once or where the damage is met; *fix* says what to do.
     """
-    for part in read_columns(path, columns, fix):
-        lists = [column if isinstance(column, list) else column.tolist() for column in part]
-        yield from (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
+    for batch in read_columns(file_path, columns, fix):
+        lists = [column if isinstance(column, list) else column.tolist() for column in batch]
+        yield from (
+            dict(zip(columns, table_row, strict=True)) for table_row in zip(*lists, strict=True)
+        )
 
 
 def read_columns(
-    path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
+    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
 ) -> Iterator[list[Any]]:
     """
     `read_table` for tables of millions of rows: the values of each column, part after part.
 
     Numbers without a gap are arrays, all else lists.
     """
-    pa, pq = _pyarrow()
-    if not path.exists():
-        raise DataError(f"{path.name} is missing", where=str(path), fix=fix)
-    schema = pa.schema([(name, _arrow_type(hint)) for name, hint in columns.items()])
+    arrow, parquet = _pyarrow()
+    if not file_path.exists():
+        raise DataError(f"{file_path.name} is missing", where=str(file_path), fix=fix)
+    schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.
-    texts = [field.name for field in schema if field.type == pa.string()]
+    texts = [field.name for field in schema if field.type == arrow.string()]
     try:
-        with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
+        with parquet.ParquetFile(
+            file_path, read_dictionary=texts, page_checksum_verification=True
+        ) as file:
             metadata = file.schema_arrow.metadata or {}
             version = metadata.get(_VERSION, b"").decode("ascii", "replace")
-            check_version(int(version) if version.isdecimal() else version, path)
+            check_version(int(version) if version.isdecimal() else version, file_path)
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group)
                 table.validate(full=True)
                 yield [_values(column) for column in table.columns]
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        what = f"{path.name} is not a table: {excerpt(error, 300)}"
-        raise DataError(what, where=str(path), fix=fix) from error
+    except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
+        problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
+        raise DataError(problem, where=str(file_path), fix=fix) from error
 
 
 def _values(column: Any) -> Any:
     """Values of a column: an array of numbers, or a list, whose equal texts are one object."""
-    pa, _ = _pyarrow()
-    if column.type in (pa.int64(), pa.float64()) and not column.null_count:
+    arrow, _ = _pyarrow()
+    if column.type in (arrow.int64(), arrow.float64()) and not column.null_count:
         return column.to_numpy()
     values: list[Any] = []
     for chunk in column.chunks:
@@ -145,26 +152,26 @@ def _values(column: Any) -> Any:
 
 def _arrow_type(hint: Any) -> Any:
     """Give the Arrow type of a field: plain values, optional ones, maps and records of them."""
-    pa, _ = _pyarrow()
-    plain = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    arrow, _ = _pyarrow()
+    plain = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     if hint in plain:
         return plain[hint]
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return pa.string()
+        return arrow.string()
     if origin in (Union, types.UnionType):
         return _arrow_type(next(arg for arg in args if arg is not type(None)))
     if origin is dict:
-        return pa.map_(_arrow_type(args[0]), _arrow_type(args[1]))
+        return arrow.map_(_arrow_type(args[0]), _arrow_type(args[1]))
     if origin is tuple:
-        return pa.list_(_arrow_type(args[0]))
+        return arrow.list_(_arrow_type(args[0]))
     hints = get_type_hints(hint)
-    return pa.struct([(name, _arrow_type(hints[name])) for name in hint.model_fields])
+    return arrow.struct([(column, _arrow_type(hints[column])) for column in hint.model_fields])
 
 
 def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     """Write `job.json`, `attempts.parquet` and `counters.parquet` into *folder*."""
-    jobs = [{name: getattr(trace, name) for name in _JOB} for trace in traces]
+    jobs = [{column: getattr(trace, column) for column in _JOB} for trace in traces]
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
     rows = [
         {"job_id": trace.job_id, **asdict(attempt)}
@@ -172,52 +179,56 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
         for attempt in trace.attempts
     ]
     write_table(folder / "attempts.parquet", _attempt_columns(), rows)
-    write_table(folder / "counters.parquet", _COUNTERS, _counter_rows(traces))
-
-
-def _counter_rows(traces: Iterable[JobTrace]) -> Iterator[dict[str, Any]]:
-    for trace in traces:
-        owners = [("", scope, getattr(trace, scope)) for scope in _SCOPES]
-        owners += [(each.attempt_id, "attempt", each.counters) for each in trace.attempts]
-        for attempt, scope, counters in owners:
-            row = {"job_id": trace.job_id, "attempt_id": attempt, "scope": scope}
-            yield from ({**row, "name": name, "value": count} for name, count in counters.items())
+    owners = [
+        (trace.job_id, attempt_id, scope, counters)
+        for trace in traces
+        for attempt_id, scope, counters in (
+            *(("", scope, getattr(trace, scope)) for scope in _SCOPES),
+            *((attempt.attempt_id, "attempt", attempt.counters) for attempt in trace.attempts),
+        )
+    ]
+    counts = (
+        dict(zip(_COUNTERS, (*owner, column, count), strict=True))
+        for *owner, counters in owners
+        for column, count in counters.items()
+    )
+    write_table(folder / "counters.parquet", _COUNTERS, counts)
 
 
 def _attempt_columns() -> dict[str, Any]:
     hints = get_type_hints(TaskAttempt)
-    return {"job_id": str, **{name: hints[name] for name in _ATTEMPT}}
+    return {"job_id": str, **{column: hints[column] for column in _ATTEMPT}}
 
 
 def read_traces(folder: Path) -> tuple[JobTrace, ...]:
     """Read what `write_traces` wrote: equal records, in the same order."""
-    path = folder / "job.json"
+    file_path = folder / "job.json"
     counters: dict[tuple[str, str, str], dict[str, int]] = {}
-    for row in read_table(folder / "counters.parquet", _COUNTERS):
-        owner = row["job_id"], row["scope"], row["attempt_id"]
-        counters.setdefault(owner, {})[row["name"]] = row["value"]
+    for table_row in read_table(folder / "counters.parquet", _COUNTERS):
+        owner = table_row["job_id"], table_row["scope"], table_row["attempt_id"]
+        counters.setdefault(owner, {})[table_row["name"]] = table_row["value"]
     attempts: dict[str, list[dict[str, Any]]] = {}
-    for row in read_table(folder / "attempts.parquet", _attempt_columns()):
-        job_id = row.pop("job_id")
-        row["counters"] = counters.get((job_id, "attempt", row["attempt_id"]), {})
-        attempts.setdefault(job_id, []).append(row)
-    document = parse_json(read_file(path, FROM_RAW), path, FROM_RAW)
-    jobs = validate_stored(_rows_type().validate_python, document.get("jobs"), path, FROM_RAW)
+    for table_row in read_table(folder / "attempts.parquet", _attempt_columns()):
+        job_id = table_row.pop("job_id")
+        table_row["counters"] = counters.get((job_id, "attempt", table_row["attempt_id"]), {})
+        attempts.setdefault(job_id, []).append(table_row)
+    document = parse_json(read_file(file_path, FROM_RAW), file_path, FROM_RAW)
+    jobs = validate_stored(
+        _adapter(list[dict[str, Any]]).validate_python, document.get("jobs"), file_path, FROM_RAW
+    )
     for job in jobs:
         job_id = str(job.get("job_id"))
         job |= {scope: counters.get((job_id, scope, ""), {}) for scope in _SCOPES}
         job["attempts"] = attempts.get(job_id, [])
-    return validate_stored(_traces_type().validate_python, jobs, path, FROM_RAW)
+    traces: tuple[JobTrace, ...] = validate_stored(
+        _adapter(tuple[JobTrace, ...]).validate_python, jobs, file_path, FROM_RAW
+    )
+    return traces
 
 
 @cache
-def _rows_type() -> TypeAdapter[list[dict[str, Any]]]:
-    return TypeAdapter(list[dict[str, Any]])
-
-
-@cache
-def _traces_type() -> TypeAdapter[tuple[JobTrace, ...]]:
-    return TypeAdapter(tuple[JobTrace, ...])
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint)
 
 
 # Ends of the columns of a metric, with the fields of its value.
@@ -233,58 +244,61 @@ def write_scores(folder: Path, scores: ScoreBook) -> None:
     tables = _score_tables()
     rest = scores.model_dump(mode="json", exclude=set(tables))
     (folder / "book.json").write_bytes(json_bytes(rest))
-    for name, kind in tables.items():
-        rows = [_row(record) for record in getattr(scores, name)]
-        write_table(folder / f"{name}.parquet", _record_columns(kind), rows)
+    for table_name, record_type in tables.items():
+        rows = [record.model_dump(mode="json") for record in getattr(scores, table_name)]
+        if "metrics" in record_type.model_fields:
+            for table_row in rows:
+                metrics = table_row.pop("metrics")
+                for metric in METRICS:
+                    interval = metrics.get(metric, {})
+                    table_row |= {
+                        metric + ending: interval.get(key) for ending, key in _ENDS.items()
+                    }
+        write_table(folder / f"{table_name}.parquet", _record_columns(record_type), rows)
 
 
 def read_scores(folder: Path) -> ScoreBook:
     """Read what `write_scores` wrote."""
-    path = folder / "book.json"
-    rest = parse_json(read_file(path, _RESCORE), path, _RESCORE)
-    tables = {
-        name: [
-            _with_metrics(kind, row)
-            for row in read_table(folder / f"{name}.parquet", _record_columns(kind), _RESCORE)
-        ]
-        for name, kind in _score_tables().items()
-    }
-    return validate_stored(ScoreBook.model_validate, rest | tables, folder, _RESCORE)
+    file_path = folder / "book.json"
+    rest = parse_json(read_file(file_path, _RESCORE), file_path, _RESCORE)
+    for table_name, record_type in _score_tables().items():
+        rest[table_name] = list(
+            read_table(folder / f"{table_name}.parquet", _record_columns(record_type), _RESCORE)
+        )
+        for table_row in rest[table_name] if "metrics" in record_type.model_fields else ():
+            metrics = {
+                metric: {key: table_row.pop(metric + ending) for ending, key in _ENDS.items()}
+                for metric in METRICS
+            }
+            table_row["metrics"] = {
+                metric: interval
+                for metric, interval in metrics.items()
+                if interval["value"] is not None
+            }
+    return validate_stored(ScoreBook.model_validate, rest, folder, _RESCORE)
 
 
-def _record_columns(kind: type[Record]) -> dict[str, Any]:
+def _record_columns(record_type: type[Record]) -> dict[str, Any]:
     """Columns of a record's fields; each metric of a summary has a column, and its interval two."""
-    hints = get_type_hints(kind)
-    columns = {name: hints[name] for name in kind.model_fields if name != "metrics"}
+    hints = get_type_hints(record_type)
+    columns = {column: hints[column] for column in record_type.model_fields if column != "metrics"}
     if "metrics" in hints:
-        columns |= {name + end: float | None for name in METRICS for end in _ENDS}
+        columns |= {metric + ending: float | None for metric in METRICS for ending in _ENDS}
     return columns
-
-
-def _row(record: Record) -> dict[str, Any]:
-    row = record.model_dump(mode="json")
-    if (metrics := row.pop("metrics", None)) is not None:
-        for name in METRICS:
-            row |= {name + end: metrics.get(name, {}).get(key) for end, key in _ENDS.items()}
-    return row
-
-
-def _with_metrics(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
-    if "metrics" in kind.model_fields:
-        metrics = {
-            name: {key: row.pop(name + end) for end, key in _ENDS.items()} for name in METRICS
-        }
-        defined = {name: metric for name, metric in metrics.items() if metric["value"] is not None}
-        row["metrics"] = defined
-    return row
 
 
 def _score_tables() -> dict[str, type[Record]]:
     """The lists of a score book whose records are flat."""
-    hints = {name: get_type_hints(ScoreBook)[name] for name in ScoreBook.model_fields}
-    kinds = {name: get_args(hint)[0] for name, hint in hints.items() if get_origin(hint) is tuple}
+    hints = {
+        table_name: get_type_hints(ScoreBook)[table_name] for table_name in ScoreBook.model_fields
+    }
+    kinds = {
+        table_name: get_args(hint)[0]
+        for table_name, hint in hints.items()
+        if get_origin(hint) is tuple
+    }
     return {
-        name: kind
-        for name, kind in kinds.items()
-        if all(get_origin(hint) is not tuple for hint in _record_columns(kind).values())
+        table_name: record_type
+        for table_name, record_type in kinds.items()
+        if all(get_origin(hint) is not tuple for hint in _record_columns(record_type).values())
     }

@@ -8,7 +8,6 @@ import os
 import shutil
 import zlib
 
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -25,7 +24,7 @@ from harness.store.files import (
     remove_tree,
     rename_durably,
     sync_tree,
-)
+)  # fmt: skip
 from harness.text import excerpt
 
 RECORD = "trial.json"
@@ -52,12 +51,12 @@ class TrialFolder:
         with os_error_as_machine_error(self.raw):
             self.raw.mkdir(parents=True)
 
-    def file(self, name: str) -> Path:
-        """Path under `raw` for a log called *name*, checked part by part; its folder exists."""
-        path = path_below(self.raw, name, "a log")
-        with os_error_as_machine_error(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+    def file(self, log_name: str) -> Path:
+        """Path under `raw` for a log called *log_name*, checked part by part; its folder exists."""
+        log_path = path_below(self.raw, log_name, "a log")
+        with os_error_as_machine_error(log_path):
+            log_path.parent.mkdir(parents=True, exist_ok=True)
+        return log_path
 
     def commit(self, record: TrialRecord) -> Path:
         """
@@ -110,11 +109,11 @@ class TrialFolder:
 
 def read_trial(folder: Path, trial_id: str) -> TrialRecord:
     """Read the record of *trial_id* in *folder*."""
-    path = folder / RECORD
-    record = read_record(TrialRecord, read_file(path, _RERUN), path, _RERUN)
+    log_path = folder / RECORD
+    record = read_record(TrialRecord, read_file(log_path, _RERUN), log_path, _RERUN)
     if record.trial.id != trial_id:
-        what = f"{RECORD} is the record of trial '{excerpt(record.trial.id)}'"
-        raise DataError(what, where=str(path), fix=_RERUN)
+        problem = f"{RECORD} is the record of trial '{excerpt(record.trial.id)}'"
+        raise DataError(problem, where=str(log_path), fix=_RERUN)
     return record
 
 
@@ -127,72 +126,69 @@ def compress_tree(folder: Path) -> None:
     """
     for root, folders, names in os.walk(folder):
         # In reverse, `a.gz` has become `a.gz.gz` before `a` becomes `a.gz`.
-        for name in sorted([*folders, *names], reverse=True):
-            path = Path(root, name)
-            if path.is_symlink() or not (path.is_dir() or path.is_file()):
-                path.unlink()
-            elif path.is_file():
+        for log_name in sorted([*folders, *names], reverse=True):
+            log_path = Path(root, log_name)
+            if log_path.is_symlink() or not (log_path.is_dir() or log_path.is_file()):
+                log_path.unlink()
+            elif log_path.is_file():
                 with (
-                    path.open("rb") as plain,
-                    path.with_name(f"{name}.gz").open("xb") as file,
-                    gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+                    log_path.open("rb") as plain,
+                    log_path.with_name(f"{log_name}.gz").open("xb") as packed_file,
+                    gzip.GzipFile("", "wb", 6, packed_file, mtime=0) as packed,
                 ):
                     shutil.copyfileobj(plain, packed)
-                path.unlink()
+                log_path.unlink()
 
 
 class RawLogs:
     """The unedited logs of one trial, read back decompressed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read under *folder*."""
+        """Read under *folder*, of which no more logs are expected."""
         self._folder = folder
+        files = (log_path for log_path in folder.rglob("*.gz") if log_path.is_file())
+        names = (log_path.relative_to(folder).as_posix().removesuffix(".gz") for log_path in files)
+        self._names = tuple(sorted(names))
 
     def names(self) -> tuple[str, ...]:
         """Names of all logs, sorted; folders are separated by ``/``."""
         return self._names
 
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        files = (path for path in self._folder.rglob("*.gz") if path.is_file())
-        names = (path.relative_to(self._folder).as_posix().removesuffix(".gz") for path in files)
-        return tuple(sorted(names))
-
-    def open(self, name: str) -> BinaryIO:
-        """Bytes of the log *name*; damage shows as `DataError` while reading."""
-        if name not in self.names():
+    def open(self, log_name: str) -> BinaryIO:
+        """Bytes of the log *log_name*; damage shows as `DataError` while reading."""
+        if log_name not in self._names:
             raise DataError(
-                f"no log '{excerpt(name)}' in this trial",
+                f"no log '{excerpt(log_name)}' in this trial",
                 where=str(self._folder),
                 fix="list the folder; names are relative to it, without .gz",
             )
-        path = self._folder / f"{name}.gz"
-        with os_error_as_machine_error(path):
-            return cast("BinaryIO", _Log(path))
+        log_path = self._folder / f"{log_name}.gz"
+        with os_error_as_machine_error(log_path):
+            return cast("BinaryIO", _Log(log_path))
 
 
 class _Log(io.BufferedReader):
     """A log of lines of bounded length."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        super().__init__(_Decompressed(path))
+    def __init__(self, log_path: Path) -> None:
+        self._path = log_path
+        super().__init__(_Decompressed(log_path))
 
     def readline(self, size: int | None = -1, /) -> bytes:
         most = _LONGEST_LINE + 1 if size is None or size < 0 else size
         line = super().readline(most)
         if len(line) > _LONGEST_LINE:
-            what = f"a line of more than {_LONGEST_LINE} bytes is not a line of a log"
-            raise DataError(what, where=str(self._path), fix=_RERUN)
+            problem = f"a line of more than {_LONGEST_LINE} bytes is not a line of a log"
+            raise DataError(problem, where=str(self._path), fix=_RERUN)
         return line
 
 
 class _Decompressed(io.RawIOBase):
     """A gzip file whose damage is `DataError`, with its path."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._packed = gzip.GzipFile(path, "rb")
+    def __init__(self, log_path: Path) -> None:
+        self._path = log_path
+        self._packed = gzip.GzipFile(log_path, "rb")
 
     def readable(self) -> bool:
         return True
@@ -201,8 +197,8 @@ class _Decompressed(io.RawIOBase):
         try:
             return self._packed.readinto(buffer)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            what = f"the compressed log is damaged: {error}"
-            raise DataError(what, where=str(self._path), fix=_RERUN) from error
+            problem = f"the compressed log is damaged: {error}"
+            raise DataError(problem, where=str(self._path), fix=_RERUN) from error
 
     def close(self) -> None:
         self._packed.close()
