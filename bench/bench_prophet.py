@@ -1,5 +1,5 @@
 """
-Prophet's Algorithm 1 over 10,000 segments, on one core: the fast form beside the obvious one.
+Prophet's Algorithm 1 over 10,000 segments, on one core, beside the obvious form of the tests.
 
 The shuffle is that of a reduce whose 10,000 maps ran on so many machines in so many waves; the
 finer the groups, the more often a copier goes to another host.  Both forms take turns and give the
@@ -7,13 +7,17 @@ same bits.  Seconds are those of the core, and in brackets of the clock.
 """
 
 import os
+import sys
 import time
+
+from pathlib import Path
 
 import numpy as np
 
-from harness.models.prophet.algorithm import Shuffle
-from harness.models.prophet.setting import Group, Segment, read_setting
-from harness.models.prophet.shuffle import run
+from harness.models.prophet.shuffle import Group, Segment, read_setting, run_shuffle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.models.prophet.obvious import ObviousShuffle  # noqa: E402 - the repository's root
 
 SEGMENTS, REPEATS = 10_000, 15
 KIB = 2**10
@@ -47,16 +51,16 @@ def compare(groups: list[Group], setting: object, what: str) -> None:
     fast, slow = [], []
     for _ in range(REPEATS):
         started = clocks()
-        one = run(groups, setting)
+        one = run_shuffle(groups, setting)
         fast.append(clocks() - started)
         started = clocks()
-        other = Shuffle(groups, setting).run()
+        other = ObviousShuffle(groups, setting).run()
         slow.append(clocks() - started)
         assert one == other
     print(f"Algorithm 1, {SEGMENTS:,} segments of {what}, {one.rounds:,} rounds:")
-    report("  fast form, ms", 1e3 * np.array(fast))
+    report("  product, ms", 1e3 * np.array(fast))
     report("  obvious form with its trace, ms", 1e3 * np.array(slow))
-    report("  obvious to fast", np.array(slow) / np.array(fast))
+    report("  obvious to product", np.array(slow) / np.array(fast))
 
 
 def clocks() -> np.ndarray:

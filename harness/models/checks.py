@@ -67,6 +67,11 @@ def range_error(name: str, value: Any, wanted: str, where: str) -> ModelError:
     return ModelError(f"{name} = {reprlib.repr(value)} is not {wanted}", where=where)
 
 
+def not_finite_error(where: str) -> ModelError:
+    """Error for inputs whose answer is infinite or not a number."""
+    return ModelError("the numbers are so large that the answer is not finite", where=where)
+
+
 def nan_if_infinite(values: Numbers) -> Numbers:
     """
     *values*, NaN instead of infinity.

@@ -9,14 +9,12 @@ numbered) and Algorithm 1 for the second; all other phases are What-If's under m
 Specification, errata (P01 to P35) and worked examples in ``docs/models/prophet.md``:
 
     `map_spill`   section 4: (u1) to (u17), (1) to (5)
-    `algorithm`   section 5: Algorithm 1 as an event loop with its trace, the obvious form
-    `shuffle`     section 5: the same numbers without a trace, the fast form
-    `setting`     inputs of sections 5 and 6: ranges and defaults, costs of one copy and one merge
-    `tasks`       section 6: merge of a map, what follows the shuffle of a reduce
-    `job`         section 6.1: the scheduler with Algorithm 1 for each reduce
-    `model`       the model behind the harness's contract
+    `shuffle`     section 5: Algorithm 1 as an event loop, its inputs, costs of a copy and a merge
+    `tasks`       section 6: merge of a map, what follows the shuffle of a reduce; 6.1: the job
+    `view`        the profile as a cell sees it
+    `model`       the model behind the harness's contract, answers to vectors
 
-(6), the accuracy indicator, is `harness.scoring.accuracy`: a score, no part of a prediction.
+(6), the accuracy indicator, is a score and not a prediction: see `harness.scoring.accuracy`.
 
     paper            here                               unit      meaning
     ---------------  ---------------------------------  --------  --------------------------------
@@ -31,7 +29,7 @@ Specification, errata (P01 to P35) and worked examples in ``docs/models/prophet.
     mssl_p, mt_p     `shuffle_{segment_limit,merge}_percent`  1   of the shuffle buffer
     sf_p, F          `merge_factor`                     files     merged at once, from 2F - 1 on
     mapOutputs       `groups`                           -         a wave's map outputs of a machine
-    T_s[out]         `finish_s`                         s         since the copying began
+    T_s[out]         `finish_s`                         s         since the copying started
     rps_d, ns_d      `records_per_spill`, `spill_thread_spills`   full spill; N - 1
     os_c, s_c, ls_c  `one_spill_s`, `spill_s`, `last_spill_s`     seconds of spills
     mws_c            `map_while_one_spill_s`, `map_while_spilling_s`    its two uses (P03)
@@ -42,7 +40,7 @@ Specification, errata (P01 to P35) and worked examples in ``docs/models/prophet.
 Departures from the paper: typing errors and contradictions (P01 to P03, P08, P09, P11 to P14, P18,
 P20) are corrected, undefined cases guarded (P04 to P06, P17, P19, P21, P22, P31, P34, P35), and the
 merges of the shuffle are Hadoop's (P15, P16, P32, P33).  A map's measured start is added as the
-specification allows (`startup_s`); a reduce's is added likewise, before its copying begins.
+specification allows (`startup_s`); a reduce's is added likewise, before its copying starts.
 """
 
 from harness.models.prophet.map_spill import map_and_spill

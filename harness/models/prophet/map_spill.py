@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import check_number, range_error
-from harness.models.prophet.setting import too_large
+from harness.models.checks import check_number, not_finite_error, range_error
 
 MB = 2**20
 METADATA_BYTES = 16  # of the sort buffer, per record
@@ -66,214 +65,203 @@ class Spills:
     headroom_records: float
 
 
-def map_and_spill(given: Mapping[str, Any]) -> dict[str, Any]:
+def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     Every quantity of section 4 by name, and `warnings`.
 
-    *given* holds the fields of section 2.1; the mean of its `combine_bytes_selectivity` is answered
-    as `spill_bytes_selectivity`, for What-If's statistic of that name is another.  ``ModelError``
-    (a ``ValueError``) names a field that is missing or outside its range.
+    *values* holds the fields of section 2.1; the mean of its `combine_bytes_selectivity` is
+    answered as `spill_bytes_selectivity`, for What-If's statistic of that name is another.
+    ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
     """
-    task = read(given)
+    task = read_map_task(values)
+    means = task.means
     try:
-        answer = _answer(task)
-    except OverflowError as error:  # infinity that should become a count
-        raise too_large() from error
+        spills = spill_sizes(task)
+        answer = {**vars(spills), "spill_bytes_selectivity": means.combine_bytes_selectivity}
+        answer |= spill_times(task, spills) if spills.num_spills else _without_output(task)
+    except OverflowError as error:  # an infinite number of records or spills
+        raise not_finite_error("prophet") from error
     if not math.isfinite(answer["map_and_spill_s"]):
-        raise too_large()
-    return answer | {"warnings": _warnings(task)}
+        raise not_finite_error("prophet")
+    warnings = []
+    if task.sort_spill_percent < 0.5:
+        warnings.append(
+            "sort_spill_percent is below 0.5: Hadoop's spills grow while one is running"
+        )
+    if means.map_while_spilling_s_per_record < means.map_s_per_record:
+        warnings.append("map_while_spilling_s_per_record is below map_s_per_record: noise")
+    return answer | {"warnings": warnings}
 
 
-def read(given: Mapping[str, Any]) -> MapTask:
-    """Check section 2.1's fields and take the means over machines."""
+def read_map_task(values: Mapping[str, Any]) -> MapTask:
+    """Check section 2.1's fields and take the plain means over machines, section 3."""
     for name in ("map_in_records", "map_in_bytes", *REQUIRED):
-        if name not in given:
+        if name not in values:
             raise ModelError(f"{name} is missing", where=WHERE)
-    return MapTask(
-        map_in_records=check_number("map_in_records", given["map_in_records"], where=WHERE),
-        map_in_bytes=check_number("map_in_bytes", given["map_in_bytes"], where=WHERE),
-        sort_buffer_mb=check_number(
-            "sort_buffer_mb", given.get("sort_buffer_mb", 100), where=WHERE
-        ),
-        sort_spill_percent=check_number(
-            "sort_spill_percent",
-            given.get("sort_spill_percent", 0.8),
-            where=WHERE,
-            high=1.0,
-            above=True,
-        ),
-        means=_means(given),
-    )
-
-
-def _means(given: Mapping[str, Any]) -> Means:
-    found = {name: _list(name, given[name]) for name in REQUIRED}
-    machines = len(found["map_s_per_record"])
+    lists: dict[str, list[float]] = {}
+    for name in (each.name for each in fields(Means) if each.name in values):
+        machine_values = values[name]
+        if not isinstance(machine_values, list | tuple) or not machine_values:
+            raise range_error(name, machine_values, "a list of numbers, one per machine", WHERE)
+        lists[name] = [check_number(name, value, where=WHERE) for value in machine_values]
+    machines = len(lists["map_s_per_record"])
+    for name, machine_values in lists.items():
+        if len(machine_values) != machines:
+            wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
+            raise range_error(name, machine_values, wanted, WHERE)
     defaults = {
         "combine_s_per_record": [0.0] * machines,
         "combine_bytes_selectivity": [1.0] * machines,
-        "map_while_spilling_s_per_record": found["map_s_per_record"],
+        "map_while_spilling_s_per_record": lists["map_s_per_record"],
     }
-    for name, default in defaults.items():
-        found[name] = _list(name, given[name]) if name in given else default
-    for name, values in found.items():
-        if len(values) != machines:
-            wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
-            raise range_error(name, values, wanted, WHERE)
-    return Means(**{name: mean(values) for name, values in found.items()})
-
-
-def mean(values: Sequence[float]) -> float:
-    """Plain mean over machines, section 3."""
-    return sum(values) / len(values)
-
-
-def _list(name: str, values: Any) -> list[float]:
-    if not isinstance(values, list | tuple) or not values:
-        raise range_error(name, values, "a list of numbers, one per machine", WHERE)
-    return [check_number(name, value, where=WHERE) for value in values]
-
-
-def _answer(task: MapTask) -> dict[str, Any]:
-    sizes = spills(task)
-    if sizes.num_spills == 0:
-        return _without_output(task, sizes)
-    m, ns = task.means, sizes.spill_thread_spills
-    full_bytes = spill_out_bytes(sizes, m)
-    one = spill_cost_s(sizes.records_per_spill, full_bytes, m)  # (u8)
-    while_one = map_while_one_spill_s(sizes, m)
-    sleeps = ns > 0 and while_one < one  # (u11)
-    function = map_times(task, sizes, one, sleeps=sleeps)
-    map_s = function["map_while_spilling_s"] + function["map_while_not_spilling_s"]  # (4)
-    overlap = function["map_while_spilling_s"]  # (5)
-    thread, last = ns * one, last_spill_s(sizes, m)  # (2), (3)
-    return {
-        **vars(sizes),
-        "spill_bytes_selectivity": m.combine_bytes_selectivity,
-        "spill_out_bytes": full_bytes,
-        "one_spill_s": one,
-        "spill_s": thread,
-        "last_spill_s": last,
-        "map_while_one_spill_s": while_one,
-        "main_thread_sleeps": sleeps,
-        **function,
-        "map_s": map_s,
-        "overlap_s": overlap,
-        "map_and_spill_s": thread + last + map_s - overlap,  # (1)
-    }
-
-
-def _without_output(task: MapTask, sizes: Spills) -> dict[str, Any]:
-    """Nothing to spill (section 10): the map function is all there is."""
-    alone = task.map_in_records * task.means.map_s_per_record
-    nothing = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
-               "map_while_spilling_s", "overlap_s")  # fmt: skip
-    return {
-        **vars(sizes),
-        **dict.fromkeys(nothing, 0.0),
-        "spill_bytes_selectivity": task.means.combine_bytes_selectivity,
-        "main_thread_sleeps": False,
-        "map_while_not_spilling_s": alone,
-        "map_s": alone,
-        "map_and_spill_s": alone,
-    }
-
-
-def spills(task: MapTask) -> Spills:
-    """(u1) to (u6) and (u9); all 0 but the bytes where no record comes out."""
-    m = task.means
-    records = task.map_in_records * m.map_records_selectivity  # (u1)
-    size = task.map_in_bytes * m.map_bytes_selectivity  # (u2)
-    if records == 0:
-        return Spills(records, size, 0.0, 0, 0, 0, 0.0, 0.0)
-    width = size / records  # (u3)
-    full = records_per_spill(task, width)
-    n = math.ceil(records / full)  # (u5)
-    return Spills(
-        records, size, width, full, n, n - 1,
-        last_spill_records=records - (n - 1) * full,  # (u6)
-        headroom_records=headroom_records(task, width),
-    )  # fmt: skip
-
-
-def records_per_spill(task: MapTask, width: float) -> int:
-    """Records that fill the buffer to its threshold, (u4); at least one."""
-    space = task.sort_buffer_mb * MB * task.sort_spill_percent
-    return max(1, math.floor(space / (width + METADATA_BYTES)))
-
-
-def headroom_records(task: MapTask, width: float) -> float:
-    """Records for which a buffer at its threshold has room, (u9), not rounded (P01)."""
-    space = task.sort_buffer_mb * MB * (1 - task.sort_spill_percent)
-    return space / (width + METADATA_BYTES)
-
-
-def spill_out_bytes(sizes: Spills, m: Means) -> float:
-    """Bytes of a full spill's file, (u7)."""
-    return sizes.records_per_spill * sizes.map_out_record_bytes * m.combine_bytes_selectivity
-
-
-def spill_cost_s(records: float, file_bytes: float, m: Means) -> float:
-    """Seconds of one spill, (u8): sort, combine, write."""
-    return (
-        records * m.sort_s_per_record
-        + records * m.combine_s_per_record
-        + file_bytes * m.spill_write_s_per_byte
+    means = {name: sum(numbers) / machines for name, numbers in (defaults | lists).items()}
+    spill_percent = values.get("sort_spill_percent", 0.8)
+    return MapTask(
+        map_in_records=check_number("map_in_records", values["map_in_records"], where=WHERE),
+        map_in_bytes=check_number("map_in_bytes", values["map_in_bytes"], where=WHERE),
+        sort_buffer_mb=check_number(
+            "sort_buffer_mb", values.get("sort_buffer_mb", 100), where=WHERE
+        ),
+        sort_spill_percent=check_number(
+            "sort_spill_percent", spill_percent, where=WHERE, high=1.0, above=True
+        ),
+        means=Means(**means),
     )
 
 
-def last_spill_s(sizes: Spills, m: Means) -> float:
-    """Seconds of the spill that the main thread makes when the map function is over, (3) (P02)."""
-    last = sizes.last_spill_records
-    file_bytes = sizes.map_out_record_bytes * last * m.combine_bytes_selectivity
-    return spill_cost_s(last, file_bytes, m)
+def _without_output(task: MapTask) -> dict[str, Any]:
+    """Nothing to spill (section 10): the map function is all there is."""
+    map_s = task.map_in_records * task.means.map_s_per_record
+    zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
+            "map_while_spilling_s", "overlap_s")  # fmt: skip
+    times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
+    return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
 
 
-def while_spilling_s_per_output(m: Means) -> float:
-    """a: seconds per *output* record while a spill runs (P07, P10)."""
-    return m.map_while_spilling_s_per_record / m.map_records_selectivity
-
-
-def map_while_one_spill_s(sizes: Spills, m: Means) -> float:
-    """Seconds in which the map function fills the headroom, (u10) (P03)."""
-    return sizes.headroom_records * while_spilling_s_per_output(m)
-
-
-def map_times(task: MapTask, sizes: Spills, one: float, *, sleeps: bool) -> dict[str, float]:
-    """Seconds of the map function beside spills and alone, (u12) to (u17)."""
-    m = task.means
-    if sizes.spill_thread_spills == 0:  # nothing overlaps (P06)
-        alone = task.map_in_records * m.map_s_per_record
-        return {"map_while_spilling_s": 0.0, "map_while_not_spilling_s": alone}
-    if m.map_while_spilling_s_per_record == 0:
+def spill_times(task: MapTask, spills: Spills) -> dict[str, Any]:
+    """Seconds of spills and map function of a task with output, (1) to (5)."""
+    means, thread_spills = task.means, spills.spill_thread_spills
+    full_bytes = spill_out_bytes(spills, means)
+    one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, means)  # (u8)
+    while_one_s = map_while_one_spill_s(spills, means)
+    sleeps = thread_spills > 0 and while_one_s < one_spill_s  # (u11)
+    if thread_spills == 0:  # nothing overlaps (P06)
+        alone_s = task.map_in_records * means.map_s_per_record
+        function = {"map_while_spilling_s": 0.0, "map_while_not_spilling_s": alone_s}
+    elif means.map_while_spilling_s_per_record == 0:
         wanted = "above 0 in its mean, with spills beside the map function"
         raise range_error("map_while_spilling_s_per_record", 0.0, wanted, WHERE)
-    return _sleeping(sizes, m) if sleeps else _awake(task, sizes, one)
+    elif sleeps:
+        function = map_times_with_waits(spills, means)
+    else:
+        function = map_times_without_waits(task, spills, one_spill_s)
+    overlap_s = function["map_while_spilling_s"]  # (5)
+    map_s = overlap_s + function["map_while_not_spilling_s"]  # (4)
+    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, means)  # (2), (3)
+    return {
+        "spill_out_bytes": full_bytes,
+        "one_spill_s": one_spill_s,
+        "spill_s": spill_s,
+        "last_spill_s": last_s,
+        "map_while_one_spill_s": while_one_s,
+        "main_thread_sleeps": sleeps,
+        **function,
+        "map_s": map_s,
+        "overlap_s": overlap_s,
+        "map_and_spill_s": spill_s + last_s + map_s - overlap_s,  # (1)
+    }
 
 
-def _sleeping(sizes: Spills, m: Means) -> dict[str, float]:
-    """The buffer is full before a spill ends, (u12) and (u13)."""
-    room, last, before = (
-        sizes.headroom_records, sizes.last_spill_records, sizes.spill_thread_spills - 1
-    )  # fmt: skip
-    a, b = while_spilling_s_per_output(m), m.map_s_per_record / m.map_records_selectivity
-    beside = room * a * before + min(room, last) * a
-    alone = (sizes.map_out_records - before * room - min(last, room)) * b
-    return {"map_while_spilling_s": beside, "map_while_not_spilling_s": alone}
+def spill_sizes(task: MapTask) -> Spills:
+    """(u1) to (u6) and (u9); all 0 but the bytes where no record comes out."""
+    out_records = task.map_in_records * task.means.map_records_selectivity  # (u1)
+    out_bytes = task.map_in_bytes * task.means.map_bytes_selectivity  # (u2)
+    if out_records == 0:
+        return Spills(out_records, out_bytes, 0.0, 0, 0, 0, 0.0, 0.0)
+    record_bytes = out_bytes / out_records  # (u3)
+    full_records = records_per_spill(task, record_bytes)
+    num_spills = math.ceil(out_records / full_records)  # (u5)
+    return Spills(
+        map_out_records=out_records,
+        map_out_bytes=out_bytes,
+        map_out_record_bytes=record_bytes,
+        records_per_spill=full_records,
+        num_spills=num_spills,
+        spill_thread_spills=num_spills - 1,
+        last_spill_records=out_records - (num_spills - 1) * full_records,  # (u6)
+        headroom_records=headroom_records(task, record_bytes),
+    )
 
 
-def _awake(task: MapTask, sizes: Spills, one: float) -> dict[str, float]:
-    """The map function never waits, (u14) to (u17)."""
-    m, before = task.means, sizes.spill_thread_spills - 1
-    of_one = one / m.map_while_spilling_s_per_record
-    of_last = sizes.last_spill_records / m.map_records_selectivity
-    calls = of_one * before + min(of_one, of_last)
-    rest = task.map_in_records - calls
+def records_per_spill(task: MapTask, record_bytes: float) -> int:
+    """Records that fill the buffer to its threshold, (u4); at least one."""
+    full_bytes = task.sort_buffer_mb * MB * task.sort_spill_percent
+    return max(1, math.floor(full_bytes / (record_bytes + METADATA_BYTES)))
+
+
+def headroom_records(task: MapTask, record_bytes: float) -> float:
+    """Records for which a buffer at its threshold has room, (u9), not rounded (P01)."""
+    free_bytes = task.sort_buffer_mb * MB * (1 - task.sort_spill_percent)
+    return free_bytes / (record_bytes + METADATA_BYTES)
+
+
+def spill_out_bytes(spills: Spills, means: Means) -> float:
+    """Bytes of a full spill's file, (u7)."""
+    full_bytes = spills.records_per_spill * spills.map_out_record_bytes
+    return full_bytes * means.combine_bytes_selectivity
+
+
+def spill_cost_s(records: float, file_bytes: float, means: Means) -> float:
+    """Seconds of one spill, (u8): sort, combine, write."""
+    return (
+        records * means.sort_s_per_record
+        + records * means.combine_s_per_record
+        + file_bytes * means.spill_write_s_per_byte
+    )
+
+
+def last_spill_s(spills: Spills, means: Means) -> float:
+    """Seconds of the spill that the main thread makes when the map function is over, (3) (P02)."""
+    records = spills.last_spill_records
+    file_bytes = spills.map_out_record_bytes * records * means.combine_bytes_selectivity
+    return spill_cost_s(records, file_bytes, means)
+
+
+def while_spilling_s_per_output(means: Means) -> float:
+    """a: seconds per *output* record while a spill runs (P07, P10)."""
+    return means.map_while_spilling_s_per_record / means.map_records_selectivity
+
+
+def map_while_one_spill_s(spills: Spills, means: Means) -> float:
+    """Seconds in which the map function fills the headroom, (u10) (P03)."""
+    return spills.headroom_records * while_spilling_s_per_output(means)
+
+
+def map_times_with_waits(spills: Spills, means: Means) -> dict[str, float]:
+    """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
+    headroom, last_records = spills.headroom_records, spills.last_spill_records
+    before_last = spills.spill_thread_spills - 1
+    a, b = (
+        while_spilling_s_per_output(means),
+        means.map_s_per_record / means.map_records_selectivity,
+    )
+    beside_s = headroom * a * before_last + min(headroom, last_records) * a
+    alone = spills.map_out_records - before_last * headroom - min(last_records, headroom)
+    return {"map_while_spilling_s": beside_s, "map_while_not_spilling_s": alone * b}
+
+
+def map_times_without_waits(task: MapTask, spills: Spills, one_spill_s: float) -> dict[str, float]:
+    """Seconds of a map function that never waits, (u14) to (u17)."""
+    means = task.means
+    calls_of_one = one_spill_s / means.map_while_spilling_s_per_record
+    calls_of_last = spills.last_spill_records / means.map_records_selectivity
+    calls = calls_of_one * (spills.spill_thread_spills - 1) + min(calls_of_one, calls_of_last)
+    other_calls = task.map_in_records - calls
     return {
         "map_calls_while_spilling": calls,
-        "map_calls_while_not_spilling": rest,
-        "map_while_spilling_s": calls * m.map_while_spilling_s_per_record,
-        "map_while_not_spilling_s": rest * m.map_s_per_record,
+        "map_calls_while_not_spilling": other_calls,
+        "map_while_spilling_s": calls * means.map_while_spilling_s_per_record,
+        "map_while_not_spilling_s": other_calls * means.map_s_per_record,
     }
 
 
@@ -281,19 +269,10 @@ def waiting_for_spill_s(answer: Mapping[str, Any]) -> float:
     """
     Seconds that the last spill of the spill thread goes on when the map function is over.
 
-    In `map_and_spill_s` it is no term of its own: it tells where the history's "map finish" lies.
+    It is not a term of `map_and_spill_s`, but says where the history's "map finish" is.
     """
-    room, last = answer["headroom_records"], answer["last_spill_records"]
-    if answer["spill_thread_spills"] == 0 or last > room:
+    headroom, last_records = answer["headroom_records"], answer["last_spill_records"]
+    if answer["spill_thread_spills"] == 0 or last_records > headroom:
         return 0.0
-    beside = last / room * answer["map_while_one_spill_s"]
-    return float(max(0.0, answer["one_spill_s"] - beside))
-
-
-def _warnings(task: MapTask) -> list[str]:
-    m, found = task.means, []
-    if task.sort_spill_percent < 0.5:
-        found.append("sort_spill_percent is below 0.5: Hadoop's spills grow while one is running")
-    if m.map_while_spilling_s_per_record < m.map_s_per_record:
-        found.append("map_while_spilling_s_per_record is below map_s_per_record: noise")
-    return found
+    beside_s = last_records / headroom * answer["map_while_one_spill_s"]
+    return float(max(0.0, answer["one_spill_s"] - beside_s))

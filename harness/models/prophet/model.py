@@ -1,4 +1,4 @@
-"""Prophet behind the contract of `harness.models.base`."""
+"""Prophet behind the contract of `harness.models.base`, and its answers to test vectors."""
 
 from __future__ import annotations
 
@@ -7,27 +7,86 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from harness.models.prophet.job import POOLS, JobTimes, Plan, Reduce, Reducer, job_times
-from harness.models.prophet.map_spill import waiting_for_spill_s
-from harness.models.prophet.setting import Outcome, Segment, Setting, read_setting
-from harness.models.prophet.tasks import after_shuffle, after_shuffle_s, map_task, task_job
-from harness.models.prophet.vectors import EVALUATORS
+from harness.errors import ModelError
+from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
+from harness.models.prophet.shuffle import Outcome, Segment, read_setting, shuffle
+from harness.models.prophet.tasks import (
+    JobTimes,
+    Plan,
+    Reduce,
+    Reducer,
+    after_shuffle,
+    after_shuffle_s,
+    job_times,
+    map_task,
+    task_job,
+    tasks,
+)
 from harness.models.prophet.view import COPY, SPILLS, View
+from harness.models.scheduler import POOLS, task_spans
+from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator, refuse_too_many_tasks
 from harness.models.whatif import map_task as m
 from harness.models.whatif.inputs import Costs, Job, read_costs
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
+from harness.models.whatif.model import statistics_and_costs
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 
-_MAP_ONLY = frozenset({"input_record_bytes", "map_cpu_s_per_record"})
-_WITH_REDUCES = SPILLS | {
+_OF_MAP_ONLY_JOBS = frozenset({"input_record_bytes", "map_cpu_s_per_record"})
+_OF_JOBS_WITH_REDUCES = SPILLS | {
     "input_record_bytes", "map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
     COPY, "local_write_s_per_byte",
 }  # fmt: skip
+_OF_SHUFFLE = ("map_output_compression_ratio", "combine_bytes_selectivity",
+               "combine_records_selectivity")  # fmt: skip
 
 _MAP_PHASES = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
-_AFTER = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
-_NO_DATAFLOW = frozenset({*_MAP_PHASES, *_AFTER, "map_task_s", "shuffle_s", "disk_files",
-                          "warnings"})  # fmt: skip
+_AFTER_SHUFFLE = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
+_NOT_DATAFLOW = frozenset({*_MAP_PHASES, *_AFTER_SHUFFLE, "map_task_s", "shuffle_s", "disk_files",
+                           "warnings"})  # fmt: skip
+
+
+def _answer_map_and_spill(case: CaseInput) -> dict[str, Any]:
+    return map_and_spill(case.fields)
+
+
+def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
+    _refuse_too_many_segments(case.fields)
+    costs = _case_part(case.fields, "costs")
+    return shuffle(case.fields.get("groups"), case.fields, costs, trace=True)
+
+
+def _answer_tasks(case: CaseInput) -> dict[str, Any]:
+    names = ("map_and_spill", "shuffle", "statistics", "costs", "config")
+    parts = [_case_part(case.fields, name) for name in names]
+    map_side, reduce_side, statistics, costs, config = parts
+    refuse_too_many_tasks(config)
+    _refuse_too_many_segments(reduce_side)
+    startup_s = case.fields.get("startup_s", 0.0)
+    return tasks(map_side, reduce_side, statistics, costs, config, startup_s)
+
+
+def _case_part(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = values.get(name, {})
+    if not isinstance(part, dict):
+        raise ModelError(f"{name} is not an object")
+    return part
+
+
+def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:
+    groups = values.get("groups") or ()
+    counts = [group.get("count") for group in groups if isinstance(group, dict)]
+    if sum(count for count in counts if isinstance(count, int | float)) > MOST_TASKS:
+        raise ModelError(f"the counts of groups are above {MOST_TASKS} together")
+
+
+EVALUATORS: tuple[Evaluator, ...] = (
+    Evaluator("prophet", frozenset({"map_and_spill", "shuffle"}), _answer_tasks),
+    # Cases that lack a field of their kind are answered all the same: it is refused by name.
+    Evaluator("prophet", frozenset({"groups"}), _answer_shuffle),
+    Evaluator("prophet", frozenset({"parallel_copies"}), _answer_shuffle),
+    Evaluator("prophet", frozenset({"map_in_records"}), _answer_map_and_spill),
+    Evaluator("prophet", frozenset({"map_s_per_record"}), _answer_map_and_spill),
+)
 
 
 class Prophet:
@@ -35,7 +94,7 @@ class Prophet:
 
     name = "prophet"
     description = "MR. Prophet: overlap of map and spill, of copying and merging"
-    required: frozenset[str] = _WITH_REDUCES
+    required: frozenset[str] = _OF_JOBS_WITH_REDUCES
     evaluators = EVALUATORS
 
     def predict(
@@ -49,162 +108,124 @@ class Prophet:
         the map function alone.  ``ModelError`` names a field outside its range.
         """
         view = View(profile, configuration)
-        if configuration.num_reduces == 0:
-            view.demand(_MAP_ONLY)
-            return _map_only(view, cluster, job_input)
-        view.demand(self.required, combines=configuration.use_combiner)
-        return _with_reduces(view, cluster, job_input)
+        if configuration.num_reduces:
+            view.require(self.required, uses_combiner=configuration.use_combiner)
+        else:
+            view.require(_OF_MAP_ONLY_JOBS)
+        config = configuration.model_dump() | {
+            "num_maps": job_input.num_splits,
+            "split_bytes": job_input.split_bytes,
+        }
+        statistics, costs = statistics_and_costs(profile)
+        job = task_job(statistics, config)
+        plan = partial(
+            Plan,
+            num_maps=job_input.num_splits,
+            num_reduces=configuration.num_reduces,
+            num_nodes=cluster.num_nodes,
+            map_slots=cluster.map_slots,
+            reduce_slots=cluster.reduce_slots,
+            slowstart=configuration.reduce_slowstart,
+            reduce_startup_s=view.value("reduce_startup_s"),
+            **view.overheads(),
+        )
+        predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
+        return predict(view, job, read_costs(costs, job.config), plan)
 
 
-def _map_only(view: View, cluster: Cluster, size: JobInput) -> Prediction:
+def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Plan]) -> Prediction:
     """What-If's (90) of a job without reduces, and the measured start of a task."""
-    job = _job(view, size)
-    costs = read_costs(view.costs(), job.config)
     flow = m.map_flow(job)
+    ratio = job.statistics.output_compression_ratio
     phases = {
         "startup_s": view.value("map_startup_s"),
-        "map_read_s": m.map_read_s(size.split_bytes, costs),
+        "map_read_s": m.map_read_s(job.config.split_bytes, costs),
         "map_function_s": m.map_function_s(flow.map_in_records, costs),
-        "map_write_s": m.write_s(
-            flow.map_out_bytes, job.statistics.output_compression_ratio, costs
-        ),
+        "map_write_s": m.write_s(flow.map_out_bytes, ratio, costs),
     }
-    plan = _plan(view, cluster, size, sum(phases.values()))
-    times = {pool: job_times(plan, pool, _no_reducer) for pool in POOLS}
+    plan = make_plan(map_task_s=sum(phases.values()))
+    times = {pool: job_times(plan, pool) for pool in POOLS}
+    warnings = [
+        f"no {name}: taken as 0"
+        for name in ("hdfs_read_s_per_byte", "hdfs_write_s_per_byte")
+        if not view.statistic(name)
+    ]
     measurable = {"map_main_s": plan.map_task_s, "map_tail_s": 0.0}
-    return _prediction(
-        times, plan, phases, measurable, flow=vars(flow), warnings=_map_only_notes(view)
-    )
+    warnings += view.absent_overheads()
+    return _prediction(times, plan, phases, measurable, flow=vars(flow), warnings=warnings)
 
 
-def _map_only_notes(view: View) -> list[str]:
-    """Costs of the map function alone."""
-    names = ("hdfs_read_s_per_byte", "hdfs_write_s_per_byte")
-    return [f"no {name}: taken as 0" for name in names if not view.find(name)] + view.absent()
-
-
-def _no_reducer(_: Sequence[tuple[float, float]]) -> Reducer:
-    raise AssertionError("a map-only job has no reduces")
-
-
-def _with_reduces(view: View, cluster: Cluster, size: JobInput) -> Prediction:
-    job = _job(view, size)
-    costs = read_costs(view.costs(), job.config)
-    setting = _setting(view, job)
-    side = _map_side(view, job)
-    answer = map_task(side, job, costs, view.value("map_startup_s"))
-    plan = _plan(view, cluster, size, answer["map_task_s"])
-    times = _all_times(plan, answer, setting, job, costs)
-    reduces = times["separate"].reduces
-    startup = view.value("map_startup_s")
-    phases = {"startup_s": startup, **{n: answer[n] for n in _MAP_PHASES},
-              "reduce_startup_s": plan.reduce_startup_s, **_reduce_phases(reduces)}  # fmt: skip
-    flow = {n: v for n, v in {**answer, **_reduce_flow(reduces)}.items() if n not in _NO_DATAFLOW}
-    return _prediction(times, plan, phases, _measurable(answer, phases, reduces), flow=flow,
-                       warnings=[*answer["warnings"], *view.notes()])  # fmt: skip
-
-
-def _job(view: View, size: JobInput) -> Job:
-    config = view.config.model_dump() | {
-        "num_maps": size.num_splits, "split_bytes": size.split_bytes
-    }  # fmt: skip
-    return task_job(view.statistics(), config)
-
-
-def _setting(view: View, job: Job) -> Setting:
-    """Section 5's setting, with What-If's statistics of codec and combiner."""
-    config = view.config.model_dump() | {
-        name: getattr(job.statistics, name)
-        for name in ("map_output_compression_ratio", "combine_bytes_selectivity",
-                     "combine_records_selectivity")
-    }  # fmt: skip
-    return read_setting(config, view.shuffle_costs())
-
-
-def _map_side(view: View, job: Job) -> dict[str, Any]:
+def _predict_with_reduces(
+    view: View, job: Job, costs: Costs, make_plan: partial[Plan]
+) -> Prediction:
+    shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
+    setting = read_setting(view.config.model_dump() | shuffle_config, view.shuffle_costs())
     flow = m.map_flow(job)
-    return {
+    map_side = {
         "map_in_records": flow.map_in_records,
         "map_in_bytes": flow.map_in_bytes,
         "sort_buffer_mb": job.config.sort_buffer_mb,
         "sort_spill_percent": job.config.sort_spill_percent,
-        **view.lists(),
+        **view.machine_lists(),
     }
-
-
-def _plan(view: View, cluster: Cluster, size: JobInput, map_task_s: float) -> Plan:
-    return Plan(
-        map_task_s=map_task_s,
-        num_maps=size.num_splits,
-        num_reduces=view.config.num_reduces,
-        num_nodes=cluster.num_nodes,
-        map_slots=cluster.map_slots,
-        reduce_slots=cluster.reduce_slots,
-        slowstart=view.config.reduce_slowstart,
-        reduce_startup_s=view.value("reduce_startup_s"),
-        **view.overheads(),
-    )
-
-
-def _all_times(
-    plan: Plan,
-    answer: Mapping[str, Any],
-    setting: Setting,
-    job: Job,
-    costs: Costs,
-) -> dict[str, JobTimes]:
-    """Both pools."""
+    startup_s = view.value("map_startup_s")
+    answer = map_task(map_side, job, costs, startup_s)
+    plan = make_plan(map_task_s=answer["map_task_s"])
+    segment = None
+    if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
+        compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
+        records = answer["map_final_records"] / job.config.num_reduces
+        segment = Segment(compressed_bytes / job.ratio, compressed_bytes, records)
 
     def after(outcome: Outcome) -> tuple[dict[str, Any], float]:
-        found = after_shuffle(outcome, job, costs)
-        return found, after_shuffle_s(found)
+        quantities = after_shuffle(outcome, job, costs)
+        return quantities, after_shuffle_s(quantities)
 
-    segment = _segment(answer, job) if answer["num_spills"] else None
-    reducer = partial(
+    make_reducer = partial(
         Reducer, num_nodes=plan.num_nodes, segment=segment, setting=setting, after=after
     )
-    return {pool: job_times(plan, pool, reducer) for pool in POOLS}
-
-
-def _segment(answer: Mapping[str, Any], job: Job) -> Segment:
-    """What a map leaves for each reduce: What-If's (37) to (39)."""
-    compressed = answer["map_final_bytes"] / job.config.num_reduces
-    records = answer["map_final_records"] / job.config.num_reduces
-    return Segment(compressed / job.ratio, compressed, records)
-
-
-def _reduce_phases(reduces: Sequence[Reduce]) -> dict[str, float]:
-    """Means over the reduces."""
-    return {
-        "shuffle_s": fmean(r.outcome.shuffle_s for r in reduces),
-        **{name: fmean(r.after[name] for r in reduces) for name in _AFTER},
+    times = {pool: job_times(plan, pool, make_reducer) for pool in POOLS}
+    reduces = times["separate"].reduces
+    phases = {
+        "startup_s": startup_s,
+        **{name: answer[name] for name in _MAP_PHASES},
+        "reduce_startup_s": plan.reduce_startup_s,
+        "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
+        **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
     }
+    first = reduces[0]  # the one that waits for maps
+    dataflow = {
+        **answer,
+        "num_disk_files": len(first.outcome.disk_files),
+        **first.outcome.quantities(),
+        **first.after,
+    }
+    return _prediction(
+        times,
+        plan,
+        phases,
+        measurable_phases(answer, phases, reduces),
+        flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
+        warnings=[*answer["warnings"], *view.warnings()],
+    )
 
 
-def _reduce_flow(reduces: Sequence[Reduce]) -> dict[str, Any]:
-    """Quantities of the first reduce, which waits for maps."""
-    first = reduces[0]
-    shuffle = first.outcome.quantities()
-    return {"num_disk_files": len(shuffle["disk_files"]), **shuffle, **first.after}
-
-
-def _measurable(
+def measurable_phases(
     answer: Mapping[str, Any], phases: Mapping[str, float], reduces: Sequence[Reduce]
 ) -> dict[str, float]:
     """
-    Phases as a job history shows them.
+    Phases as a job history shows them [s].
 
     A map function ends for it before the flush, which waits for a spill that is still running; a
     shuffle ends with the last copy, and merges that are still running are part of the sort.
     """
-    waiting = waiting_for_spill_s(answer)
-    tail = answer["last_spill_s"] + waiting
-    copying = fmean(r.outcome.copy_clock_s for r in reduces)
+    tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
+    copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
     return {
-        "map_main_s": phases["startup_s"] + max(0.0, answer["map_and_spill_s"] - tail),
-        "map_tail_s": tail + answer["map_merge_s"],
-        "shuffle_s": phases["reduce_startup_s"] + copying,
-        "sort_s": phases["shuffle_s"] - copying + phases["reduce_merge_s"],
+        "map_main_s": phases["startup_s"] + max(0.0, answer["map_and_spill_s"] - tail_s),
+        "map_tail_s": tail_s + answer["map_merge_s"],
+        "shuffle_s": phases["reduce_startup_s"] + copying_s,
+        "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
         "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }
 
@@ -218,30 +239,26 @@ def _prediction(
     flow: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> Prediction:
-    chosen = times["separate"]
-    reduce_task = [r.end_s - r.start_s - plan.task_overhead_s for r in chosen.reduces]
+    separate = times["separate"]
+    reduces = separate.reduces
+    reduce_task_s = None
+    if reduces:
+        reduce_task_s = fmean(
+            reduce.end_s - reduce.start_s - plan.task_overhead_s for reduce in reduces
+        )
+    reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
     return Prediction(
         model="prophet",
         cell="",
-        job_s=chosen.job_s,
+        job_s=separate.job_s,
         map_task_s=plan.map_task_s,
-        reduce_task_s=fmean(reduce_task) if reduce_task else None,
-        map_waves=chosen.map_waves,
-        reduce_waves=chosen.reduce_waves,
+        reduce_task_s=reduce_task_s,
+        map_waves=separate.map_waves,
+        reduce_waves=separate.reduce_waves,
         phases=dict(phases),
         measurable=dict(measurable),
-        dataflow={n: v for n, v in flow.items() if v is not None},
-        estimates={f"scheduler_{pool}_s": t.job_s for pool, t in times.items()},
-        timeline=_timeline(chosen),
+        dataflow={name: value for name, value in flow.items() if value is not None},
+        estimates={f"scheduler_{pool}_s": job.job_s for pool, job in times.items()},
+        timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),
         warnings=tuple(dict.fromkeys(warnings)),
     )
-
-
-def _timeline(times: JobTimes) -> tuple[TaskSpan, ...]:
-    spans = [("map", i, *span) for i, span in enumerate(times.maps)]
-    spans += [("reduce", i, r.start_s, r.end_s) for i, r in enumerate(times.reduces)]
-    return tuple(
-        TaskSpan(task=f"{kind} {i}", kind="map" if kind == "map" else "reduce",
-                 start_s=start, end_s=end)
-        for kind, i, start, end in spans
-    )  # fmt: skip

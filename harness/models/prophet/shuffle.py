@@ -1,14 +1,14 @@
 """
-Algorithm 1 without its trace: the fast form of `harness.models.prophet.algorithm`.
+The shuffle of a reduce task: Algorithm 1 of section 5, its inputs, and what one step of it takes.
 
-Every sum is taken in the same order, so both forms give the same bits.  What costs time in the
-obvious form is done otherwise:
+The pseudocode's T_c, T_m and T_d are the clocks of the copiers, of the merger in memory and of the
+one on disk.  What would cost time in the form that is printed is done otherwise:
 
-    obvious                                       here
+    printed                                       here
     --------------------------------------------  ------------------------------------------------
     search of the pending groups for a free host  `_Copiers`: the next group of each free host
     SHUCOST of every segment                      once for all equal ones
-    merges in memory, all looked at each round    a queue: they end in the order of their begin
+    all merges in memory looked at in each round  a queue: they end in the order of their start
     an object for each round                      plain locals
 """
 
@@ -20,23 +20,153 @@ import math
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.models.prophet.algorithm import Shuffle
-from harness.models.prophet.setting import (
-    File,
-    Group,
-    Outcome,
-    Segment,
-    Setting,
-    later,
-    read_groups,
-    read_setting,
+from harness.errors import ModelError
+from harness.models.checks import (
+    check_count,
+    check_flag,
+    check_number,
+    not_finite_error,
+    range_error,
 )
+from harness.models.merge import File  # compressed bytes, records
 
-_NONE = -1  # no place
-_Sums = tuple[float, float, float]  # bytes, compressed bytes and records of a batch
+WHERE = "prophet shuffle"
+HEAP_BYTES = 0.8 * 1024 * 2**20  # of a reduce task where none is given: Hadoop 3's share
+DOMINANT = ("network_s_per_byte", "local_write_s_per_byte")  # never silently taken as 0
+
+_COSTS_OF_CODEC = frozenset({"map_output_decompress_s_per_byte", "map_output_compress_s_per_byte"})
+_NO_PLACE = -1
+_Batch = tuple[float, float, float, int]  # bytes, compressed bytes, records; segments
+
+
+class Segment(NamedTuple):
+    """What one map leaves for the reduce."""
+
+    bytes: float
+    compressed_bytes: float
+    records: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The outputs of *count* maps on one *host*, all there at *finish_s*."""
+
+    host: str
+    count: int
+    finish_s: float
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleCosts:
+    """Costs of a copy and of the merges, in seconds per (compressed) byte and per record."""
+
+    network_s_per_byte: float
+    local_write_s_per_byte: float
+    local_read_s_per_byte: float = 0.0
+    map_output_decompress_s_per_byte: float = 0.0
+    map_output_compress_s_per_byte: float = 0.0
+    merge_cpu_s_per_record: float = 0.0
+    combine_cpu_s_per_record: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """
+    Settings and costs of a shuffle, after Eq. (1) of What-If: what is off changes nothing.
+
+    Bytes of the shuffle buffer (*limit*), of a batch that is merged in memory (*threshold*) and of
+    the largest segment that is copied to memory (*largest_in_memory*).
+    """
+
+    parallel_copies: int
+    merge_factor: int
+    limit: float
+    threshold: float
+    largest_in_memory: float
+    ratio: float
+    combine_bytes_selectivity: float
+    combine_records_selectivity: float
+    costs: ShuffleCosts
+
+    def copy_s(self, segment: Segment) -> float:
+        """Seconds of one copier for one segment: a term of SHUCOST."""
+        in_memory = segment.bytes <= self.largest_in_memory
+        store_s_per_byte = (
+            self.costs.map_output_decompress_s_per_byte
+            if in_memory
+            else self.costs.local_write_s_per_byte
+        )
+        size = segment.compressed_bytes
+        return size * self.costs.network_s_per_byte + size * store_s_per_byte
+
+    def memory_merge_s(self, compressed_bytes: float, records: float) -> float:
+        """MEMMERGE of a batch [s]."""
+        costs, written_bytes = self.costs, compressed_bytes * self.combine_bytes_selectivity
+        return (
+            records * (costs.merge_cpu_s_per_record + costs.combine_cpu_s_per_record)
+            + written_bytes / self.ratio * costs.map_output_compress_s_per_byte
+            + written_bytes * costs.local_write_s_per_byte
+        )
+
+    def merged_file(self, compressed_bytes: float, records: float) -> File:
+        """MERGED: the file that a merge in memory writes."""
+        return (
+            compressed_bytes * self.combine_bytes_selectivity,
+            records * self.combine_records_selectivity,
+        )
+
+    def disk_merge_s(self, size: float, records: float) -> float:
+        """DISKMERGE of files of so many bytes and records [s]."""
+        costs = self.costs
+        per_byte = (
+            costs.local_read_s_per_byte
+            + costs.map_output_decompress_s_per_byte
+            + costs.local_write_s_per_byte
+        )
+        return (
+            size * per_byte
+            + records * costs.merge_cpu_s_per_record
+            + size / self.ratio * costs.map_output_compress_s_per_byte
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a shuffle comes to; *left* are the segments still in memory, in order of arrival."""
+
+    copy_clock_s: float = 0.0
+    memory_merge_clock_s: float = 0.0
+    disk_merge_clock_s: float = 0.0
+    rounds: int = 0
+    waits: int = 0
+    stalls: int = 0
+    memory_merges: int = 0
+    disk_merges: int = 0
+    disk_files: list[File] = field(default_factory=list)
+    left: list[Segment] = field(default_factory=list)
+
+    @property
+    def shuffle_s(self) -> float:
+        """Seconds until the last of the three is done."""
+        return max(self.copy_clock_s, self.memory_merge_clock_s, self.disk_merge_clock_s)
+
+    def quantities(self) -> dict[str, Any]:
+        """Outputs of section 5 by name; ``ModelError`` where they are not finite."""
+        if not math.isfinite(self.shuffle_s):
+            raise not_finite_error("prophet")
+        named = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        del named["left"]
+        return named | {
+            "shuffle_s": self.shuffle_s,
+            "segments_left_in_memory": len(self.left),
+            "bytes_left_in_memory": sum((segment.bytes for segment in self.left), 0.0),
+            "disk_files": [list(file) for file in self.disk_files],
+        }
 
 
 def shuffle(
@@ -49,22 +179,100 @@ def shuffle(
     """
     Every quantity of section 5 by name, with *trace* also Algorithm 1's rounds and waits.
 
-    *groups* is a list of objects in the order of their maps; times count from the begin of the
-    copying.
-    ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
+    *groups* is a list of objects in the order of their maps; times count from the start of the
+    copying.  ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
     """
-    found, setting = read_groups(groups), read_setting(config, costs)
-    answer = run(found, setting).quantities()
-    if trace:
-        slow = Shuffle(found, setting)
-        slow.run()
-        answer["trace"] = slow.trace
-    return answer
+    entries: list[dict[str, Any]] | None = [] if trace else None
+    outcome = run_shuffle(read_groups(groups), read_setting(config, costs), entries)
+    answer = outcome.quantities()
+    return answer if entries is None else answer | {"trace": entries}
+
+
+# Inputs
+
+
+def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting:
+    """
+    Check *config* (the fields of section 5, codec and combiner statistics among them) and *costs*.
+
+    ``ModelError`` names the field that is missing or outside its range.
+    """
+
+    def read_number(name: str, default: float, **limits: Any) -> float:
+        return check_number(name, config.get(name, default), where=WHERE, **limits)
+
+    heap_bytes = read_number("reduce_heap_bytes", HEAP_BYTES)
+    limit = heap_bytes * read_number("shuffle_buffer_percent", 0.70, high=1.0, above=True)
+    merge_share = read_number("shuffle_merge_percent", 0.66, high=1.0)
+    segment_share = read_number("shuffle_segment_limit_percent", 0.25, high=1.0)
+    if merge_share * limit <= 0:
+        name = "shuffle_merge_percent" if heap_bytes else "reduce_heap_bytes"
+        raise range_error(name, merge_share if heap_bytes else heap_bytes, "above 0", WHERE)
+    if segment_share >= merge_share:
+        wanted = f"below shuffle_merge_percent ({merge_share:g})"
+        raise range_error("shuffle_segment_limit_percent", segment_share, wanted, WHERE)
+    uses_combiner, compressed = (
+        check_flag(name, config.get(name, False), where=WHERE)
+        for name in ("use_combiner", "map_output_compressed")
+    )
+    records_selectivity = read_number("combine_records_selectivity", 1.0)
+    bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
+    ratio = read_number("map_output_compression_ratio", 1.0, above=True)
+    for name in DOMINANT:
+        if name not in costs:
+            raise ModelError(f"{name} is missing", where=WHERE)
+    unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
+    unused |= set() if compressed else _COSTS_OF_CODEC
+    checked_costs = {
+        cost.name: check_number(cost.name, costs.get(cost.name, 0.0), where=WHERE)
+        for cost in fields(ShuffleCosts)
+    }
+    return Setting(
+        parallel_copies=check_count(
+            "parallel_copies", config.get("parallel_copies", 5), where=WHERE, low=1
+        ),
+        merge_factor=check_count(
+            "merge_factor", config.get("merge_factor", 10), where=WHERE, low=2
+        ),
+        limit=limit,
+        threshold=merge_share * limit,
+        largest_in_memory=segment_share * limit,
+        ratio=ratio if compressed else 1.0,
+        combine_bytes_selectivity=bytes_selectivity if uses_combiner else 1.0,
+        combine_records_selectivity=records_selectivity if uses_combiner else 1.0,
+        costs=ShuffleCosts(**checked_costs | dict.fromkeys(unused, 0.0)),
+    )
+
+
+def read_groups(values: Any) -> list[Group]:
+    """Check groups of map outputs; those without a segment are left out."""
+    if not isinstance(values, list | tuple):
+        raise range_error("groups", values, "a list of groups", WHERE)
+    sizes = ("segment_bytes", "segment_compressed_bytes", "segment_records")
+    groups = []
+    for place, value in enumerate(values):
+        where = f"{WHERE}, group {place}"
+        if not isinstance(value, Mapping):
+            raise range_error("groups", value, "a list of groups", where)
+        for name in ("host", "count", "finish_s", *sizes):
+            if name not in value:
+                raise ModelError(f"{name} is missing", where=where)
+        if not isinstance(value["host"], str):
+            raise range_error("host", value["host"], "a host's name", where)
+        count = check_count("count", value["count"], where=where)
+        finish_s = check_number("finish_s", value["finish_s"], where=where, low=-math.inf)
+        segment = Segment(*(check_number(name, value[name], where=where) for name in sizes))
+        if count:
+            groups.append(Group(value["host"], count, finish_s, segment))
+    return groups
+
+
+# Algorithm 1
 
 
 class _Copiers:
     """
-    Groups by their place in the order of copying, and what each copier holds of them.
+    Groups by their place in the order of copying, and the one that each copier works on.
 
     Of each host the next group waits until the one before it is copied: *heads* are the first ones
     (the last of the list is next), *returned* a heap of those that follow.
@@ -72,158 +280,170 @@ class _Copiers:
 
     def __init__(self, groups: Sequence[Group], setting: Setting) -> None:
         ordered = sorted(groups, key=attrgetter("finish_s"))
-        kinds = {id(g.segment): g.segment for g in ordered}
-        copy_s = {key: setting.copy_s(segment) for key, segment in kinds.items()}
-        self.rows = [(g.segment, copy_s[id(g.segment)], g.count, g.finish_s) for g in ordered]
-        self.heads, self.following = _chains([g.host for g in ordered])
+        segments = {id(group.segment): group.segment for group in ordered}
+        copy_s = {key: setting.copy_s(segment) for key, segment in segments.items()}
+        self.rows = [
+            (group.segment, copy_s[id(group.segment)], group.count, group.finish_s)
+            for group in ordered
+        ]
+        self.hosts = [group.host for group in ordered]
+        # For each place the next place of its host; first places, the smallest last.
+        self.following = [_NO_PLACE] * len(ordered)
+        first_place: dict[str, int] = {}
+        for place in range(len(ordered) - 1, -1, -1):
+            host = self.hosts[place]
+            self.following[place] = first_place.get(host, _NO_PLACE)
+            first_place[host] = place
+        self.heads = sorted(first_place.values(), reverse=True)
         self.returned: list[int] = []
-        number = min(setting.parallel_copies, len(self.heads))
-        self.place, self.left, self.cost = [_NONE] * number, [0] * number, [0.0] * number
+        number = min(setting.parallel_copies, len(self.heads))  # no more than hosts are ever busy
+        self.place, self.left, self.copy_s = [_NO_PLACE] * number, [0] * number, [0.0] * number
         self.segment = [Segment(0.0, 0.0, 0.0)] * number
         self.ready = [math.inf] * number
         self.idle, self.busy = list(range(number)), 0
         self.refill([])
 
     def refill(self, done: Sequence[int]) -> None:
-        """Free the hosts of copiers that are *done*; the first of those without a host take one."""
-        for t in done:
-            if (place := self.following[self.place[t]]) != _NONE:
+        """UPDATECOPYDEST: free the hosts of copiers that are *done*; idle ones get a group."""
+        for copier in done:
+            self.ready[copier] = math.inf
+            if (place := self.following[self.place[copier]]) != _NO_PLACE:
                 heapq.heappush(self.returned, place)
         idle = sorted([*self.idle, *done]) if self.idle else done
-        heads, returned, given = self.heads, self.returned, 0
-        for t in idle:
+        heads, returned, assigned = self.heads, self.returned, 0
+        for copier in idle:
             if returned and not (heads and heads[-1] < returned[0]):
                 place = heapq.heappop(returned)
             elif heads:
                 place = heads.pop()
             else:
                 break
-            self.place[t] = place
-            self.segment[t], self.cost[t], self.left[t], self.ready[t] = self.rows[place]
-            given += 1
-        self.idle = list(idle[given:])
-        self.busy += given - len(done)
+            self.place[copier] = place
+            (
+                self.segment[copier],
+                self.copy_s[copier],
+                self.left[copier],
+                self.ready[copier],
+            ) = self.rows[place]
+            assigned += 1
+        self.idle = list(idle[assigned:])
+        self.busy += assigned - len(done)
 
-
-def _chains(hosts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """First place of each host, the smallest last; and for each place the next of its host."""
-    places = range(len(hosts) - 1, -1, -1)
-    first = dict(zip(reversed(hosts), places, strict=True))
-    following = [_NONE] * len(hosts)
-    if len(first) < len(hosts):
-        seen: dict[str, int] = {}
-        for place, host in zip(places, reversed(hosts), strict=True):
-            following[place] = seen.get(host, _NONE)
-            seen[host] = place
-    return sorted(first.values(), reverse=True), following
-
-
-class _Disk:
-    """Files on disk and the merger's clock."""
-
-    def __init__(self, setting: Setting) -> None:
-        self.files: list[File] = []
-        self.setting, self.most = setting, 2 * setting.merge_factor - 1
-        self.clock, self.merges = 0.0, 0
-
-    def add(self, file: File, start: float) -> None:
-        """One more file; at 2F - 1 of them the F smallest are merged, from *start* on."""
-        insort(self.files, file)
-        factor = self.setting.merge_factor
-        while len(self.files) >= self.most:
-            taken = self.files[:factor]
-            del self.files[:factor]
-            size, records = sum(f[0] for f in taken), sum(f[1] for f in taken)
-            self.clock = max(self.clock, start) + self.setting.disk_merge_s(size, records)
-            self.merges += 1
-            insort(self.files, (size, records))
+    def hosts_of_round(self, start: float, last: int) -> list[str]:
+        """Hosts from which the copiers up to *last* fetched in a round that started at *start*."""
+        return [
+            self.hosts[self.place[copier]]
+            for copier in range(last + 1)
+            if self.ready[copier] <= start
+        ]
 
 
 class _Mergers:
-    """The merger in memory and, behind it, the one on disk."""
+    """The merger in memory and, after it, the one on disk."""
 
     def __init__(self, setting: Setting) -> None:
-        self.setting, self.disk = setting, _Disk(setting)
-        self.clock, self.merges = 0.0, 0
-        self.running: deque[tuple[float, float]] = deque()  # release, bytes
+        self.setting = setting
+        self.memory_clock = self.disk_clock = 0.0
+        self.memory_merges = self.disk_merges = 0
+        self.running: deque[tuple[float, float]] = deque()  # end, bytes that are free then
+        self.files: list[File] = []
 
-    def settle(self, direct: Iterable[Segment], batches: Iterable[_Sums], now: float) -> None:
-        """Store what a round that ended *now* has left to them."""
+    def store(self, direct: Iterable[Segment], batches: Iterable[_Batch], now: float) -> None:
+        """Segments copied to disk and full batches of a round that ended *now*."""
+        setting = self.setting
         for _, size, records in direct:
-            self.disk.add((size, records), now)
-        for in_memory, *content in batches:
-            self.clock = max(now, self.clock) + self.setting.memory_merge_s(*content)
-            self.running.append((self.clock, in_memory))
-            self.merges += 1
-            self.disk.add(self.setting.merged(*content), self.clock)
+            self._add_file((size, records), now)
+        for in_memory, size, records, _ in batches:
+            merge_s = setting.memory_merge_s(size, records)
+            self.memory_clock = max(now, self.memory_clock) + merge_s
+            self.running.append((self.memory_clock, in_memory))
+            self.memory_merges += 1
+            self._add_file(setting.merged_file(size, records), self.memory_clock)
 
-    def outcome(
-        self, clock: float, rounds: int, waits: int, stalls: int, left: list[Segment]
-    ) -> Outcome:
-        """Name what has been counted."""
-        disk = self.disk
-        return Outcome(
-            clock, self.clock, disk.clock, rounds, waits, stalls,
-            self.merges, disk.merges, disk.files, left,
-        )  # fmt: skip
+    def state_after(self, batches: Iterable[_Batch]) -> dict[str, Any]:
+        """What the trace of a round shows of the mergers, its *batches* already stored."""
+        return {
+            "memory_merge_clock_s": self.memory_clock,
+            "disk_merge_clock_s": self.disk_clock,
+            "disk_files": len(self.files),
+            "merged_segments": [segments for _, _, _, segments in batches],
+        }
+
+    def _add_file(self, file: File, start: float) -> None:
+        """DISKCHECK: at 2F - 1 files the F smallest become one, from *start* on (P32, P35)."""
+        insort(self.files, file)
+        factor = self.setting.merge_factor
+        while len(self.files) >= 2 * factor - 1:
+            smallest = self.files[:factor]
+            del self.files[:factor]
+            size = sum(file_bytes for file_bytes, _ in smallest)
+            records = sum(file_records for _, file_records in smallest)
+            self.disk_clock = max(self.disk_clock, start) + self.setting.disk_merge_s(size, records)
+            self.disk_merges += 1
+            insort(self.files, (size, records))
 
 
-def run(groups: Sequence[Group], setting: Setting) -> Outcome:  # noqa: PLR0915 - calls cost time
+def run_shuffle(  # noqa: PLR0915 - calls cost time
+    groups: Sequence[Group], setting: Setting, trace: list[dict[str, Any]] | None = None
+) -> Outcome:
     """
-    Copy all *groups*: `Shuffle.run` without the trace.
+    Copy all *groups*; *trace* gains one entry for each round and each wait.
 
-    ``ModelError`` where a clock leaves the numbers.
+    ``ModelError`` where a clock is no longer finite.
     """
     copiers, mergers = _Copiers(groups, setting), _Mergers(setting)
-    single, limit, threshold = setting.single, setting.limit, setting.threshold
-    held, cost, ready, left = copiers.segment, copiers.cost, copiers.ready, copiers.left
-    places, running = range(len(held)), mergers.running
+    largest, limit, threshold = setting.largest_in_memory, setting.limit, setting.threshold
+    segments, copy_s, ready, left = copiers.segment, copiers.copy_s, copiers.ready, copiers.left
+    places, running = range(len(segments)), mergers.running
     clock = used = committed = compressed = records = 0.0
     rounds = waits = stalls = 0
-    commit: list[Segment] = []
-    batches: list[_Sums] = []
-    direct: list[Segment] = []
-    done: list[int] = []
+    commit, direct, batches, done = list[Segment](), list[Segment](), list[_Batch](), list[int]()
     while copiers.busy:
-        while running and running[0][0] <= clock:
+        while running and running[0][0] <= clock:  # REMOVEMEMOUTS
             used -= running.popleft()[1]
         slowest, full = -1.0, False
-        for t in places:
-            if clock < ready[t]:
+        for copier in places:
+            if clock < ready[copier]:
                 continue
-            segment = held[t]
-            size = segment[0]
-            if cost[t] > slowest:  # noqa: PLR1730 - twice as fast as a call
-                slowest = cost[t]
-            if size <= single:
+            size, compressed_size, record_count = segment = segments[copier]
+            if copy_s[copier] > slowest:  # noqa: PLR1730 - twice as fast as a call
+                slowest = copy_s[copier]
+            if size <= largest:
                 used += size
                 committed += size
-                compressed += segment[1]
-                records += segment[2]
+                compressed += compressed_size
+                records += record_count
                 commit.append(segment)
-                if committed >= threshold:
-                    batches.append((committed, compressed, records))
+                if committed >= threshold:  # ISMERGE
+                    batches.append((committed, compressed, records, len(commit)))
                     committed = compressed = records = 0.0
                     commit = []
             else:
                 direct.append(segment)
-            left[t] -= 1
-            if not left[t]:
-                ready[t] = math.inf
-                done.append(t)
-            if used > limit:
-                full = True
+            left[copier] -= 1
+            if not left[copier]:
+                done.append(copier)
+            if full := used > limit:  # ISFULL
                 break
-        if slowest < 0:
+        if slowest < 0:  # LASTEDCLOCK: nothing is there to copy
             clock, waits = max(clock, min(ready)), waits + 1
+            if trace is not None:
+                trace.append({"wait_until_s": clock})
             continue
-        rounds, clock = rounds + 1, later(clock, slowest)
+        rounds, start, clock = rounds + 1, clock, clock + slowest
+        if not clock < math.inf:
+            raise not_finite_error("prophet")
         if direct or batches:
-            mergers.settle(direct, batches, clock)
-            direct, batches = [], []
+            mergers.store(direct, batches, clock)
         if full:
-            clock, stalls = max(clock, mergers.clock), stalls + 1
+            clock, stalls = max(clock, mergers.memory_clock), stalls + 1
+        if trace is not None:
+            trace.append({"round": rounds, "fetched": copiers.hosts_of_round(start, copier),
+                          "copy_clock_s": clock, "used_bytes": used, "committed_bytes": committed,
+                          "full": full, **mergers.state_after(batches)})  # fmt: skip
+        direct, batches = [], []
         if done:
             copiers.refill(done)
             done.clear()
-    return mergers.outcome(clock, rounds, waits, stalls, commit)
+    return Outcome(clock, mergers.memory_clock, mergers.disk_clock, rounds, waits, stalls,
+                   mergers.memory_merges, mergers.disk_merges, mergers.files, commit)  # fmt: skip

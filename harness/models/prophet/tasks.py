@@ -1,35 +1,87 @@
 """
-Whole tasks, section 6: map function and spills with their merge; shuffle, merge, reduce, write.
+Whole tasks, section 6, and the job they make, section 6.1.
 
-What Prophet does not model is What-If's under mr2 rules: Eqs. (24) to (36) with n equal spill
-files, and Eqs. (65) to (89) from the files and segments that Algorithm 1 leaves.
+A task is map function and spills with their merge, or shuffle, merge, reduce and write.  What
+Prophet does not model is What-If's under mr2 rules: Eqs. (24) to (36) with n equal spill files, and
+Eqs. (65) to (89) from the files and segments that Algorithm 1 leaves.
+
+The job is that of `harness.models.scheduler` (steps 1 to 5 and 7); in step 6 the copying of every
+reduce is simulated from the moment it starts, so that the first reduces wait for maps and later
+ones have all outputs at once.  Map i runs on node i mod `num_nodes`.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from harness.models.checks import check_number
+from harness.models.checks import check_count, check_number, not_finite_error, range_error
 from harness.models.merge import File, simulate_merge
 from harness.models.prophet.map_spill import map_and_spill
-from harness.models.prophet.setting import (
+from harness.models.prophet.shuffle import (
+    Group,
     Outcome,
     Segment,
+    Setting,
     read_groups,
     read_setting,
-    too_large,
+    run_shuffle,
 )
-from harness.models.prophet.shuffle import run
+from harness.models.scheduler import POOLS, map_spans
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
 from harness.models.whatif.inputs import Costs, Job, read_costs, read_job
 
-# Slots are no part of a task.
+WHERE = "prophet job"
+
+# A task does not depend on slots.
 _ANY_CLUSTER = {"num_nodes": 1, "map_slots_per_node": 1, "reduce_slots_per_node": 1}
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Tasks, and where they run; *reduce_startup_s* passes before a reduce copies."""
+
+    map_task_s: float
+    num_maps: int
+    num_reduces: int
+    num_nodes: int
+    map_slots: int
+    reduce_slots: int
+    slowstart: float
+    task_overhead_s: float = 0.0
+    job_overhead_s: float = 0.0
+    reduce_startup_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """One reduce: start in its slot, end of its shuffle, end; its shuffle, and what follows it."""
+
+    start_s: float
+    shuffle_end_s: float
+    end_s: float
+    outcome: Outcome
+    after: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class JobTimes:
+    """A job under one pool."""
+
+    maps: list[Span]
+    reduces: list[Reduce]
+    map_waves: int
+    reduce_waves: int
+    job_s: float
 
 
 def tasks(  # noqa: PLR0917 - the parts of a case
@@ -49,11 +101,11 @@ def tasks(  # noqa: PLR0917 - the parts of a case
     its range.
     """  # noqa: D205
     job = task_job(statistics, config)
-    checked = read_costs(costs, job.config)
-    answer = map_task(map_side, job, checked, startup_s)
+    checked_costs = read_costs(costs, job.config)
+    answer = map_task(map_side, job, checked_costs, startup_s)
     groups = read_groups(reduce_side.get("groups"))
-    outcome = run(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
-    after = after_shuffle(outcome, job, checked)
+    outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
+    after = after_shuffle(outcome, job, checked_costs)
     shuffle = outcome.quantities()
     return answer | {
         "shuffle": shuffle,
@@ -67,73 +119,76 @@ def task_job(statistics: Mapping[str, float], config: Mapping[str, Any]) -> Job:
     return read_job(statistics, config, _ANY_CLUSTER, "mr2")
 
 
+# Map task
+
+
 def map_task(
-    given: Mapping[str, Any], job: Job, costs: Costs, startup_s: float = 0.0
+    values: Mapping[str, Any], job: Job, costs: Costs, startup_s: float = 0.0
 ) -> dict[str, Any]:
-    """Section 4's quantities, the map-side merge, and `map_task_s`."""
+    """Section 4's quantities, the merge of equal spill files, Eqs. (24) to (36); `map_task_s`."""
     startup = check_number("startup_s", startup_s, where="prophet map task")
-    answer = map_and_spill(given)
-    return answer | _merge(answer, job, costs, startup + answer["map_and_spill_s"])
-
-
-def _merge(answer: Mapping[str, Any], job: Job, costs: Costs, before_s: float) -> dict[str, Any]:
-    """Eqs. (24) to (36) with equal spill files."""
-    files = spill_files(answer, job)
-    merge = m.map_merge(files, job)
-    passes = float(m.map_intermediate_merge_s(files, merge, job, costs))
-    last = float(m.map_final_merge_s(files, merge, job, costs))
-    if not math.isfinite(before_s + passes + last):
-        raise too_large()
-    return {
-        "spill_file_bytes": files.spill_file_bytes,
-        "spill_file_records": files.spill_file_records,
+    answer = map_and_spill(values)
+    before_s = startup + answer["map_and_spill_s"]
+    # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
+    num_spills, out_records = answer["num_spills"], answer["map_out_records"]
+    share = 1 / num_spills if num_spills else 0.0
+    spills = m.Spills(
+        map_out_record_bytes=answer["map_out_record_bytes"],
+        spill_buffer_records=answer["records_per_spill"],
+        num_spills=num_spills,
+        records_per_spill=out_records * share,
+        spill_buffer_bytes=answer["map_out_bytes"] * share,
+        spill_file_records=out_records * job.statistics.combine_records_selectivity * share,
+        spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
+    )
+    merge = m.map_merge(spills, job)
+    passes_s = float(m.map_intermediate_merge_s(spills, merge, job, costs))
+    final_s = float(m.map_final_merge_s(spills, merge, job, costs))
+    if not math.isfinite(before_s + passes_s + final_s):
+        raise not_finite_error("prophet")
+    return answer | {
+        "spill_file_bytes": spills.spill_file_bytes,
+        "spill_file_records": spills.spill_file_records,
         **python_numbers(vars(merge)),
-        "map_intermediate_merge_s": passes,
-        "map_final_merge_s": last,
-        "map_merge_s": passes + last,
-        "map_task_s": before_s + (passes + last),
+        "map_intermediate_merge_s": passes_s,
+        "map_final_merge_s": final_s,
+        "map_merge_s": passes_s + final_s,
+        "map_task_s": before_s + (passes_s + final_s),
     }
 
 
-def spill_files(answer: Mapping[str, Any], job: Job) -> m.Spills:
-    """Equal files: codec and combiner are in the bytes, What-If's combiner in the records."""
-    n, records, size = answer["num_spills"], answer["map_out_records"], answer["map_out_bytes"]
-    share = 1 / n if n else 0.0
-    return m.Spills(
-        map_out_record_bytes=answer["map_out_record_bytes"],
-        spill_buffer_records=answer["records_per_spill"],
-        num_spills=n,
-        records_per_spill=records * share,
-        spill_buffer_bytes=size * share,
-        spill_file_records=records * job.statistics.combine_records_selectivity * share,
-        spill_file_bytes=size * answer["spill_bytes_selectivity"] * share,
-    )
+# Reduce task
 
 
 def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
     """Merge in three steps, reduce, write: Eqs. (65) to (89) for files and segments of any size."""
-    left, disk = outcome.left, outcome.disk_files
-    allowed = job.config.reduce_buffer_percent * (
-        job.config.shuffle_buffer_percent * job.config.reduce_heap_bytes
-    )  # (66)
-    gone = evicted(left, allowed)
-    eviction = _eviction(left, gone, allowed, len(disk), job)
-    steps = _later_steps(outcome, gone, eviction, job)
-    flow = _reduce_flow(outcome, job)
-    step1, step2 = r.step1_s(eviction, job, costs), r.step2_s(steps, job, costs)
-    ratio = job.statistics.output_compression_ratio
+    eviction, steps = merge_steps(outcome, job)
+    files, segments, statistics = outcome.disk_files, outcome.left, job.statistics
+    stored_bytes = sum((size for size, _ in files), 0.0)
+    stored_bytes += sum((segment.compressed_bytes for segment in segments), 0.0)
+    in_records = sum((records for _, records in files), 0.0)
+    in_records += sum((segment.records for segment in segments), 0.0)
+    in_bytes = stored_bytes / job.ratio  # (83)
+    flow = r.ReduceFlow(
+        reduce_in_bytes=in_bytes,
+        reduce_in_records=in_records,
+        reduce_in_groups=in_records / statistics.records_per_reduce_group,
+        reduce_out_bytes=in_bytes * statistics.reduce_bytes_selectivity,  # (85)
+        reduce_out_records=in_records * statistics.reduce_records_selectivity,  # (86)
+    )
+    step1_s, step2_s = r.step1_s(eviction, job, costs), r.step2_s(steps, job, costs)
     return {
         **vars(eviction),
         **vars(steps),
         **vars(flow),
-        "step1_s": step1,
-        "step2_s": step2,
+        "step1_s": step1_s,
+        "step2_s": step2_s,
         "step3_s": 0.0,
-        "reduce_merge_s": step1 + step2,  # (82)
-        "reduce_function_s": r.reduce_function_s(
-            steps.reduce_disk_input_bytes, flow.reduce_in_records, costs
+        "reduce_merge_s": step1_s + step2_s,  # (82)
+        "reduce_function_s": r.reduce_function_s(steps.reduce_disk_input_bytes, in_records, costs),
+        "reduce_write_s": m.write_s(
+            flow.reduce_out_bytes, statistics.output_compression_ratio, costs
         ),
-        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
     }
 
 
@@ -142,51 +197,45 @@ def after_shuffle_s(after: Mapping[str, float]) -> float:
     return after["reduce_merge_s"] + after["reduce_function_s"] + after["reduce_write_s"]
 
 
-def evicted(left: Sequence[Segment], allowed: float) -> int:
-    """How many segments leave memory, in the order of arrival, until the rest is *allowed*."""
-    rest = sum((s.bytes for s in left), 0.0)
-    for gone, segment in enumerate(left):
-        if rest <= allowed:
-            return gone
-        rest -= segment.bytes
-    return len(left)
+def merge_steps(outcome: Outcome, job: Job) -> tuple[r.Eviction, r.LaterSteps]:
+    """
+    Step 1: one file of the evicted segments where files are fewer than F, else none.
 
-
-def _eviction(
-    left: Sequence[Segment], gone: int, allowed: float, disk_files: int, job: Job
-) -> r.Eviction:
-    """Step 1: one file of the evicted where files are fewer than F, else none."""
-    written = gone if disk_files < job.config.merge_factor else 0
-    size = sum((s.compressed_bytes for s in left[:written]), 0.0)
-    records = sum((s.records for s in left[:written]), 0.0)
-    return r.Eviction(
-        num_disk_files=disk_files,
-        max_retained_bytes=allowed,
-        retained_candidate_bytes=sum((s.bytes for s in left), 0.0),
-        segments_evicted=gone,
-        segments_retained=len(left) - gone,
-        files_from_memory=int(written > 0),
-        file_from_memory_bytes=size,
-        file_from_memory_records=records,
-        step1_bytes=size,
-        step1_records=records,
+    Step 2: the evicted segments that no file holds join the first pass from memory (W28).
+    """
+    segments, files = outcome.left, list(outcome.disk_files)
+    config, in_memory = job.config, list[File]()
+    max_retained_bytes = config.reduce_buffer_percent * (
+        config.shuffle_buffer_percent * config.reduce_heap_bytes
+    )  # (66)
+    evicted = num_evicted(segments, max_retained_bytes)
+    written = segments[:evicted] if len(files) < config.merge_factor else []
+    written_bytes = sum((segment.compressed_bytes for segment in written), 0.0)
+    written_records = sum((segment.records for segment in written), 0.0)
+    eviction = r.Eviction(
+        num_disk_files=len(files),
+        max_retained_bytes=max_retained_bytes,
+        retained_candidate_bytes=sum((segment.bytes for segment in segments), 0.0),
+        segments_evicted=evicted,
+        segments_retained=len(segments) - evicted,
+        files_from_memory=int(bool(written)),
+        file_from_memory_bytes=written_bytes,
+        file_from_memory_records=written_records,
+        step1_bytes=written_bytes,
+        step1_records=written_records,
     )
-
-
-def _later_steps(outcome: Outcome, gone: int, eviction: r.Eviction, job: Job) -> r.LaterSteps:
-    """Step 2: the evicted that no file holds join the first pass from memory (W28)."""
-    disk, in_memory = list(outcome.disk_files), list[File]()
-    if eviction.files_from_memory:
-        disk.append((eviction.step1_bytes, eviction.step1_records))
+    if written:
+        files.append((written_bytes, written_records))
     else:
-        in_memory = [(s.compressed_bytes, s.records) for s in outcome.left[:gone]]
-    merge = simulate_merge(disk, job.config.merge_factor, in_memory)
-    return r.LaterSteps(
-        step2_files=len(disk) + len(in_memory),
+        in_memory = [(segment.compressed_bytes, segment.records) for segment in segments[:evicted]]
+    merge = simulate_merge(files, config.merge_factor, in_memory)
+    retained = len(segments) - evicted
+    return eviction, r.LaterSteps(
+        step2_files=len(files) + len(in_memory),
         step2_intermediate_reads=merge.files_read,
         step2_bytes=merge.written_bytes,
         step2_records=merge.written_records,
-        step3_files=eviction.segments_retained + len(merge.left_in_memory) + len(merge.files_left),
+        step3_files=retained + len(merge.left_in_memory) + len(merge.files_left),
         step3_intermediate_reads=0,
         step3_bytes=0.0,
         step3_records=0.0,
@@ -196,15 +245,101 @@ def _later_steps(outcome: Outcome, gone: int, eviction: r.Eviction, job: Job) ->
     )
 
 
-def _reduce_flow(outcome: Outcome, job: Job) -> r.ReduceFlow:
-    """Input and output of the reduce function."""
-    files, left, s = outcome.disk_files, outcome.left, job.statistics
-    size = sum((f[0] for f in files), 0.0) + sum((g.compressed_bytes for g in left), 0.0)
-    records = sum((f[1] for f in files), 0.0) + sum((g.records for g in left), 0.0)
-    in_bytes = size / job.ratio  # (83)
-    return r.ReduceFlow(
-        in_bytes, records,
-        reduce_in_groups=records / s.records_per_reduce_group,
-        reduce_out_bytes=in_bytes * s.reduce_bytes_selectivity,  # (85)
-        reduce_out_records=records * s.reduce_records_selectivity,  # (86)
-    )  # fmt: skip
+def num_evicted(segments: Sequence[Segment], max_retained_bytes: float) -> int:
+    """How many segments leave memory, in the order of arrival, until the rest may stay."""
+    rest_bytes = sum((segment.bytes for segment in segments), 0.0)
+    for evicted, segment in enumerate(segments):
+        if rest_bytes <= max_retained_bytes:
+            return evicted
+        rest_bytes -= segment.bytes
+    return len(segments)
+
+
+# Job
+
+
+class Reducer:
+    """
+    Algorithm 1 and what follows it, for reduces that start to copy at any time.
+
+    *after* gives the quantities behind a shuffle, of which *after_s* are the seconds.  Reduces that
+    start together, and all that start when the last map is over, are computed once.
+    """
+
+    def __init__(
+        self,
+        maps: Sequence[Span],
+        num_nodes: int,
+        segment: Segment | None,
+        setting: Setting,
+        after: Callable[[Outcome], tuple[dict[str, Any], float]],
+    ) -> None:
+        ends = Counter((end, i % num_nodes) for i, (_, end) in enumerate(maps))
+        self._groups = [
+            (f"node {node}", count, end, segment) for (end, node), count in sorted(ends.items())
+            if segment is not None
+        ]  # fmt: skip
+        self._maps_end = max((end for _, end in maps), default=0.0)
+        self._setting, self._after = setting, after
+        self._results: dict[float, tuple[Outcome, dict[str, Any], float]] = {}
+
+    def reduce(self, copy_start: float) -> tuple[Outcome, dict[str, Any], float]:
+        """Shuffle that starts at *copy_start*, what follows, and the seconds of that."""
+        start = min(copy_start, self._maps_end)
+        if start not in self._results:
+            groups = [
+                Group(host, count, end - start, segment)
+                for host, count, end, segment in self._groups
+            ]
+            outcome = run_shuffle(groups, self._setting)
+            self._results[start] = (outcome, *self._after(outcome))
+        return self._results[start]
+
+
+def job_times(
+    plan: Plan, pool: str, make_reducer: Callable[[Sequence[Span]], Reducer] | None = None
+) -> JobTimes:
+    """
+    Steps 1 to 7 under a *pool*.
+
+    *make_reducer* makes the reduces' side from the maps' spans; without it no reduce runs.
+
+    ``ModelError`` for a slot count below 1 that is used, a slow start outside [0, 1], a time or
+    count that is negative or not finite.
+    """
+    if pool not in POOLS:
+        raise range_error("pool", pool, "separate or shared", WHERE)
+    for name in ("map_task_s", "task_overhead_s", "job_overhead_s", "reduce_startup_s"):
+        check_number(name, getattr(plan, name), where=WHERE)
+    check_number("reduce_slowstart", plan.slowstart, where=WHERE, high=1)
+    for name in ("num_maps", "num_reduces"):
+        check_count(name, getattr(plan, name), where=WHERE)
+    for name in ("num_nodes", "map_slots"):
+        check_count(name, getattr(plan, name), where=WHERE, low=1)
+    if plan.num_reduces and pool == "separate":
+        check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
+    maps = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
+    maps_end = max((end for _, end in maps), default=0.0)
+    map_waves = math.ceil(plan.num_maps / plan.map_slots)
+    if plan.num_reduces == 0 or make_reducer is None:
+        return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
+    slots, free_at = plan.reduce_slots, list[float]()
+    if pool == "shared":  # equally long maps leave the slots in the order of their start
+        slots, free_at = plan.map_slots, [end for _, end in maps[-plan.map_slots :]]
+    free_at += [0.0] * min(slots - len(free_at), plan.num_reduces)
+    heapq.heapify(free_at)
+    # Step 4: reduces may start when this many maps are done.
+    needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
+    may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0
+    reducer, reduces = make_reducer(maps), list[Reduce]()
+    for _ in range(plan.num_reduces):  # step 6: each takes the slot that is free first
+        start = max(free_at[0], may_start)
+        copy_start = start + plan.task_overhead_s + plan.reduce_startup_s
+        outcome, after, after_s = reducer.reduce(copy_start)
+        shuffle_end = copy_start + outcome.shuffle_s
+        end = shuffle_end + after_s
+        heapq.heapreplace(free_at, end)
+        reduces.append(Reduce(start, shuffle_end, end, outcome, after))
+    job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
+    reduce_waves = math.ceil(plan.num_reduces / slots)
+    return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

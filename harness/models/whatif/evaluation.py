@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.checks import LARGEST_COUNT, Counts, Numbers, range_error
+from harness.models.checks import LARGEST_COUNT, Counts, Numbers, not_finite_error, range_error
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif import shuffle as sh
@@ -180,9 +180,7 @@ def evaluate_rows(
         return in_grid("what-if", int(index), inputs.size)
 
     if (refused := ~np.isfinite(answer["job_s"])).any():
-        raise ModelError(
-            "the numbers are so large that the answer is not finite", where=place(refused)
-        )
+        raise not_finite_error(place(refused))
     if (refused := spills > LARGEST_COUNT).any():
         value = float(spills[refused][0])
         raise range_error("num_spills", value, f"at most {LARGEST_COUNT}", place(refused))

@@ -1,5 +1,5 @@
 """
-Tests for Algorithm 1: `harness.models.prophet.algorithm` and its fast form.
+Tests for `harness.models.prophet.shuffle`: Algorithm 1 beside its obvious form, its inputs.
 """
 
 import json
@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models.prophet import shuffle
-from harness.models.prophet.algorithm import Shuffle
-from harness.models.prophet.setting import read_groups, read_setting
-from harness.models.prophet.shuffle import run
+from harness.models.prophet.shuffle import read_groups, read_setting, run_shuffle
+from tests.models.prophet.obvious import ObviousShuffle
 
 MIB = 2**20
 VECTORS = Path(__file__).parents[2] / "validation" / "vectors" / "prophet_shuffle.json"
@@ -76,10 +75,18 @@ configs = st.builds(
 
 def both(given_groups, given_config, costs=COSTS):
     """
-    Outcomes of the obvious and of the fast form.
+    Outcomes of the obvious and of the product's form, with their traces.
     """
-    found, setting = read_groups(given_groups), read_setting(given_config, costs)
-    return Shuffle(found, setting).run(), run(found, setting)
+    checked, setting = read_groups(given_groups), read_setting(given_config, costs)
+    obvious, trace = ObviousShuffle(checked, setting), []
+    return (obvious.run(), obvious.trace), (run_shuffle(checked, setting, trace), trace)
+
+
+def outcome_of(given_groups, given_config, costs=COSTS):
+    """
+    Outcome without a trace.
+    """
+    return run_shuffle(read_groups(given_groups), read_setting(given_config, costs))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
@@ -93,11 +100,11 @@ def test_traces_are_those_of_the_vectors(case):
 
     expected = case.get("trace", [])
     assert len(trace) == len(expected)
-    for got, wanted in zip(trace, expected, strict=True):
-        assert got.keys() == wanted.keys()
+    for entry, wanted in zip(trace, expected, strict=True):
+        assert entry.keys() == wanted.keys()
         assert all(
             v == pytest.approx(wanted[n]) if isinstance(v, float) else v == wanted[n]
-            for n, v in got.items()
+            for n, v in entry.items()
         )
 
 
@@ -106,11 +113,12 @@ class TestForms:
     @given(groups(), configs)
     def test_are_equal(self, some, setting):
         """
-        Clocks, counts, files and segments left: the fast form is the obvious one.
+        Clocks, counts, files, segments left and trace are those of the obvious form.
         """
-        slow, fast = both(some, setting)
+        obvious, (outcome, trace) = both(some, setting)
 
-        assert fast == slow
+        assert (outcome, trace) == obvious
+        assert outcome_of(some, setting) == outcome
 
     @settings(max_examples=25)
     @given(groups(), configs, st.sampled_from([2.0**-10, 2.0**7]))
@@ -121,19 +129,19 @@ class TestForms:
         late = [g | {"finish_s": g["finish_s"] * factor} for g in some]
         costs = {n: c * factor for n, c in COSTS.items()}
 
-        one, scaled = both(some, setting)[1], both(late, setting, costs)[1]
+        one, scaled = outcome_of(some, setting), outcome_of(late, setting, costs)
 
         assert scaled.shuffle_s == one.shuffle_s * factor
         assert scaled.disk_files == one.disk_files
 
     @settings(max_examples=25)
     @given(groups(), configs)
-    def test_nothing_is_lost(self, some, setting):
+    def test_all_that_was_copied_is_kept(self, some, setting):
         """
-        Without a combiner all that was copied lies on disk or in memory, and each was fetched once.
+        Without a combiner all that was copied is on disk or in memory, and each was fetched once.
         """
         setting |= {"use_combiner": False}
-        outcome = both(some, setting)[1]
+        outcome = outcome_of(some, setting)
 
         copied = sum(g["count"] * g["segment_compressed_bytes"] for g in some)
         kept = [f[0] for f in outcome.disk_files] + [s.compressed_bytes for s in outcome.left]
@@ -146,7 +154,7 @@ class TestForms:
         """
         No host gives two segments at once, and nothing is copied before it is there.
         """
-        outcome = both(some, setting)[1]
+        outcome = outcome_of(some, setting)
         per_host = {}
         for g in some:
             copy = g["segment_compressed_bytes"] * COSTS["network_s_per_byte"] * g["count"]
@@ -159,7 +167,7 @@ class TestForms:
         """
         One host is one copier's, however many there are.
         """
-        outcome = both([group(mib=1)] * 9, config(parallel_copies=8))[1]
+        outcome = outcome_of([group(mib=1)] * 9, config(parallel_copies=8))
 
         assert outcome.copy_clock_s == pytest.approx(9 * MIB * 2e-8)
 
@@ -202,7 +210,7 @@ class TestSetting:
     )
     def test_refuses_by_name(self, field, value):
         """
-        What Hadoop refuses, and what is no number.
+        What Hadoop refuses, and what is not a number.
         """
         with pytest.raises(ModelError, match=field):
             shuffle([], config(**{field: value}), COSTS)
@@ -250,7 +258,7 @@ class TestGroups:
 
     def test_refuses_what_is_missing(self):
         """
-        A group without a size is none.
+        A group without a size is not a group.
         """
         incomplete = group()
         del incomplete["segment_bytes"]

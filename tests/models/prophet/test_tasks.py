@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.prophet.tasks` and `harness.models.prophet.job`.
+Tests for `harness.models.prophet.tasks`: whole tasks, and the job they make.
 """
 
 import json
@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models.prophet import tasks
-from harness.models.prophet.job import Plan, Reducer, job_times
-from harness.models.prophet.setting import Outcome, Segment, read_setting
-from harness.models.prophet.tasks import after_shuffle, evicted, task_job
+from harness.models.prophet.shuffle import Outcome, Segment, read_setting
+from harness.models.prophet.tasks import (
+    Plan,
+    Reducer,
+    after_shuffle,
+    job_times,
+    num_evicted,
+    task_job,
+)
 from harness.models.scheduler import schedule
 from harness.models.whatif.inputs import Costs
 
@@ -129,7 +135,7 @@ class TestTasks:
 
     def test_refuses_a_negative_start(self):
         """
-        A task begins when it begins.
+        No task starts before its start.
         """
         with pytest.raises(ModelError, match="startup_s"):
             answer(-1.0)
@@ -144,12 +150,12 @@ class TestAfterShuffle:
         outcome = Outcome(disk_files=list(disk), left=list(left))
         return after_shuffle(outcome, job, Costs(local_write_s_per_byte=1.0))
 
-    @pytest.mark.parametrize(("allowed", "gone"), [(0, 3), (5, 3), (10, 2), (20, 1), (30, 0)])
-    def test_evicts_in_the_order_of_arrival(self, allowed, gone):
+    @pytest.mark.parametrize(("allowed", "evicted"), [(0, 3), (5, 3), (10, 2), (20, 1), (30, 0)])
+    def test_evicts_in_the_order_of_arrival(self, allowed, evicted):
         """
         Until what is left may stay.
         """
-        assert evicted([Segment(10.0, 5.0, 1.0)] * 3, allowed) == gone
+        assert num_evicted([Segment(10.0, 5.0, 1.0)] * 3, allowed) == evicted
 
     def test_evicted_segments_become_one_file_beside_few(self):
         """
@@ -188,16 +194,16 @@ class TestJob:
         """
         Two reduces wait for the second wave of maps, the third finds everything ready.
         """
-        found = times(plan())
+        job = times(plan())
 
-        assert [r.outcome.shuffle_s for r in found.reduces] == pytest.approx(
+        assert [r.outcome.shuffle_s for r in job.reduces] == pytest.approx(
             [11.831503872, 11.831503872, 2.502592512]
         )
-        assert [r.end_s for r in found.reduces] == pytest.approx(
+        assert [r.end_s for r in job.reduces] == pytest.approx(
             [28.831503872, 28.831503872, 37.334096384]
         )
-        assert found.job_s == pytest.approx(40.334096384)
-        assert (found.map_waves, found.reduce_waves) == (2, 2)
+        assert job.job_s == pytest.approx(40.334096384)
+        assert (job.map_waves, job.reduce_waves) == (2, 2)
 
     @settings(max_examples=40)
     @given(
@@ -213,15 +219,15 @@ class TestJob:
         given_plan = plan(num_maps=maps, num_reduces=reduces, map_slots=map_slots,
                           reduce_slots=reduce_slots, slowstart=slowstart)  # fmt: skip
         free = dict.fromkeys(COSTS, 0.0)
-        found = times(given_plan, pool, costs=free)
+        job = times(given_plan, pool, costs=free)
         expected = schedule([10.0] * maps, reduces, 0.0, 5.0, map_slots, reduce_slots, slowstart,
                             pool, 1.0, 3.0)  # fmt: skip
 
-        assert found.job_s == pytest.approx(expected["job_s"], rel=1e-12)
-        ends = [r.end_s for r in found.reduces]
+        assert job.job_s == pytest.approx(expected["job_s"], rel=1e-12)
+        ends = [r.end_s for r in job.reduces]
         assert ends == pytest.approx(expected["reduce_end_s"], rel=1e-12)
-        assert found.map_waves == expected["map_waves"]
-        assert found.reduce_waves == expected["reduce_waves"]
+        assert job.map_waves == expected["map_waves"]
+        assert job.reduce_waves == expected["reduce_waves"]
 
     @settings(max_examples=25)
     @given(st.integers(1, 30), st.integers(1, 9), st.floats(0, 1))
@@ -242,9 +248,9 @@ class TestJob:
         """
         A job whose maps emit nothing has no groups.
         """
-        found = times(plan(), mib=0)
+        job = times(plan(), mib=0)
 
-        assert all(r.outcome.shuffle_s == 0 for r in found.reduces)
+        assert all(r.outcome.shuffle_s == 0 for r in job.reduces)
 
     @pytest.mark.parametrize(
         ("field", "value"),

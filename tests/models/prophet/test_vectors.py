@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.models.prophet.vectors import EVALUATORS
+from harness.models.prophet.model import EVALUATORS
 from harness.models.vectors import MOST_TASKS, CaseInput, compute
 
 VECTORS = Path(__file__).parents[2] / "validation" / "vectors"
 
 
-def asked(kind, change):
+def answer_to(kind, change):
     """
     Answer to the first case of *kind*, after *change* was made to its input.
     """
@@ -38,9 +38,9 @@ def test_a_case_that_lacks_a_part_is_refused(kind, field):
     """
     It is a bad case of its kind, not one that nobody knows; costs alone are 0 where absent.
     """
-    got = asked(kind, lambda case: case.pop(field))
+    answer = answer_to(kind, lambda case: case.pop(field))
 
-    assert ("error" in got) == (field != "costs")
+    assert ("error" in answer) == (field != "costs")
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_bad_cases_are_refused(kind, change):
     """
     Whatever stands in a case, the answer is one, or says that there is none.
     """
-    assert asked(kind, change)["error"] == "ValueError"
+    assert answer_to(kind, change)["error"] == "ValueError"
 
 
 def test_the_trace_is_given_beside_the_quantities():
     """
     One entry for each round and each wait.
     """
-    got = asked("shuffle", lambda _: None)
+    answer = answer_to("shuffle", lambda _: None)
 
-    assert len(got["trace"]) == got["rounds"] + got["waits"]
+    assert len(answer["trace"]) == answer["rounds"] + answer["waits"]

@@ -1,9 +1,7 @@
 """
-Algorithm 1 as an event loop: the obvious form, with its trace.
+Algorithm 1 as it is printed in section 5.2, line by line: what the product's form is compared with.
 
-The pseudocode of section 5.2, line by line; *g* is a group, T_c, T_m and T_d are the clocks of the
-copiers, of the merger in memory and of the one on disk.  `harness.models.prophet.shuffle` gives the
-same numbers faster, without the trace.
+T_c, T_m and T_d are the clocks of the copiers, of the merger in memory and of the one on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.models.prophet.setting import File, Group, Outcome, Segment, Setting
+from harness.models.merge import File
+from harness.models.prophet.shuffle import Group, Outcome, Segment, Setting
 
 
 @dataclass
@@ -51,8 +50,8 @@ class _Round:
     full: bool = False
 
 
-class Shuffle:
-    """A reduce task's shuffle; `run` gives its outcome, `trace` then holds one entry per pass."""
+class ObviousShuffle:
+    """A reduce task's shuffle; `run` gives its outcome, `trace` then has one entry per pass."""
 
     def __init__(self, groups: Sequence[Group], setting: Setting) -> None:
         """Take the groups that are to be copied, in any order."""
@@ -84,15 +83,15 @@ class Shuffle:
         )  # fmt: skip
 
     def _refill(self) -> None:
-        """UPDATECOPYDEST: the first pending group of a host that no copier holds."""
-        for t, held in enumerate(self.dest):
-            if held is not None:
+        """UPDATECOPYDEST: the first pending group of a host that no copier works on."""
+        for copier, copied in enumerate(self.dest):
+            if copied is not None:
                 continue
-            taken = {d.group.host for d in self.dest if d is not None}
-            free = (k for k, g in enumerate(self.pending) if g.host not in taken)
+            busy = {d.group.host for d in self.dest if d is not None}
+            free = (k for k, g in enumerate(self.pending) if g.host not in busy)
             if (place := next(free, None)) is not None:
                 group = self.pending.pop(place)
-                self.dest[t] = _Copied(group, group.count)
+                self.dest[copier] = _Copied(group, group.count)
 
     def _release(self) -> None:
         """REMOVEMEMOUTS: memory is free when its merge has ended."""
@@ -118,7 +117,7 @@ class Shuffle:
         return done
 
     def _store(self, segment: Segment, done: _Round) -> None:
-        if segment.bytes > self.setting.single:
+        if segment.bytes > self.setting.largest_in_memory:
             done.direct.append(segment)
             return
         self.used += segment.bytes
@@ -152,15 +151,15 @@ class Shuffle:
         self.T_m = max(self.T_c, self.T_m) + self.setting.memory_merge_s(*content)
         self.merging.append((self.T_m, batch.bytes))
         self.memory_merges += 1
-        insort(self.disk, self.setting.merged(*content))
+        insort(self.disk, self.setting.merged_file(*content))
         self._check_disk(self.T_m)
 
     def _check_disk(self, start: float) -> None:
         """DISKCHECK: at 2F - 1 files the F smallest become one (P32, P35)."""
         factor = self.setting.merge_factor
         while len(self.disk) >= 2 * factor - 1:
-            taken, self.disk = self.disk[:factor], self.disk[factor:]
-            size, records = sum(f[0] for f in taken), sum(f[1] for f in taken)
+            smallest, self.disk = self.disk[:factor], self.disk[factor:]
+            size, records = sum(f[0] for f in smallest), sum(f[1] for f in smallest)
             self.T_d = max(self.T_d, start) + self.setting.disk_merge_s(size, records)
             self.disk_merges += 1
             insort(self.disk, (size, records))
