@@ -17,7 +17,7 @@ import numpy as np
 from harness.models.prophet.shuffle import Group, Segment, read_setting, run_shuffle
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.models.prophet.obvious import ObviousShuffle  # noqa: E402 - the repository's root
+from tests.models.prophet.obvious import ObviousShuffle
 
 SEGMENTS, REPEATS = 10_000, 15
 KIB = 2**10
