@@ -11,7 +11,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * What each hook does to a task, in its own words: bench_ltrace.py runs it as tasks run, with the
+ * What each hook does to a task: bench_ltrace.py runs it as tasks run, with the
  * recorder in each of its modes.
  *
  * <p>A span's file is full after 349 000 of them, so these take a slot of their own, over and over.
@@ -63,9 +63,9 @@ public class Hooks {
   /** One record collected or written: counted, and 1 in 64 timed. */
   @Benchmark
   public void collect() {
-    long start = Recorder.SPANS ? RecordLoop.callBegins() : 0;
+    long start = Recorder.SPANS ? CallTimes.begin() : 0;
     if (Recorder.SPANS) {
-      RecordLoop.callEnds(start);
+      CallTimes.end(start);
     }
   }
 }

@@ -59,19 +59,19 @@ public final class Drive {
     RecordLoop.begin();
     for (int i = 0; i < records; i++) {
       read(true);
-      RecordLoop.callEnds(RecordLoop.callBegins());
+      CallTimes.end(CallTimes.begin());
       Thread.sleep(2);
-      RecordLoop.callEnds(RecordLoop.callBegins());
+      CallTimes.end(CallTimes.begin());
     }
     read(false);
     RecordLoop.end();
     Recorder.end(slot, records, false);
   }
 
-  private static void read(boolean more) throws InterruptedException {
+  private static void read(boolean hasRecord) throws InterruptedException {
     long start = RecordLoop.readBegins();
     Thread.sleep(1);
-    RecordLoop.readEnds(start, more);
+    RecordLoop.readEnds(start, hasRecord);
   }
 
   /**
@@ -84,17 +84,17 @@ public final class Drive {
     RecordLoop.begin();
     long begin = System.nanoTime();
     for (int i = 0; i < records; i++) {
-      long told = RecordLoop.readBegins();
+      long readStart = RecordLoop.readBegins();
       long start = System.nanoTime();
       if (i % 500 == 499) {
-        long fill = RecordLoop.fillBegins();
+        long fill = ReadTimes.fillBegins();
         spin(300_000);
-        RecordLoop.fillEnds(fill);
+        ReadTimes.fillEnds(fill);
       }
       long filled = System.nanoTime();
       spin(1_000 + i % 7 * 100);
       long end = System.nanoTime();
-      RecordLoop.readEnds(told, true);
+      RecordLoop.readEnds(readStart, true);
       read += end - start;
       usual += filled - start + Math.min(end - filled, 20_000);
       spin(2_000);
@@ -120,7 +120,7 @@ public final class Drive {
     Thread.sleep(10);
     long start = System.nanoTime();
     Thread.sleep(10);
-    RecordLoop.blocked(System.nanoTime() - start);
+    CallTimes.addBlocked(System.nanoTime() - start);
     Recorder.closedFile(5, 50);
     read(true);
     Recorder.endSpill(slot, 5, false);
@@ -161,7 +161,7 @@ public final class Drive {
   private static void work(int records) {
     for (int i = 0; i < records; i++) {
       RecordLoop.readEnds(RecordLoop.readBegins(), true);
-      RecordLoop.callEnds(RecordLoop.callBegins());
+      CallTimes.end(CallTimes.begin());
       if (i % 8 == 0) {
         Recorder.end(Recorder.begin(Kind.SORT), i, false);
       }

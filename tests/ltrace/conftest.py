@@ -24,10 +24,10 @@ def java() -> Java:
 @pytest.fixture(scope="session")
 def compiled(java, tmp_path_factory):
     """
-    A function that compiles one of the programs here; it answers the folder of its classes.
+    A function that compiles one of the programs here and returns the folder of its classes.
     """
 
-    def compile_(name: str, *jars: Path) -> Path:
+    def compile_program(name: str, *jars: Path) -> Path:
         folder = tmp_path_factory.mktemp(name)
         path = ":".join(map(str, [homes.TRACER, *jars]))
         source = HERE / f"{name}.java"
@@ -38,4 +38,4 @@ def compiled(java, tmp_path_factory):
         )
         return folder
 
-    return compile_
+    return compile_program

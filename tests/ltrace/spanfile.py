@@ -1,7 +1,7 @@
 """
 The tracer's files read byte by byte: what the tests compare the recorder with.
 
-It is the obvious way, on purpose; the reader of the product is `harness.parsing.ltrace`.
+The simplest way, on purpose; the reader of the product is `harness.parsing.ltrace`.
 """
 
 import struct
@@ -68,7 +68,7 @@ def read_spans(file: Path) -> Spans:
     mode, unit = struct.unpack_from("<ii", data, 8)
     wall, anchor, process, opening = struct.unpack_from("<qqqq", data, 16)
     lost, state, chunks, length = struct.unpack_from("<iiii", data, 48)
-    found = Spans(
+    recording = Spans(
         task=data[64 : 64 + length].decode(),
         mode=mode,
         unit=unit,
@@ -85,8 +85,8 @@ def read_spans(file: Path) -> Spans:
         histogram=struct.unpack_from("<64q", data, 1024),
     )
     for chunk in range(chunks):
-        found.spans += _chunk(data, HEADER + chunk * CHUNK)
-    return found
+        recording.spans += _chunk(data, HEADER + chunk * CHUNK)
+    return recording
 
 
 def _chunk(data: bytes, at: int) -> list[Span]:

@@ -92,7 +92,7 @@ final class Centres {
   static Centres parse(FileSystem files, Path folder, int count, int dimensions)
       throws IOException {
     Centres centres = new Centres(count, dimensions);
-    int found = 0;
+    int parsed = 0;
     for (FileStatus file : files.globStatus(new Path(folder, "part-r-*"))) {
       byte[] bytes = new byte[(int) file.getLen()];
       try (var in = files.open(file.getPath())) {
@@ -104,11 +104,11 @@ final class Centres {
         for (int j = 0; j < dimensions; j++) {
           centres.at[Integer.parseInt(fields[0])][j] = Float.parseFloat(coordinates[j]);
         }
-        found++;
+        parsed++;
       }
     }
-    if (found != count) {
-      throw new IOException(folder + " holds " + found + " centres, not " + count);
+    if (parsed != count) {
+      throw new IOException(folder + " has " + parsed + " centres, not " + count);
     }
     return centres;
   }

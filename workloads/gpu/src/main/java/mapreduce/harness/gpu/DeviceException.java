@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 
-/** A device that is not there, or does not do what it was asked; names the node. */
+/** A device that is missing or failed; names the node. */
 final class DeviceException extends IOException {
   private static final long serialVersionUID = 1;
 

@@ -94,22 +94,22 @@ public final class GpuKMeans extends Configured implements Tool {
   }
 
   private Centres start(String input) throws IOException {
-    Job asked = Job.getInstance(new Configuration(getConf()));
-    FileInputFormat.addInputPath(asked, new Path(input));
-    int k = Jobs.positive(asked, K, 10);
-    int dimensions = Jobs.positive(asked, DIMENSIONS, 4);
-    long points = Records.count(asked);
+    Job inputJob = Job.getInstance(new Configuration(getConf()));
+    FileInputFormat.addInputPath(inputJob, new Path(input));
+    int k = Jobs.positive(inputJob, K, 10);
+    int dimensions = Jobs.positive(inputJob, DIMENSIONS, 4);
+    long points = Records.count(inputJob);
     if (points < k) {
       throw new IOException(
           input + " has " + points + " points, fewer than the " + k + " centres asked for (gpu.k)");
     }
     Centres centres = new Centres(k, dimensions);
-    int found = 0;
-    for (FileStatus file : Records.files(asked)) {
+    int next = 0;
+    for (FileStatus file : Records.files(inputJob)) {
       try (FSDataInputStream in = file.getPath().getFileSystem(getConf()).open(file.getPath())) {
         long here = file.getLen() / pointBytes(getConf());
-        for (long point = 0; point < here && found < k; point++) {
-          if (!centres.read(in, found++)) {
+        for (long point = 0; point < here && next < k; point++) {
+          if (!centres.read(in, next++)) {
             throw new IOException(
                 "point "
                     + point

@@ -1,6 +1,7 @@
 package mapreduce.harness.gpu;
 
 import java.io.IOException;
+import mapreduce.harness.jobs.generate.RawOutput;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.LongWritable;
@@ -23,11 +24,11 @@ final class Jobs {
     job.setPartitionerClass(RangePartitioner.class);
     job.setOutputKeyClass(NullWritable.class);
     job.setOutputValueClass(BytesWritable.class);
-    job.setOutputFormatClass(RawOutputFormat.class);
+    job.setOutputFormatClass(RawOutput.class);
     FileOutputFormat.setOutputPath(job, new Path(arguments[1]));
   }
 
-  /** Complains here of what every task would complain of. */
+  /** Refuses before the job what every task would refuse. */
   static void check(Job job) throws IOException {
     Library.require(job.getConfiguration().get("gpu.device", "any"));
     if (job.getNumReduceTasks() < 1) {

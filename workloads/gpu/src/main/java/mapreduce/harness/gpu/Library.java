@@ -75,14 +75,14 @@ final class Library {
       link(name);
       loaded = name;
     }
-    int[] found = new int[1];
-    int code = Native.count(found);
+    int[] deviceCount = new int[1];
+    int code = Native.count(deviceCount);
     if (code != 0) {
       String fix =
           code == 35 ? "install NVIDIA's driver 580 or newer, or run with gpu.device=cpu" : "";
       throw new DeviceException(Native.text(), fix);
     }
-    devices = found[0];
+    devices = deviceCount[0];
     return devices;
   }
 

@@ -9,7 +9,7 @@ import java.util.List;
  * standard output.
  *
  * <p>{@code Rates [gpu|cpu]}; the line says which {@code kind} it was, {@code cuda} or {@code cpu},
- * as the library itself tells it. Needs no class but those of this jar: no Hadoop is asked for.
+ * as the library itself reports it. It runs with this jar alone, without Hadoop.
  */
 public final class Rates {
   private static final int BYTES = 64 << 20;

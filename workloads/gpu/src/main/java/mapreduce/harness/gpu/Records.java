@@ -26,7 +26,7 @@ final class Records {
   /** Input files that hold something, by name; an error names one that is cut short. */
   static List<FileStatus> files(JobContext job) throws IOException {
     long record = bytes(job.getConfiguration());
-    List<FileStatus> found = new ArrayList<>();
+    List<FileStatus> nonEmpty = new ArrayList<>();
     for (FileStatus file : new Listing().list(job)) {
       long rest = file.getLen() % record;
       if (rest != 0) {
@@ -41,11 +41,11 @@ final class Records {
                 + " bytes");
       }
       if (file.getLen() > 0) {
-        found.add(file);
+        nonEmpty.add(file);
       }
     }
-    found.sort((a, b) -> a.getPath().compareTo(b.getPath()));
-    return found;
+    nonEmpty.sort((a, b) -> a.getPath().compareTo(b.getPath()));
+    return nonEmpty;
   }
 
   /** Records in all; an error where there are none. */

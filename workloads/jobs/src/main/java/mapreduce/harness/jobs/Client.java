@@ -13,8 +13,8 @@ public final class Client {
   /**
    * Submits a job, follows it to its end, and returns the client's exit status.
    *
-   * <p>Of a job that fails, the last line on standard error is what its first failed attempt said:
-   * Hadoop's client mostly ends before it has read that.
+   * <p>Of a job that fails, the last line on standard error is the diagnosis of its first failed
+   * attempt: Hadoop's client mostly ends before it has read one.
    */
   public static int run(Job job) throws IOException, InterruptedException, ClassNotFoundException {
     if (job.waitForCompletion(true)) {
@@ -25,12 +25,12 @@ public final class Client {
           event.getStatus() == TaskCompletionEvent.Status.FAILED
               || event.getStatus() == TaskCompletionEvent.Status.TIPFAILED;
       if (failed) {
-        String[] said = job.getTaskDiagnostics(event.getTaskAttemptId());
+        String[] diagnostics = job.getTaskDiagnostics(event.getTaskAttemptId());
         System.err.println(
             "Error in "
                 + event.getTaskAttemptId()
                 + ": "
-                + (said.length > 0 ? first(said[0]) : ""));
+                + (diagnostics.length > 0 ? first(diagnostics[0]) : ""));
         break;
       }
     }

@@ -146,14 +146,14 @@ public final class Dfsio extends Configured implements Tool {
       long bytes = 0;
       long nanos = -System.nanoTime();
       InputStream in = files.open(file);
-      int got = in.read(buffer);
+      int count = in.read(buffer);
       nanos += System.nanoTime();
-      while (got > 0) {
-        crc.update(buffer, 0, got);
-        bytes += got;
+      while (count > 0) {
+        crc.update(buffer, 0, count);
+        bytes += count;
         context.progress();
         nanos -= System.nanoTime();
-        got = in.read(buffer);
+        count = in.read(buffer);
         nanos += System.nanoTime();
       }
       in.close();

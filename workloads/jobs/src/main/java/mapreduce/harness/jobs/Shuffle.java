@@ -23,8 +23,8 @@ import org.apache.hadoop.util.ToolRunner;
  *
  * <p>Records have {@code shuffle.record} bytes. Each map deals its records out in turn, under keys
  * that ascend already, so that every reduce gets the same number from every map, but for one. A
- * reduce writes one line: records, bytes and {@link Checksum} of what came, the last in hexadecimal
- * digits.
+ * reduce writes one line: records, bytes and {@link Checksum} of the values, the last in
+ * hexadecimal digits.
  */
 public final class Shuffle extends Configured implements Tool {
   public static void main(String[] arguments) throws Exception {
@@ -83,7 +83,7 @@ public final class Shuffle extends Configured implements Tool {
     }
   }
 
-  /** Tells what came. */
+  /** Writes what came. */
   public static final class Counter
       extends Reducer<LongWritable, BytesWritable, Text, NullWritable> {
     private final Checksum checksum = new Checksum();

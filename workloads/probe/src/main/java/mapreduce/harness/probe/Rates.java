@@ -21,7 +21,7 @@ import java.util.Set;
  * file of 64 MiB in FOLDER, {@code mem_write}, {@code mem_read} of 128 MiB on one core. A last line
  * {@code how direct} says that the disk was used past the page cache; {@code how cached}, that its
  * file system does not allow it, so that a write ends with a flush and a read comes from memory.
- * The file is removed. No more passes are begun after five seconds of each kind.
+ * The file is removed. No pass of a kind starts after five seconds of that kind.
  */
 public final class Rates {
 
@@ -98,10 +98,10 @@ public final class Rates {
 
   private static void read(Path file, ByteBuffer block, boolean direct) throws IOException {
     try (FileChannel channel = FileChannel.open(file, options(StandardOpenOption.READ, direct))) {
-      int got;
+      int count;
       do {
-        got = channel.read(block.clear());
-      } while (got > 0);
+        count = channel.read(block.clear());
+      } while (count > 0);
     }
   }
 

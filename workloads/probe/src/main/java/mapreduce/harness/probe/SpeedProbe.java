@@ -15,8 +15,8 @@ import java.util.concurrent.locks.LockSupport;
  * one unit of work, about a millisecond, every 100 ms, and reads its own CPU clock around it. Once
  * a second each prints {@code epoch_ms thread units cpu_ns}, sums over the second that ends there.
  * The first line is a header and says that the code is warm and the threads run. They are named
- * {@code probe-0} and so on: whoever starts the probe ties each to a core of its own by that name,
- * which Java cannot do. A thread that is free to move wakes on an idle core, and would tell how
+ * {@code probe-0} and so on: whoever starts the probe pins each to a core of its own by that name,
+ * which Java cannot do. A thread that is free to move wakes on an idle core, and would measure how
  * fast those are where nothing runs. The probe ends when its standard input does, which is also
  * when its parent dies, or after {@code seconds}.
  */
@@ -87,7 +87,7 @@ public final class SpeedProbe implements Runnable {
 
   @Override
   public void run() {
-    // The table lies in memory, and is not zero, before anything is measured.
+    // The table is in memory, and not zero, before anything is measured.
     sink = unit(table, number + 1);
     long due = firstNs;
     while (!ended) {
@@ -144,9 +144,9 @@ public final class SpeedProbe implements Runnable {
   /**
    * The work: draw random numbers and sort them.
    *
-   * <p>Sorting is what tasks do, and it feels what slows them: it keeps the processor's units and
+   * <p>Sorting is what tasks do, and what slows them slows it: it keeps the processor's units and
    * its branch predictor busy, which two threads of one physical core share. A chain of dependent
-   * steps through memory, tried first, hardly feels a busy neighbour (bench/README.md).
+   * steps through memory, tried first, is hardly slowed by a busy neighbour (bench/README.md).
    */
   private static long unit(long[] table, long seed) {
     long x = seed | 1;

@@ -39,7 +39,8 @@ public final class Draws {
     return (next() >>> 11) * 0x1p-53;
   }
 
-  private static long mix(long bits) {
+  /** 64 well mixed bits: the finaliser. */
+  public static long mix(long bits) {
     long z = (bits ^ bits >>> 30) * 0xBF58476D1CE4E5B9L;
     z = (z ^ z >>> 27) * 0x94D049BB133111EBL;
     return z ^ z >>> 31;

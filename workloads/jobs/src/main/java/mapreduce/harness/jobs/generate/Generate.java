@@ -73,18 +73,18 @@ public final class Generate extends Configured implements Tool {
   private static long number(String name, String text, long most) {
     long value = Long.parseLong(text);
     if (value < 1 || value > most) {
-      throw new IllegalArgumentException(name + " is " + value + ": it lies from 1 to " + most);
+      throw new IllegalArgumentException(name + " is " + value + ": it must be from 1 to " + most);
     }
     return value;
   }
 
   /** The content that the properties name, ready for its records. */
   static Content content(Configuration conf) {
-    Class<? extends Content> found = conf.getClass(CONTENT, null, Content.class);
-    if (found == null) {
+    Class<? extends Content> type = conf.getClass(CONTENT, null, Content.class);
+    if (type == null) {
       throw new IllegalArgumentException("no content: " + CONTENT + " names no class");
     }
-    Content content = ReflectionUtils.newInstance(found, conf);
+    Content content = ReflectionUtils.newInstance(type, conf);
     content.open(conf, conf.getLong(SEED, 1));
     return content;
   }

@@ -37,7 +37,7 @@ final class Centres {
     return best;
   }
 
-  /** These centres, those that have no points yet; to be told of the means by {@link #read}. */
+  /** These centres, those that have no points yet; to be moved to the means by {@link #read}. */
   Centres next() {
     return new Centres(places.clone(), new long[places.length]);
   }

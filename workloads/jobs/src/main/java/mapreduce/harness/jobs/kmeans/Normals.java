@@ -24,17 +24,17 @@ final class Normals {
       long bits = draws.next();
       int layer = (int) (bits & LAYERS - 1);
       double place = 2 * ((bits >>> 11) * 0x1p-53) - 1;
-      double found = place * EDGES[layer];
-      if (Math.abs(found) < EDGES[layer + 1]) {
-        return found;
+      double normal = place * EDGES[layer];
+      if (Math.abs(normal) < EDGES[layer + 1]) {
+        return normal;
       }
       if (layer == 0) {
         return tail(draws, place < 0);
       }
-      double upper = StrictMath.exp(-0.5 * (EDGES[layer] * EDGES[layer] - found * found));
-      double lower = StrictMath.exp(-0.5 * (EDGES[layer + 1] * EDGES[layer + 1] - found * found));
+      double upper = StrictMath.exp(-0.5 * (EDGES[layer] * EDGES[layer] - normal * normal));
+      double lower = StrictMath.exp(-0.5 * (EDGES[layer + 1] * EDGES[layer + 1] - normal * normal));
       if (lower + draws.uniform() * (upper - lower) < 1) {
-        return found;
+        return normal;
       }
     }
   }
@@ -51,15 +51,15 @@ final class Normals {
 
   /** Where the layers end, from the lowest, which is widened by its tail, to the top. */
   private static double[] edges() {
-    double[] found = new double[LAYERS + 1];
-    found[0] = AREA / StrictMath.exp(-0.5 * TAIL * TAIL);
-    found[1] = TAIL;
+    double[] edges = new double[LAYERS + 1];
+    edges[0] = AREA / StrictMath.exp(-0.5 * TAIL * TAIL);
+    edges[1] = TAIL;
     for (int i = 2; i < LAYERS; i++) {
-      double before = found[i - 1];
-      found[i] =
+      double before = edges[i - 1];
+      edges[i] =
           StrictMath.sqrt(
               -2 * StrictMath.log(AREA / before + StrictMath.exp(-0.5 * before * before)));
     }
-    return found;
+    return edges;
   }
 }

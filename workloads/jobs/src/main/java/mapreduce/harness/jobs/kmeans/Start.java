@@ -20,7 +20,7 @@ import org.apache.hadoop.io.Text;
 final class Start {
   private final Configuration conf;
   private final Points reader;
-  private final List<double[]> found = new ArrayList<>();
+  private final List<double[]> points = new ArrayList<>();
 
   private Start(Configuration conf) {
     this.conf = conf;
@@ -41,15 +41,15 @@ final class Start {
     Arrays.sort(all, Comparator.comparing(FileStatus::getPath));
     for (FileStatus file : all) {
       start.check(file);
-      if (start.found.size() < count) {
+      if (start.points.size() < count) {
         start.add(files, file, count);
       }
     }
-    if (start.found.size() < count) {
+    if (start.points.size() < count) {
       throw new IOException(
           input
               + " has "
-              + start.found.size()
+              + start.points.size()
               + " points in "
               + all.length
               + " files, fewer than the "
@@ -58,7 +58,7 @@ final class Start {
               + KMeans.CENTRES
               + ")");
     }
-    return new Centres(start.found.toArray(double[][]::new), new long[count]);
+    return new Centres(start.points.toArray(double[][]::new), new long[count]);
   }
 
   private void check(FileStatus file) throws IOException {
@@ -92,9 +92,9 @@ final class Start {
   private void addLines(FileStatus file, BufferedReader lines, int count) throws IOException {
     long number = 1;
     String line = lines.readLine();
-    while (line != null && found.size() < count) {
+    while (line != null && points.size() < count) {
       try {
-        found.add(reader.read(new Text(line)).clone());
+        points.add(reader.read(new Text(line)).clone());
       } catch (IOException e) {
         throw new IOException(file.getPath() + ", line " + number + ": " + e.getMessage(), e);
       }
@@ -106,10 +106,10 @@ final class Start {
   private void addRecords(FileStatus file, FSDataInputStream in, int count) throws IOException {
     byte[] record = new byte[Points.recordBytes(conf)];
     long records = file.getLen() / record.length;
-    for (long number = 0; number < records && found.size() < count; number++) {
+    for (long number = 0; number < records && points.size() < count; number++) {
       in.readFully(record);
       try {
-        found.add(reader.read(new BytesWritable(record)).clone());
+        points.add(reader.read(new BytesWritable(record)).clone());
       } catch (IOException e) {
         throw new IOException(file.getPath() + ", record " + number + ": " + e.getMessage(), e);
       }

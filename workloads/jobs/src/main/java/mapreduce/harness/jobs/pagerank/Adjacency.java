@@ -45,7 +45,7 @@ public final class Adjacency extends Configured implements Tool {
     return job.waitForCompletion(true) ? 0 : 1;
   }
 
-  /** Reads links; the page at the end of one is told that it is there by an empty link. */
+  /** Reads links; the page at the end of one gets an empty link, so that it is in the graph. */
   public static final class Links extends Mapper<LongWritable, Text, Text, Text> {
     private static final Text NOWHERE = new Text();
     private final Text from = new Text();

@@ -104,25 +104,25 @@ public final class Graph implements Content {
   }
 
   private static int[] digits() {
-    int[] found = new int[10_000];
-    for (int i = 0; i < found.length; i++) {
-      found[i] =
+    int[] digits = new int[10_000];
+    for (int i = 0; i < digits.length; i++) {
+      digits[i] =
           ('0' + i / 1000)
               | ('0' + i / 100 % 10) << 8
               | ('0' + i / 10 % 10) << 16
               | ('0' + i % 10) << 24;
     }
-    return found;
+    return digits;
   }
 
   /** Links of the quantiles, from none upwards. */
   private static int[] degrees() {
-    int[] found = new int[CYCLE];
+    int[] quantiles = new int[CYCLE];
     int steps = 2 * (CYCLE - DANGLING);
     for (int i = DANGLING; i < CYCLE; i++) {
       int middle = 2 * (i - DANGLING) + 1;
-      found[i] = LEAST * MOST * steps / (MOST * steps - (MOST - LEAST) * middle);
+      quantiles[i] = LEAST * MOST * steps / (MOST * steps - (MOST - LEAST) * middle);
     }
-    return found;
+    return quantiles;
   }
 }

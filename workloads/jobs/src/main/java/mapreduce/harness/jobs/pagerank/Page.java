@@ -86,7 +86,7 @@ final class Page {
     if (linksStart == end) {
       return 0;
     }
-    int found = 1;
+    int count = 1;
     byte before = ' ';
     for (int i = linksStart; i < end; i++) {
       byte now = line[i];
@@ -95,14 +95,14 @@ final class Page {
             "its links are not separated by single spaces: " + shown(line, 0, end));
       }
       if (now == ' ') {
-        found++;
+        count++;
       }
       before = now;
     }
     if (before == ' ') {
       throw new IOException("a space follows its last link: " + shown(line, 0, end));
     }
-    return found;
+    return count;
   }
 
   private int find(char wanted, int from) {

@@ -12,10 +12,10 @@ import mapreduce.harness.jobs.generate.Draws;
  * key of 5 to 9 words, a tab, and a value of 10 to 99 words, all drawn evenly from its list of
  * 1,000.
  *
- * <p>That program itself cannot be told a seed, and misses the size asked for. What differs here:
- * lines of text and no sequence file, no space behind the last word, and the last record of a page
- * fills it, with fewer or a few more words in its value. A page below {@link #LEAST} bytes is one
- * record without words.
+ * <p>That program itself takes no seed, and misses the requested size. What differs here: lines of
+ * text and no sequence file, no space behind the last word, and the last record of a page fills it,
+ * with fewer or a few more words in its value. A page below {@link #LEAST} bytes is one record
+ * without words.
  */
 public final class RandomText extends Pages {
   /** Room that a record needs behind another: the longest key, and some words of a value. */

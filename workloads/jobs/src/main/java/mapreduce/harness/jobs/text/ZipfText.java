@@ -76,12 +76,12 @@ public final class ZipfText extends Pages {
 
   /** Words from the most to the least frequent. */
   private static Set<String> vocabulary() {
-    Set<String> found = new LinkedHashSet<>();
+    Set<String> vocabulary = new LinkedHashSet<>();
     Draws draws = new Draws().at(VOCABULARY, 0);
-    while (found.size() < VOCABULARY) {
-      found.add(word(draws.next()));
+    while (vocabulary.size() < VOCABULARY) {
+      vocabulary.add(word(draws.next()));
     }
-    return found;
+    return vocabulary;
   }
 
   /** A form by the two lowest bits, then one letter by each eight bits. */

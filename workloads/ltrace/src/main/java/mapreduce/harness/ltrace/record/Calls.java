@@ -19,9 +19,9 @@ import org.apache.hadoop.util.Progressable;
 
 /**
  * Calls that take the place of Hadoop's own, where a hook inside the callee would not do: a job's
- * mapper may override {@code run}, and a lock's wait is nobody's class to weave.
+ * mapper may override {@code run}, and waiting for a lock is in a class of the JVM.
  *
- * <p>Each does what the call did; its name in a class is how the weaver knows that it took its
+ * <p>Each does what the call did; its name in a class shows the instrumenter that it took its
  * place.
  */
 public final class Calls {
@@ -184,7 +184,7 @@ public final class Calls {
 
   private static void endWait(int slot, long start, boolean failed) {
     try {
-      RecordLoop.blocked(System.nanoTime() - start);
+      CallTimes.addBlocked(System.nanoTime() - start);
       Recorder.end(slot, 0, failed);
     } catch (Throwable ignored) {
       // never into the task
@@ -204,7 +204,7 @@ public final class Calls {
   private static void endLoop(int slot, boolean failed) {
     try {
       RecordLoop.end();
-      Recorder.end(slot, RecordLoop.read(), failed);
+      Recorder.end(slot, RecordLoop.records(), failed);
     } catch (Throwable ignored) {
       // never into the task
     }

@@ -15,7 +15,7 @@ final class Clocks {
 
   private Clocks() {}
 
-  /** CPU time of this thread in nanoseconds; 0 where the machine does not say. */
+  /** CPU time of this thread in nanoseconds; 0 where the JVM cannot measure it. */
   static long cpu() {
     try {
       return THREADS.getCurrentThreadCpuTime();
@@ -30,7 +30,7 @@ final class Clocks {
     return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
   }
 
-  /** When this JVM began, milliseconds since the epoch; 0: not known. */
+  /** When this JVM began, milliseconds since the epoch; 0: unknown. */
   static long jvmStart() {
     try {
       return System.currentTimeMillis() - ManagementFactory.getRuntimeMXBean().getUptime();
@@ -40,19 +40,19 @@ final class Clocks {
   }
 
   /**
-   * When the process was forked, milliseconds since the epoch, to 20 ms; 0: not known.
+   * When the process was forked, milliseconds since the epoch, to 20 ms; 0: unknown.
    *
    * <p>A container's launch script runs in the same process, before Java. {@code ProcessHandle}
-   * would tell it by the boot time, which Linux rounds to seconds.
+   * takes it from the boot time, which Linux rounds to seconds.
    */
   static long processStart() {
     try {
       String stat = Files.readString(Path.of("/proc/self/stat"));
       String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
       String uptime = Files.readString(Path.of("/proc/uptime"));
-      double up = Double.parseDouble(uptime.substring(0, uptime.indexOf(' ')));
-      long age = Math.round(up * 1000) - Long.parseLong(fields[19]) * MS_PER_TICK;
-      return System.currentTimeMillis() - age;
+      double uptimeSeconds = Double.parseDouble(uptime.substring(0, uptime.indexOf(' ')));
+      long ageMs = Math.round(uptimeSeconds * 1000) - Long.parseLong(fields[19]) * MS_PER_TICK;
+      return System.currentTimeMillis() - ageMs;
     } catch (IOException | RuntimeException unknown) {
       return 0;
     }

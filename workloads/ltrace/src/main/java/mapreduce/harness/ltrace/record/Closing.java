@@ -1,7 +1,8 @@
 package mapreduce.harness.ltrace.record;
 
 /**
- * What the JVM does of ours when it ends. A class of its own: a lambda costs a task more to start.
+ * Completes the recording when the JVM ends. A class of its own: a lambda costs a task more to
+ * start.
  */
 final class Closing extends Thread {
 

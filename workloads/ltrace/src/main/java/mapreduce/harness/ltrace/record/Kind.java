@@ -57,10 +57,10 @@ public final class Kind {
 
   public static final int METRICS = 21;
 
-  /** Who runs this task, and what it may. */
+  /** User and credentials of the task. */
   public static final int LOGIN = 22;
 
-  /** Asking the application master for the task; connects to it. */
+  /** Requesting the task from the application master; connects to it. */
   public static final int GET_TASK = 23;
 
   /** {@code YarnChild.configureTask}: the three that follow, and the distributed cache. */
@@ -77,12 +77,12 @@ public final class Kind {
   /** {@code Task.initialize}: the output's format and committer. */
   public static final int INITIALIZE = 28;
 
-  /** Reading which part of the input is this map's. */
+  /** Reading the map's part of the input. */
   public static final int SPLIT = 29;
 
   public static final int SHUFFLE = 30;
 
-  /** Asking for map outputs; amount: new ones. */
+  /** Requesting map outputs; amount: new ones. */
   public static final int EVENTS = 31;
 
   /** One connection to a host, with what it copies. */
@@ -95,7 +95,7 @@ public final class Kind {
 
   public static final int WAIT_MEMORY = 35;
 
-  /** A moment: no memory for a segment; amount: the bytes asked for. */
+  /** A moment: no memory for a segment; amount: the bytes requested. */
   public static final int STALL = 36;
 
   /** Amount: segments, as in the three that follow. */

@@ -9,8 +9,8 @@ final class Lane {
 
   private final int thread = (int) Thread.currentThread().getId();
   private final byte[] name = Thread.currentThread().getName().getBytes(StandardCharsets.UTF_8);
-  private int at;
-  private int end;
+  private int nextSlot; // place in the file
+  private int chunkEnd;
 
   /** Records and compressed bytes of the intermediate files that this thread has closed. */
   long records;
@@ -23,12 +23,13 @@ final class Lane {
   long betweenBytes;
 
   /** Whether the passes of a merge run that are not its last. */
-  boolean between;
+  boolean isBetweenPasses;
 
   /** Place of a span that waits for the size of its file, or 0. */
-  int writing;
+  int slotAwaitingSize;
 
-  static Lane mine() {
+  /** The lane of this thread. */
+  static Lane current() {
     Lane lane = LANES.get();
     if (lane == null) {
       lane = new Lane();
@@ -39,35 +40,35 @@ final class Lane {
 
   /** Place of {@code slots} empty slots in a row, or 0: there are none. */
   int take(SpanFile file, int slots) {
-    int place = at;
-    if (end - place < slots * SpanFile.SLOT) {
+    int place = nextSlot;
+    if (chunkEnd - place < slots * SpanFile.SLOT) {
       place = file.chunk(thread, name);
       if (place == 0) {
         return 0;
       }
-      end = place - SpanFile.CHUNK_HEAD + SpanFile.CHUNK;
+      chunkEnd = place - SpanFile.CHUNK_HEAD + SpanFile.CHUNK;
     }
-    at = place + slots * SpanFile.SLOT;
+    nextSlot = place + slots * SpanFile.SLOT;
     return place;
   }
 
-  /** Forget the files that were closed. */
-  void forget() {
+  /** Count closed files from 0 again. */
+  void resetFiles() {
     records = 0;
     bytes = 0;
     betweenRecords = 0;
     betweenBytes = 0;
-    between = false;
+    isBetweenPasses = false;
   }
 
-  /** A file is closed. */
-  void closed(long recordsWritten, long compressed) {
-    if (between) {
+  /** This thread has closed a file. */
+  void addFile(long recordsWritten, long compressedBytes) {
+    if (isBetweenPasses) {
       betweenRecords += recordsWritten;
-      betweenBytes += compressed;
+      betweenBytes += compressedBytes;
     } else {
       records += recordsWritten;
-      bytes += compressed;
+      bytes += compressedBytes;
     }
   }
 }

@@ -4,7 +4,7 @@ package mapreduce.harness.ltrace.record;
  * What the hooks in Hadoop's classes call.
  *
  * <p>Nothing here throws, locks, or allocates after a thread's first span. A span is known by its
- * slot, its place in the file; slot 0 is no span, and everything may be done with it.
+ * slot, its place in the file; slot 0 stands for none, and calls with it do nothing.
  */
 public final class Recorder {
 
@@ -14,13 +14,13 @@ public final class Recorder {
   /** Whether this is the JVM of a reduce task. */
   public static final boolean REDUCE = Settings.REDUCE;
 
-  /** A wait below this many nanoseconds is no span. */
-  private static final long SHORT = 100_000;
+  /** Shorter waits are not recorded, in nanoseconds. */
+  private static final long SHORTEST_WAIT_NS = 100_000;
 
   private static final SpanFile FILE = open();
 
   /** The span of the old interface's reduce loop, while it runs. */
-  private static int oldLoop;
+  private static int oldLoopSlot;
 
   private Recorder() {}
 
@@ -32,8 +32,8 @@ public final class Recorder {
       SpanFile file = new SpanFile();
       Runtime.getRuntime().addShutdownHook(new Closing());
       return file;
-    } catch (Throwable why) { // whatever it is, the task goes on
-      warn(why);
+    } catch (Throwable error) { // whatever it is, the task goes on
+      warn(error);
       return null;
     }
   }
@@ -44,15 +44,15 @@ public final class Recorder {
   }
 
   /** The one warning of a task whose tracing ends before it does. */
-  static void warn(Throwable why) {
-    System.err.println("ltrace: tracing of this task ends: " + why);
+  static void warn(Throwable error) {
+    System.err.println("ltrace: tracing of this task ends: " + error);
   }
 
   /** Keep what there is; the JVM ends. */
   static void close() {
     try {
       RecordLoop.save();
-      RecordLoop.closeUnits();
+      UnitTimes.close();
       FILE.close();
     } catch (Throwable ignored) {
       // The JVM ends; what is in the file stays.
@@ -61,7 +61,7 @@ public final class Recorder {
 
   // spans
 
-  /** Begin a span of this thread; answers its slot. */
+  /** Begin a span of this thread; returns its slot. */
   public static int begin(int kind) {
     return begin(kind, null, false);
   }
@@ -87,14 +87,14 @@ public final class Recorder {
 
   private static int begin(int kind, String text, boolean numbers) {
     try {
-      return FILE == null ? 0 : take(kind, text, numbers);
-    } catch (Throwable why) { // never into the task
+      return FILE == null ? 0 : record(kind, text, numbers);
+    } catch (Throwable error) { // never into the task
       return 0;
     }
   }
 
-  private static int take(int kind, String text, boolean numbers) {
-    int slot = Lane.mine().take(FILE, 1 + (text == null ? 0 : 1) + (numbers ? 1 : 0));
+  private static int record(int kind, String text, boolean numbers) {
+    int slot = Lane.current().take(FILE, 1 + (text == null ? 0 : 1) + (numbers ? 1 : 0));
     if (slot == 0) {
       return 0;
     }
@@ -134,7 +134,9 @@ public final class Recorder {
     }
     try {
       FILE.end(slot, amount, failed);
-      RecordLoop.saveMine();
+      if (RecordLoop.isOwner()) {
+        RecordLoop.save();
+      }
     } catch (Throwable ignored) {
       // never into the task
     }
@@ -144,15 +146,15 @@ public final class Recorder {
 
   /** Begin the loop, which has no method of its own. */
   static void beginOldLoop() {
-    oldLoop = begin(Kind.REDUCE_LOOP);
+    oldLoopSlot = begin(Kind.REDUCE_LOOP);
     RecordLoop.begin();
   }
 
-  /** The loop is over, of either interface; ends the span of the old one's. */
+  /** The loop is over, of either interface; ends the old one's span. */
   public static void endOldLoop() {
     RecordLoop.end();
-    end(oldLoop, RecordLoop.read(), false);
-    oldLoop = 0;
+    end(oldLoopSlot, RecordLoop.records(), false);
+    oldLoopSlot = 0;
   }
 
   // waits and moments
@@ -169,7 +171,7 @@ public final class Recorder {
 
   /** A span from {@code start} to now, where that is more than a tenth of a millisecond. */
   public static void waited(int kind, long start, long cpuStart) {
-    if (System.nanoTime() - start >= SHORT) {
+    if (System.nanoTime() - start >= SHORTEST_WAIT_NS) {
       past(kind, start, cpuStart, 0);
     }
   }
@@ -181,7 +183,7 @@ public final class Recorder {
 
   private static void past(int kind, long start, long cpuStart, long amount) {
     try {
-      int slot = FILE == null ? 0 : Lane.mine().take(FILE, 1);
+      int slot = FILE == null ? 0 : Lane.current().take(FILE, 1);
       if (slot != 0) {
         FILE.past(slot, kind, start, cpuStart, amount);
       }
@@ -194,27 +196,27 @@ public final class Recorder {
 
   /** This thread begins something whose intermediate files are to be counted. */
   public static void countFiles() {
-    Lane.mine().forget();
+    Lane.current().resetFiles();
   }
 
   /** This thread has closed an intermediate file. */
-  public static void closedFile(long records, long compressed) {
-    Lane lane = Lane.mine();
-    lane.closed(records, compressed);
-    if (lane.writing != 0) {
-      FILE.amount(lane.writing, compressed);
-      lane.writing = 0;
+  public static void closedFile(long records, long compressedBytes) {
+    Lane lane = Lane.current();
+    lane.addFile(records, compressedBytes);
+    if (lane.slotAwaitingSize != 0) {
+      FILE.amount(lane.slotAwaitingSize, compressedBytes);
+      lane.slotAwaitingSize = 0;
     }
   }
 
   /** Files that this thread closes from now on lie between the passes of a merge, or no more. */
   public static void betweenPasses(boolean between) {
-    Lane.mine().between = between;
+    Lane.current().isBetweenPasses = between;
   }
 
   /** Set the numbers of a merge: what was written since {@link #countFiles}. */
   public static void numberFiles(int slot) {
-    Lane lane = Lane.mine();
+    Lane lane = Lane.current();
     number(slot, 0, lane.records);
     number(slot, 1, lane.bytes);
     number(slot, 2, lane.betweenRecords);
@@ -223,37 +225,37 @@ public final class Recorder {
 
   /** Records in the files that this thread has closed since {@link #countFiles}. */
   public static long recordsWritten() {
-    return Lane.mine().records;
+    return Lane.current().records;
   }
 
   /** Compressed bytes of the files that this thread has closed since {@link #countFiles}. */
   public static long bytesWritten() {
-    return Lane.mine().bytes;
+    return Lane.current().bytes;
   }
 
   /** The span in {@code slot} gets the size of the file that this thread closes next. */
   public static void awaitSize(int slot) {
-    Lane.mine().writing = slot;
+    Lane.current().slotAwaitingSize = slot;
   }
 
   // spills
 
   /** Begin spill {@code number} of {@code records} records of the sort buffer. */
   public static int beginSpill(long records, int number) {
-    Lane.mine().forget();
+    Lane.current().resetFiles();
     int slot = begin(Kind.SPILL, null, true);
     number(slot, 0, records);
     number(slot, 2, number);
-    RecordLoop.spillBegins();
+    SpillOverlap.begin();
     return slot;
   }
 
   /** End a spill. */
   public static void endSpill(int slot, long records, boolean failed) {
-    RecordLoop.spillEnds();
+    SpillOverlap.end();
     number(slot, 1, bytesWritten());
-    number(slot, 3, RecordLoop.readMeanwhile());
-    number(slot, 4, RecordLoop.collectedMeanwhile());
+    number(slot, 3, SpillOverlap.recordsRead());
+    number(slot, 4, SpillOverlap.recordsCollected());
     end(slot, records, failed);
   }
 }

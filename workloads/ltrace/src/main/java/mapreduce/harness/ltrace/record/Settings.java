@@ -2,7 +2,10 @@ package mapreduce.harness.ltrace.record;
 
 import java.io.File;
 
-/** What the command line of the task says. Read once: what is off, the compiler removes. */
+/**
+ * Settings of the tracer on the command line of the task; constants, so that the compiler removes
+ * what is off.
+ */
 final class Settings {
 
   /** Record spans and the sums of the record loop. */

@@ -140,13 +140,16 @@ final class SpanFile {
 
   // chunks
 
-  /** Place of a new chunk's first slot, or 0: the file is full or the disk is, or all is over. */
+  /**
+   * Place of a new chunk's first slot, or 0: the file or the disk is full, or the recording is
+   * closed.
+   */
   synchronized int chunk(int thread, byte[] name) {
     if (bytes.getInt(STATE) != OPEN) {
       return 0;
     }
     if (file.room() < CHUNK) {
-      lose();
+      bytes.putInt(LOST, ++lost);
       return 0;
     }
     try {
@@ -163,19 +166,15 @@ final class SpanFile {
     return at + CHUNK_HEAD;
   }
 
-  private void lose() {
-    bytes.putInt(LOST, ++lost);
-  }
-
-  /** Record no more: the disk is full. Said once. */
-  synchronized void giveUp(IOException why) {
+  /** Record no more: the disk is full. Warns once. */
+  synchronized void giveUp(IOException error) {
     if (bytes.getInt(STATE) == OPEN) {
       bytes.putInt(STATE, GIVEN_UP);
-      Recorder.warn(why);
+      Recorder.warn(error);
     }
   }
 
-  /** The JVM ends. */
+  /** The recording is complete: the JVM ends. */
   synchronized void close() {
     if (bytes.getInt(STATE) == OPEN) {
       bytes.putInt(STATE, CLOSED);
@@ -184,6 +183,7 @@ final class SpanFile {
 
   // sums
 
+  /** Set one of the sums, see {@link Sum}. */
   void sum(int index, long value) {
     bytes.putLong(SUMS + 8 * index, value);
   }

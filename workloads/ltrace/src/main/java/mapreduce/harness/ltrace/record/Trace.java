@@ -21,13 +21,13 @@ public final class Trace {
   /**
    * Begin a span.
    *
-   * @param name what it is; ASCII, 40 letters are kept
-   * @return what {@link #end} wants
+   * @param name what it is; ASCII, of which 40 characters are kept
+   * @return the slot that {@link #end} needs
    */
   public static long begin(String name) {
     try {
       return Recorder.SPANS ? Recorder.beginWithText(Kind.WORKLOAD, name) : 0;
-    } catch (Throwable why) { // never into the task
+    } catch (Throwable error) { // never into the task
       return 0;
     }
   }
@@ -35,7 +35,7 @@ public final class Trace {
   /**
    * End a span.
    *
-   * @param slot what {@link #begin} has answered
+   * @param slot what {@link #begin} returned
    * @param amount bytes or whatever the span counts
    */
   public static void end(long slot, long amount) {

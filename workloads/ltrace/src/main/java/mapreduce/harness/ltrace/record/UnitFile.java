@@ -19,7 +19,7 @@ final class UnitFile {
   private final GrowingFile file;
   private final MappedByteBuffer bytes;
   private long reserved;
-  private int at = HEAD;
+  private int end = HEAD;
 
   UnitFile() throws IOException {
     file = new GrowingFile(Settings.file("ltrace.units"), MOST, PIECE);
@@ -37,29 +37,29 @@ final class UnitFile {
     reserved += PIECE;
   }
 
-  /** Append a unit of {@code ns} nanoseconds; 68 s at most are told. */
-  void write(long ns) throws IOException {
-    if (at + 4 > reserved) {
+  /** Append a unit of so many nanoseconds; 68 s at most are recorded. */
+  void write(long durationNs) throws IOException {
+    if (end + 4 > reserved) {
       grow();
     }
-    long value = Math.min(Math.max(1, ns >> 5), Integer.MAX_VALUE);
+    long value = Math.min(Math.max(1, durationNs >> 5), Integer.MAX_VALUE);
     if (value < 0x8000) {
-      bytes.putShort(at, (short) value);
-      at += 2;
+      bytes.putShort(end, (short) value);
+      end += 2;
     } else {
-      bytes.putShort(at + 2, (short) value);
-      bytes.putShort(at, (short) (0x8000 | value >> 16));
-      at += 4;
+      bytes.putShort(end + 2, (short) value);
+      bytes.putShort(end, (short) (0x8000 | value >> 16));
+      end += 4;
     }
   }
 
   /** Bytes written, the head among them. */
   long size() {
-    return at;
+    return end;
   }
 
   /** Cut what was reserved and not written. */
   void cut() throws IOException {
-    file.cut(at);
+    file.cut(end);
   }
 }

@@ -1,4 +1,4 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
@@ -10,24 +10,24 @@ import net.bytebuddy.dynamic.ClassFileLocator;
 /**
  * The same hooks, put in while a task runs: {@code -javaagent:harness-ltrace.jar}.
  *
- * <p>For clusters whose jars are not ours; it costs more than a second per task. A Hadoop that
- * lacks a hook is not traced at all.
+ * <p>For clusters of which Hadoop home and jars are not made by the harness; it costs more than a
+ * second per task. A Hadoop that lacks a hook is not traced at all.
  */
 public final class Agent implements ClassFileTransformer {
 
-  private final Weaver weaver;
+  private final Instrumenter instrumenter;
 
-  private Agent(Weaver weaver) {
-    this.weaver = weaver;
+  private Agent(Instrumenter instrumenter) {
+    this.instrumenter = instrumenter;
   }
 
   /** Called by the JVM before {@code main}. */
   public static void premain(String arguments, Instrumentation instrumentation) {
     ClassFileLocator classes = ClassFileLocator.ForClassLoader.ofSystemLoader();
-    Weaver weaver = new Weaver(classes, Hooks.all());
-    List<String> missing = weaver.missing();
+    Instrumenter instrumenter = new Instrumenter(classes, Hooks.all());
+    List<String> missing = instrumenter.missing();
     if (missing.isEmpty()) {
-      instrumentation.addTransformer(new Agent(weaver));
+      instrumentation.addTransformer(new Agent(instrumenter));
     }
     for (String hook : missing) {
       System.err.println("ltrace: not traced, this Hadoop lacks a hook: " + hook);
@@ -41,13 +41,13 @@ public final class Agent implements ClassFileTransformer {
       Class<?> redefined,
       ProtectionDomain domain,
       byte[] original) {
-    if (name == null || !weaver.hooks().containsKey(name.replace('/', '.'))) {
+    if (name == null || !instrumenter.hooks().containsKey(name.replace('/', '.'))) {
       return null;
     }
     try {
-      return weaver.woven(name.replace('/', '.'));
-    } catch (IOException | RuntimeException why) {
-      System.err.println("ltrace: " + name + " is not traced: " + why);
+      return instrumenter.instrumented(name.replace('/', '.'));
+    } catch (IOException | RuntimeException error) {
+      System.err.println("ltrace: " + name + " is not traced: " + error);
       return null;
     }
   }

@@ -1,4 +1,4 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -25,30 +25,37 @@ import net.bytebuddy.pool.TypePool;
  * Puts the hooks into Hadoop's classes before any task starts.
  *
  * <pre>
- * Weaver LIB_FOLDER OUT_JAR    a jar of the woven classes and the recorder; equal bytes for equal jars
- * Weaver --check LIB_FOLDER    says which hooks these jars lack
+ * Instrumenter LIB_FOLDER OUT_JAR    a jar of the instrumented classes and the recorder
+ * Instrumenter --check LIB_FOLDER    prints the hooks that these jars lack
  * </pre>
  *
  * <p>Exit status 1: hooks are missing; each is named, on standard error or, with {@code --check},
  * on standard output.
  */
-public final class Weaver {
+public final class Instrumenter {
 
-  // What a task may load of ours. The weaver's own classes stay outside.
+  // The classes that tasks load; those of the instrumenter itself are not among them.
   private static final List<String> RECORDER =
       List.of(
+          "CallTimes",
           "Calls",
           "Clocks",
           "Closing",
+          "FunctionTimes",
           "GrowingFile",
           "Kind",
           "Lane",
+          "RandomGap",
+          "ReadTimes",
           "RecordLoop",
           "Recorder",
           "Settings",
           "SpanFile",
+          "SpillOverlap",
+          "Sum",
           "Trace",
-          "UnitFile");
+          "UnitFile",
+          "UnitTimes");
 
   // Equal classes give equal jars, in every time zone.
   private static final LocalDateTime ENTRY_TIME = LocalDateTime.of(1980, 2, 1, 0, 0);
@@ -56,24 +63,27 @@ public final class Weaver {
   private final ClassFileLocator classes;
   private final TypePool types;
   private final ClassFileLocator own =
-      ClassFileLocator.ForClassLoader.of(Weaver.class.getClassLoader());
+      ClassFileLocator.ForClassLoader.of(Instrumenter.class.getClassLoader());
   private final Map<String, List<Hook>> hooks = new TreeMap<>();
 
-  /** A weaver of the classes that {@code classes} finds. */
-  Weaver(ClassFileLocator classes, List<Hook> hooks) {
+  /** An instrumenter of the classes that {@code classes} finds. */
+  Instrumenter(ClassFileLocator classes, List<Hook> hooks) {
     this.classes = classes;
     this.types = TypePool.Default.of(classes);
-    hooks.forEach(h -> this.hooks.computeIfAbsent(h.owner(), k -> new ArrayList<>()).add(h));
+    for (Hook hook : hooks) {
+      this.hooks.computeIfAbsent(hook.owner(), owner -> new ArrayList<>()).add(hook);
+    }
   }
 
   public static void main(String[] args) throws IOException {
     if (args.length != 2) {
-      System.err.println("usage: Weaver LIB_FOLDER OUT_JAR, or Weaver --check LIB_FOLDER");
+      System.err.println(
+          "usage: Instrumenter LIB_FOLDER OUT_JAR, or Instrumenter --check LIB_FOLDER");
       System.exit(2);
     }
     boolean check = args[0].equals("--check");
-    Weaver weaver = new Weaver(jars(Path.of(args[check ? 1 : 0])), Hooks.all());
-    List<String> missing = weaver.missing();
+    Instrumenter instrumenter = new Instrumenter(jars(Path.of(args[check ? 1 : 0])), Hooks.all());
+    List<String> missing = instrumenter.missing();
     for (String hook : missing) {
       (check ? System.out : System.err).println("missing: " + hook);
     }
@@ -81,15 +91,15 @@ public final class Weaver {
       System.exit(1);
     }
     if (!check) {
-      weaver.write(Path.of(args[1]));
+      instrumenter.write(Path.of(args[1]));
     }
   }
 
   /** The jars of a folder, before the classes of this JVM. */
   static ClassFileLocator jars(Path folder) throws IOException {
     List<Path> jars = new ArrayList<>();
-    try (DirectoryStream<Path> found = Files.newDirectoryStream(folder, "*.jar")) {
-      found.forEach(jars::add);
+    try (DirectoryStream<Path> paths = Files.newDirectoryStream(folder, "*.jar")) {
+      paths.forEach(jars::add);
     }
     jars.sort(null);
     List<ClassFileLocator> locators = new ArrayList<>();
@@ -97,7 +107,7 @@ public final class Weaver {
       locators.add(ClassFileLocator.ForJarFile.of(jar.toFile()));
     }
     locators.add(ClassFileLocator.ForClassLoader.ofPlatformLoader());
-    locators.add(ClassFileLocator.ForClassLoader.of(Weaver.class.getClassLoader()));
+    locators.add(ClassFileLocator.ForClassLoader.of(Instrumenter.class.getClassLoader()));
     return new ClassFileLocator.Compound(locators);
   }
 
@@ -106,45 +116,46 @@ public final class Weaver {
     return hooks;
   }
 
-  /** Hooks whose place is not there, or is there more than once. */
+  /** Hooks without a place in these classes, or with more than one. */
   List<String> missing() {
     List<String> missing = new ArrayList<>();
     for (Map.Entry<String, List<Hook>> entry : hooks.entrySet()) {
-      TypePool.Resolution found = types.describe(entry.getKey());
+      TypePool.Resolution resolution = types.describe(entry.getKey());
       for (Hook hook : entry.getValue()) {
-        String why = found.isResolved() ? complaint(found.resolve(), hook) : "no such class";
-        if (why != null) {
-          missing.add(hook + ": " + why);
+        String problem =
+            resolution.isResolved() ? problem(resolution.resolve(), hook) : "no such class";
+        if (problem != null) {
+          missing.add(hook + ": " + problem);
         }
       }
     }
     return missing;
   }
 
-  private String complaint(TypeDescription type, Hook hook) {
+  private String problem(TypeDescription type, Hook hook) {
     int count = type.getDeclaredMethods().filter(hook.matcher()).size();
     if (count != 1) {
       return count == 0 ? "no such method" : count + " such methods";
     }
     try {
-      byte[] woven = weave(type, List.of(hook));
-      return hook.replacement() == null || calls(woven, hook) ? null : "no such call";
-    } catch (RuntimeException | IOException unlike) { // a field or an argument is not as it was
-      return "cannot be woven: " + unlike.getMessage();
+      byte[] changed = instrument(type, List.of(hook));
+      return hook.replacement() == null || calls(changed, hook) ? null : "no such call";
+    } catch (RuntimeException | IOException error) { // a field or an argument is not as it was
+      return "cannot be instrumented: " + error.getMessage();
     }
   }
 
-  /** A class that calls a method holds its name. */
-  private static boolean calls(byte[] woven, Hook hook) {
-    return new String(woven, StandardCharsets.ISO_8859_1).contains(hook.replacement());
+  /** Whether the class calls the replacement: then its constants have the name. */
+  private static boolean calls(byte[] changed, Hook hook) {
+    return new String(changed, StandardCharsets.ISO_8859_1).contains(hook.replacement());
   }
 
   /** A class with its hooks. */
-  byte[] woven(String name) throws IOException {
-    return weave(types.describe(name).resolve(), hooks.get(name));
+  byte[] instrumented(String name) throws IOException {
+    return instrument(types.describe(name).resolve(), hooks.get(name));
   }
 
-  private byte[] weave(TypeDescription type, List<Hook> hooks) throws IOException {
+  private byte[] instrument(TypeDescription type, List<Hook> hooks) throws IOException {
     DynamicType.Builder<?> builder = new ByteBuddy().redefine(type, classes);
     for (Hook hook : hooks) {
       builder = builder.visit(hook.visitor(types, own));
@@ -157,22 +168,22 @@ public final class Weaver {
   private void write(Path jar) throws IOException {
     Map<String, byte[]> contents = new TreeMap<>();
     for (String name : hooks.keySet()) {
-      contents.put(name.replace('.', '/') + ".class", woven(name));
+      contents.put(name.replace('.', '/') + ".class", instrumented(name));
     }
     String recorder = Recorder.class.getPackageName().replace('.', '/');
     for (String name : RECORDER) {
       String file = recorder + "/" + name + ".class";
       contents.put(file, bytes(file));
     }
-    try (ZipOutputStream out = new ZipOutputStream(Files.newOutputStream(jar))) {
+    try (ZipOutputStream archive = new ZipOutputStream(Files.newOutputStream(jar))) {
       for (Map.Entry<String, byte[]> entry : contents.entrySet()) {
-        put(out, entry.getKey(), entry.getValue());
+        put(archive, entry.getKey(), entry.getValue());
       }
     }
   }
 
   private static byte[] bytes(String file) throws IOException {
-    try (InputStream in = Weaver.class.getClassLoader().getResourceAsStream(file)) {
+    try (InputStream in = Instrumenter.class.getClassLoader().getResourceAsStream(file)) {
       return in.readAllBytes();
     }
   }

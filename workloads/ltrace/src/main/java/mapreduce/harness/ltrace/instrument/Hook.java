@@ -1,4 +1,4 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import static net.bytebuddy.matcher.ElementMatchers.isAbstract;
 import static net.bytebuddy.matcher.ElementMatchers.isBridge;
@@ -20,7 +20,7 @@ import net.bytebuddy.pool.TypePool;
  *
  * @param owner the class
  * @param method its method, {@code <init>} for its constructor
- * @param arguments how many that one takes, which tells overloads apart
+ * @param arguments how many that one takes, which distinguishes overloads
  * @param kind what its span is; 0: it records something else
  * @param advice what is put into the method, or {@code null}: a call in it is replaced
  * @param callee method whose call is replaced
@@ -39,7 +39,7 @@ record Hook(
   private static final String CALLS = "mapreduce.harness.ltrace.record.Calls";
   private static final String CONSTRUCTOR = "<init>";
 
-  /** Which methods of the owner this is about: one, or it is not the Hadoop that we know. */
+  /** Which methods of the owner this is about: one, or this Hadoop is not supported. */
   ElementMatcher.Junction<MethodDescription> matcher() {
     ElementMatcher.Junction<MethodDescription> name =
         method.equals(CONSTRUCTOR) ? isConstructor() : named(method);

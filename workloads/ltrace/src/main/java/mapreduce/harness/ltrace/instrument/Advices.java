@@ -1,9 +1,11 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import java.lang.reflect.Method;
 import java.net.URI;
 import java.nio.IntBuffer;
 import java.util.List;
+import mapreduce.harness.ltrace.record.CallTimes;
+import mapreduce.harness.ltrace.record.ReadTimes;
 import mapreduce.harness.ltrace.record.RecordLoop;
 import mapreduce.harness.ltrace.record.Recorder;
 import net.bytebuddy.asm.Advice.Argument;
@@ -23,7 +25,7 @@ import org.apache.hadoop.mapreduce.task.reduce.MapOutput;
  * Code that is copied into Hadoop's methods, before their first statement and behind their last.
  *
  * <p>It runs as a part of those methods, so it may call what is public only; whatever it throws is
- * dropped. Where the recorder is off, the compiler drops the code.
+ * dropped. Where the recorder is off, the compiler removes the code.
  */
 final class Advices {
 
@@ -37,8 +39,8 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 
@@ -54,22 +56,22 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 
-  /** A call of the application master, if it asks for the task. */
+  /** A call of the application master, if it requests the task. */
   static final class GetTask {
     @OnMethodEnter(suppress = Throwable.class)
     static int enter(@KindOf int kind, @Argument(1) Method method) {
-      boolean asks = Recorder.SPANS && method.getName().equals("getTask");
-      return asks ? Recorder.begin(kind) : 0;
+      boolean isGetTask = Recorder.SPANS && method.getName().equals("getTask");
+      return isGetTask ? Recorder.begin(kind) : 0;
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 
@@ -81,8 +83,8 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 
@@ -95,8 +97,8 @@ final class Advices {
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
     static void exit(
-        @Enter int slot, @Argument(1) int left, @Argument(2) int right, @Thrown Throwable why) {
-      Recorder.end(slot, right - left, why != null);
+        @Enter int slot, @Argument(1) int left, @Argument(2) int right, @Thrown Throwable error) {
+      Recorder.end(slot, right - left, error != null);
     }
   }
 
@@ -112,15 +114,15 @@ final class Advices {
       if (!Recorder.SPANS) {
         return 0;
       }
-      // As sortAndSpill has it: records are told by 4 integers each, downwards, around the end.
+      // As sortAndSpill has it: records have 4 integers each, downwards, around the end.
       records = 1 + (start >= end ? start : meta.capacity() + start) / 4 - end / 4;
       return Recorder.beginSpill(records, number);
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Local("records") int records, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @Local("records") int records, @Thrown Throwable error) {
       if (Recorder.SPANS) {
-        Recorder.endSpill(slot, records, why != null);
+        Recorder.endSpill(slot, records, error != null);
       }
     }
   }
@@ -137,11 +139,11 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @FieldValue("numSpills") int after, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @FieldValue("numSpills") int after, @Thrown Throwable error) {
       Recorder.number(slot, 0, Recorder.recordsWritten());
       Recorder.number(slot, 1, Recorder.bytesWritten());
       Recorder.number(slot, 2, after - 1);
-      Recorder.end(slot, 1, why != null);
+      Recorder.end(slot, 1, error != null);
     }
   }
 
@@ -157,9 +159,10 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @FieldValue("numSpills") int spills, @Thrown Throwable why) {
+    static void exit(
+        @Enter int slot, @FieldValue("numSpills") int spills, @Thrown Throwable error) {
       Recorder.numberFiles(slot);
-      Recorder.end(slot, spills, why != null);
+      Recorder.end(slot, spills, error != null);
     }
   }
 
@@ -176,9 +179,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable error) {
       Recorder.numberFiles(slot);
-      Recorder.end(slot, segments, why != null);
+      Recorder.end(slot, segments, error != null);
     }
   }
 
@@ -199,9 +202,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable error) {
       Recorder.numberFiles(slot);
-      Recorder.end(slot, segments, why != null);
+      Recorder.end(slot, segments, error != null);
     }
   }
 
@@ -219,10 +222,10 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @Local("segments") int segments, @Thrown Throwable error) {
       if (Recorder.SPANS) {
         Recorder.betweenPasses(false);
-        Recorder.end(slot, segments, why != null);
+        Recorder.end(slot, segments, error != null);
       }
     }
   }
@@ -235,9 +238,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
+    static void exit(@Enter int slot, @Thrown Throwable error) {
       if (Recorder.SPANS) {
-        Recorder.end(slot, 0, why != null);
+        Recorder.end(slot, 0, error != null);
         Recorder.awaitSize(slot);
       }
     }
@@ -255,7 +258,7 @@ final class Advices {
     }
   }
 
-  /** A question for map outputs; amount: how many are new. */
+  /** A request for map outputs; amount: how many are new. */
   static final class Events {
     @OnMethodEnter(suppress = Throwable.class)
     static int enter(@KindOf int kind) {
@@ -263,8 +266,8 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Return int maps, @Thrown Throwable why) {
-      Recorder.end(slot, maps, why != null);
+    static void exit(@Enter int slot, @Return int maps, @Thrown Throwable error) {
+      Recorder.end(slot, maps, error != null);
     }
   }
 
@@ -276,8 +279,8 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 
@@ -294,12 +297,12 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Argument(2) long compressed, @Thrown Throwable why) {
-      Recorder.end(slot, compressed, why != null);
+    static void exit(@Enter int slot, @Argument(2) long compressed, @Thrown Throwable error) {
+      Recorder.end(slot, compressed, error != null);
     }
   }
 
-  /** A wait that is told where it is long. */
+  /** A wait, recorded where it is long. */
   static final class Wait {
     @OnMethodEnter(suppress = Throwable.class)
     static long enter(@Local("cpu") long cpu) {
@@ -318,18 +321,18 @@ final class Advices {
     }
   }
 
-  /** A reservation that got no memory; amount: the bytes asked for. */
+  /** A reservation that got no memory; amount: the bytes requested. */
   static final class Reserve {
     @OnMethodExit(suppress = Throwable.class)
     static void exit(
-        @KindOf int kind, @Argument(1) long asked, @Return(typing = Typing.DYNAMIC) Object output) {
+        @KindOf int kind, @Argument(1) long bytes, @Return(typing = Typing.DYNAMIC) Object output) {
       if (Recorder.SPANS && output == null) {
-        Recorder.moment(kind, asked);
+        Recorder.moment(kind, bytes);
       }
     }
   }
 
-  /** A read of the map's loop: a record where it answers {@code true}. */
+  /** A read of the map's loop: a record where it returns {@code true}. */
   static final class Read {
     @OnMethodEnter(suppress = Throwable.class)
     static long enter() {
@@ -337,9 +340,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter long start, @Return boolean more) {
+    static void exit(@Enter long start, @Return boolean hasRecord) {
       if (Recorder.SPANS) {
-        RecordLoop.readEnds(start, more);
+        RecordLoop.readEnds(start, hasRecord);
       }
     }
   }
@@ -348,13 +351,13 @@ final class Advices {
   static final class Fill {
     @OnMethodEnter(suppress = Throwable.class)
     static long enter() {
-      return Recorder.SPANS ? RecordLoop.fillBegins() : 0;
+      return Recorder.SPANS ? ReadTimes.fillBegins() : 0;
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
     static void exit(@Enter long start) {
       if (Recorder.SPANS) {
-        RecordLoop.fillEnds(start);
+        ReadTimes.fillEnds(start);
       }
     }
   }
@@ -367,9 +370,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter long start, @Return boolean more) {
+    static void exit(@Enter long start, @Return boolean hasRecord) {
       if (Recorder.SPANS && Recorder.REDUCE) {
-        RecordLoop.readEnds(start, more);
+        RecordLoop.readEnds(start, hasRecord);
       }
     }
   }
@@ -382,9 +385,9 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter long start, @Thrown Throwable why) {
+    static void exit(@Enter long start, @Thrown Throwable error) {
       if (Recorder.SPANS && Recorder.REDUCE) {
-        RecordLoop.readEnds(start, why == null);
+        RecordLoop.readEnds(start, error == null);
       }
     }
   }
@@ -392,8 +395,8 @@ final class Advices {
   /** The next group, without a record to read: the last function has ended. */
   static final class NextGroup {
     @OnMethodExit(suppress = Throwable.class)
-    static void exit(@Return boolean more) {
-      if (Recorder.SPANS && Recorder.REDUCE && !more) {
+    static void exit(@Return boolean hasRecord) {
+      if (Recorder.SPANS && Recorder.REDUCE && !hasRecord) {
         RecordLoop.end();
       }
     }
@@ -403,13 +406,13 @@ final class Advices {
   static final class Call {
     @OnMethodEnter(suppress = Throwable.class)
     static long enter() {
-      return Recorder.SPANS ? RecordLoop.callBegins() : 0;
+      return Recorder.SPANS ? CallTimes.begin() : 0;
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
     static void exit(@Enter long start) {
       if (Recorder.SPANS) {
-        RecordLoop.callEnds(start);
+        CallTimes.end(start);
       }
     }
   }
@@ -426,8 +429,8 @@ final class Advices {
     }
 
     @OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-    static void exit(@Enter int slot, @Thrown Throwable why) {
-      Recorder.end(slot, 0, why != null);
+    static void exit(@Enter int slot, @Thrown Throwable error) {
+      Recorder.end(slot, 0, error != null);
     }
   }
 }

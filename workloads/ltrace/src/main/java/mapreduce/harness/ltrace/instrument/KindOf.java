@@ -1,4 +1,4 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;

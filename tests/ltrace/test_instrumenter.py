@@ -1,5 +1,5 @@
 """
-Tests for the tracer's weaver and agent, workloads/ltrace, on the jars of the Hadoop home.
+Tests for the tracer's instrumenter and agent, workloads/ltrace, on the jars of the Hadoop home.
 """
 
 import subprocess
@@ -24,9 +24,9 @@ def home():
 
 
 @pytest.fixture
-def weave(java, tmp_path):
+def instrument(java):
     """
-    A function that runs the weaver.
+    A function that runs the instrumenter.
     """
 
     def run(*arguments, zone="UTC"):
@@ -75,7 +75,7 @@ def sort_classes(compiled, home):
 
 def sort(java, *options):
     """
-    Run the program with some options; answers what it says.
+    Output of the program, run with these options.
     """
     return subprocess.run(
         [java.launcher, *options, "Sort"],
@@ -86,23 +86,27 @@ def sort(java, *options):
     ).stdout
 
 
-class TestWeaver:
-    def test_same_each_time(self, weave, home, tmp_path):
+class TestInstrumenter:
+    def test_same_each_time(self, instrument, home, tmp_path):
         """
-        Equal jars give equal bytes, wherever and whenever: those that the home got.
+        Equal jars give equal bytes, wherever and whenever: those of the home.
         """
         jar = tmp_path / "other.jar"
 
-        assert weave(home.path / "lib", jar, zone="Asia/Tokyo").returncode == 0
+        assert instrument(home.path / "lib", jar, zone="Asia/Tokyo").returncode == 0
         assert jar.read_bytes() == (home.path / homes.INSTRUMENTED).read_bytes()
 
-    def test_missing_hooks_are_named(self, weave, spoiled, tmp_path):
+    def test_missing_hooks_are_named(self, instrument, spoiled, tmp_path):
         """
-        All hooks without a place are named at once, and nothing is woven.
+        All hooks without a place are named at once, and no jar is written.
         """
-        done = weave(spoiled, tmp_path / "out.jar")
+        finished = instrument(spoiled, tmp_path / "out.jar")
 
-        assert (done.returncode, done.stderr.splitlines(), (tmp_path / "out.jar").exists()) == (
+        assert (
+            finished.returncode,
+            finished.stderr.splitlines(),
+            (tmp_path / "out.jar").exists(),
+        ) == (
             1,
             [
                 f"missing: org.apache.hadoop.{hook} arguments: no such method"
@@ -119,7 +123,7 @@ class TestWeaver:
 
     def test_check(self, home, spoiled, monkeypatch):
         """
-        The jars of the home lack nothing; others lack what the check says.
+        The jars of the home lack nothing; of others the check prints what they lack.
         """
         other = HadoopHome(spoiled.parent, home.java, home.sums)
 
@@ -130,35 +134,37 @@ class TestWeaver:
         ]  # fmt: skip
 
 
-class TestWovenClasses:
-    @pytest.mark.parametrize("agent", [False, True], ids=["woven", "agent"])
+class TestInstrumentedClasses:
+    @pytest.mark.parametrize("agent", [False, True], ids=["before", "agent"])
     def test_hooks_record(self, java, home, sort_classes, tmp_path, agent):
         """
-        The same hooks record the same, woven before or put in at start.
+        The same hooks record the same, put in before or at the start.
         """
         jar = home.path_jar if agent else home.trace_path_jar
         options = [f"-javaagent:{homes.TRACER}"] if agent else []
         recording = ["-Dltrace=spans", f"-Dltrace.dir={tmp_path}"]
         out = sort(java, *options, *recording, "-cp", f"{jar}:{sort_classes}")
-        found = read_spans(tmp_path / "ltrace.spans")
+        recording = read_spans(tmp_path / "ltrace.spans")
 
-        assert (out, [(s.kind, s.amount) for s in found.spans]) == ("[1, 2, 3]\n", [(SORT, 3)])
+        assert (out, [(s.kind, s.amount) for s in recording.spans]) == ("[1, 2, 3]\n", [(SORT, 3)])
 
     def test_agent_without_hadoop(self, java):
         """
-        Where a hook has no place nothing is traced, and each is named; the program runs.
+        Where a class lacks a hook, nothing is traced, each hook is named, and the program runs.
         """
         argv = [java.launcher, f"-javaagent:{homes.TRACER}", "-jar", homes.TRACER]
-        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=LIMIT_S)
-        *named, usage = done.stderr.splitlines()
+        finished = subprocess.run(
+            argv, check=False, capture_output=True, text=True, timeout=LIMIT_S
+        )
+        *named, usage = finished.stderr.splitlines()
 
-        assert (done.returncode, usage.partition(":")[0]) == (2, "usage")
+        assert (finished.returncode, usage.partition(":")[0]) == (2, "usage")
         assert len(named) > 50
         assert all("not traced, this Hadoop lacks a hook: " in line for line in named)
 
     def test_archive_is_used(self, java, home, sort_classes):
         """
-        Traced tasks get our classes and Hadoop's woven ones out of the archive.
+        Traced tasks get our classes and Hadoop's instrumented ones out of the archive.
         """
         if home.archive is None:
             pytest.skip("this JDK makes no archive")

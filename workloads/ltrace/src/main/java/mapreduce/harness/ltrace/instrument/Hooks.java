@@ -1,4 +1,4 @@
-package mapreduce.harness.ltrace.weave;
+package mapreduce.harness.ltrace.instrument;
 
 import java.util.ArrayList;
 import java.util.Collections;
