@@ -45,13 +45,18 @@ class JobCommand:
     def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
         """Arguments of the client: program, all -D (the command's own win), then the rest."""
         merged = {**properties, **self.properties}
-        options = tuple(f"-D{key}={value}" for key, value in merged.items())
+        options = tuple(
+            f"-D{property_name}={property_value}"
+            for property_name, property_value in merged.items()
+        )
         return (*((self.program,) if self.program else ()), *options, *self.arguments)
 
 
 def job_of_ours(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
     """Return the client *main* of the jar of our jobs."""
-    texts = {name: str(value) for name, value in properties.items()}
+    texts = {
+        property_name: str(property_value) for property_name, property_value in properties.items()
+    }
     return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=JOBS)
 
 
@@ -65,7 +70,10 @@ class InputFile:
 
 def part_files(sizes: Iterable[int]) -> tuple[InputFile, ...]:
     """Files of these bytes, named as the maps of a job without reduces name them."""
-    return tuple(InputFile(f"part-m-{number:05d}", size) for number, size in enumerate(sizes))
+    return tuple(
+        InputFile(f"part-m-{file_number:05d}", file_bytes)
+        for file_number, file_bytes in enumerate(sizes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ class InputPlan:
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
-        return sum(file.bytes for file in self.files)
+        return sum(input_file.bytes for input_file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,12 @@ class Parameter:
         return ""
 
 
+def scales(*sizes: int) -> dict[str, int]:
+    """HiBench's names of input sizes, with the bytes of each."""
+    names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
+    return dict(zip(names, sizes, strict=True))
+
+
 class Workload(ABC):
     """
     One workload: unless it says otherwise, of one job that leaves the configuration as it is.
@@ -149,25 +163,28 @@ class Workload(ABC):
 
         Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
         """
-        for name, value in spec.parameters.items():
-            if name not in self.parameters:
-                near = nearest_name(name, self.parameters)
+        for parameter_name, argument_value in spec.parameters.items():
+            if parameter_name not in self.parameters:
+                nearest = nearest_name(parameter_name, self.parameters)
                 others = "input and seed are all it takes"
                 if self.parameters:
                     others = f"its parameters are {', '.join(self.parameters)}"
                 raise SpecError(
-                    f"{spec.name} has no parameter {shown(name)}",
+                    f"{spec.name} has no parameter {shown(parameter_name)}",
                     where=f"workload {spec.name!r}",
-                    fix=f"did you mean {near}?" if near else f"remove it: {others}",
+                    fix=f"did you mean {nearest}?" if nearest else f"remove it: {others}",
                 )
-            parameter = self.parameters[name]
-            if complaint := parameter.complaint(value):
+            parameter = self.parameters[parameter_name]
+            if complaint := parameter.complaint(argument_value):
                 raise SpecError(
-                    f"{name} of {spec.name} is {shown(str(value))}: {complaint}",
-                    where=f"workload {spec.name!r}, {name}",
-                    fix=f"write, for example, {name}: {parameter.default}",
+                    f"{parameter_name} of {spec.name} is {shown(str(argument_value))}: {complaint}",
+                    where=f"workload {spec.name!r}, {parameter_name}",
+                    fix=f"write, for example, {parameter_name}: {parameter.default}",
                 )
-        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
+        defaults = {
+            parameter_name: parameter.default
+            for parameter_name, parameter in self.parameters.items()
+        }
         return {**defaults, **spec.parameters}
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
@@ -183,11 +200,11 @@ class Workload(ABC):
         """Files of the input of *spec*."""
 
     @abstractmethod
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
-        """Return the job that writes the input under *uri*."""
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
+        """Return the job that writes the input under *input_uri*."""
 
     @abstractmethod
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
         Fold over the input as it is in the file system, and return what `verdict` needs of it.
 
@@ -236,11 +253,11 @@ def check_block(spec: WorkloadSpec, block_bytes: int, record_bytes: int) -> None
         )
 
 
-def check_size(spec: WorkloadSpec, planned_bytes: int, units: str, enough_bytes: int) -> None:
-    """Raise `SpecError` where an input in whole *units* is not within 1 % of the size asked for."""
+def check_size(spec: WorkloadSpec, planned_bytes: int, size_units: str, enough_bytes: int) -> None:
+    """Raise `SpecError` where an input of *size_units* is not within 1 % of the size asked."""
     if abs(planned_bytes - spec.input_bytes) * 100 > spec.input_bytes:
         raise SpecError(
-            f"an input of {spec.input_bytes} bytes is not within 1 % of {units}",
+            f"an input of {spec.input_bytes} bytes is not within 1 % of {size_units}",
             where=f"{spec.name}, input",
             fix=f"ask for {planned_bytes} bytes, or for {enough_bytes} bytes or more",
         )
@@ -262,8 +279,8 @@ def even_sizes(total: int, parts: int) -> list[int]:
     >>> even_sizes(11, 3)
     [4, 4, 3]
     """
-    size, rest = divmod(total, parts)
-    return [size + (part < rest) for part in range(parts)]
+    least_size, larger_parts = divmod(total, parts)
+    return [least_size + (part_number < larger_parts) for part_number in range(parts)]
 
 
 def shown(value: str | bytes) -> str:
@@ -273,5 +290,5 @@ def shown(value: str | bytes) -> str:
     >>> shown("word" + chr(27)) == ascii("word" + chr(27))
     True
     """
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return ascii(text if len(text) <= 60 else text[:57] + "...")
+    value_text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return ascii(value_text if len(value_text) <= 60 else value_text[:57] + "...")

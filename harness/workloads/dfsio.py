@@ -30,6 +30,7 @@ from harness.workloads.base import (
     Workload,
     bad_input_error,
     job_of_ours,
+    scales,
     shown,
 )
 from harness.workloads.generate import generated, generated_files, whole_records
@@ -39,14 +40,14 @@ RECORD = 200  # bytes; whole words, and small enough that small files have their
 LINE_BYTES = 63
 _MIB = 2**20
 # HiBench's profiles of dfsioe: number of files x their size, written or read.
-SCALES = {
-    "tiny": 16 * _MIB,
-    "small": 32 * 10 * _MIB,
-    "large": 64 * 10 * _MIB,
-    "huge": 256 * 100 * _MIB,
-    "gigantic": 512 * 400 * _MIB,
-    "bigdata": 2048 * 1000 * _MIB,
-}
+SCALES = scales(
+    16 * _MIB,
+    32 * 10 * _MIB,
+    64 * 10 * _MIB,
+    256 * 100 * _MIB,
+    512 * 400 * _MIB,
+    2048 * 1000 * _MIB,
+)
 PARAMETERS = {
     "mode": Parameter("read", "read files, or write them", choices=("read", "write")),
     "files": Parameter(1, "files at the least; no file is larger than a block", least=1, most=1e5),
@@ -68,20 +69,20 @@ class FileRate:
     seconds: float
 
 
-def rates(files: Iterable[FileRate]) -> dict[str, float]:
+def rates(file_list: Iterable[FileRate]) -> dict[str, float]:
     """
     Return bytes per second as TestDFSIO prints them.
 
     `throughput`: all bytes by the sum of all seconds; `average`: mean of the files' rates;
     `deviation`: their standard deviation (of the whole, not of a sample).
     """
-    files = list(files)
-    file_rates = [file.bytes / max(file.seconds, 1e-9) for file in files]
+    file_list = list(file_list)
+    file_rates = [file_rate.bytes / max(file_rate.seconds, 1e-9) for file_rate in file_list]
     average = math.fsum(file_rates) / len(file_rates)
-    seconds = max(math.fsum(file.seconds for file in files), 1e-9)
+    seconds = max(math.fsum(file_rate.seconds for file_rate in file_list), 1e-9)
     squares = math.fsum((file_rate - average) ** 2 for file_rate in file_rates)
     return {
-        "throughput": sum(file.bytes for file in files) / seconds,
+        "throughput": sum(file_rate.bytes for file_rate in file_list) / seconds,
         "average": average,
         "deviation": math.sqrt(squares / len(file_rates)),
     }
@@ -102,53 +103,62 @@ class Dfsio(Workload):
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """The files to be read; or, for files to be written, a line each."""
         arguments = self.arguments(spec)
-        records, files = whole_records(spec, block_bytes, RECORD, arguments["files"])
+        records, file_count = whole_records(spec, block_bytes, RECORD, arguments["files"])
         # A written file's bytes follow from the seed, and they are kept with the input.
-        content = {"noise": 1, arguments["mode"]: [records, files, RECORD], "seed": spec.seed}
-        rows, row_bytes = (records, RECORD) if arguments["mode"] == "read" else (files, LINE_BYTES)
-        input_files = generated_files(rows, files, row_bytes)
+        content = {"noise": 1, arguments["mode"]: [records, file_count, RECORD], "seed": spec.seed}
+        row_count, row_bytes = (
+            (records, RECORD) if arguments["mode"] == "read" else (file_count, LINE_BYTES)
+        )
+        input_files = generated_files(row_count, file_count, row_bytes)
         return InputPlan(f"{self.name}-{digest(content)}", input_files)
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Write the input by a job of ours."""
         arguments = self.arguments(spec)
-        records, files = whole_records(spec, block_bytes, RECORD, arguments["files"])
-        content, rows, properties = "Noise", records, {"noise.bytes": RECORD}
+        records, file_count = whole_records(spec, block_bytes, RECORD, arguments["files"])
+        content, row_count, properties = "Noise", records, {"noise.bytes": RECORD}
         if arguments["mode"] == "write":
-            content, rows = "Shares", files
-            properties = {"shares.records": records, "shares.parts": files}
+            content, row_count = "Shares", file_count
+            properties = {"shares.records": records, "shares.parts": file_count}
         return generated(
             f"generate.{content}",
-            records=rows,
-            files=files,
+            records=row_count,
+            files=file_count,
             seed=spec.seed,
-            uri=uri,
+            uri=input_uri,
             properties=properties,
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
         Return `files`: name -> bytes and CRC-32 of each; `records` of the job; `bytes` of all.
 
         For files to be written their lines say what they will be.  `JobError` for other lines.
         """
         if self.arguments(spec)["mode"] == "read":
-            contents = {name: _content(chunks) for name, chunks in files}
+            contents = {file_name: _content(file_chunks) for file_name, file_chunks in input_files}
         else:
             contents = {}
-            for name, chunks in files:
-                line = b"".join(chunks)
-                match = _SHARE.fullmatch(line)
-                if match is None:
-                    raise bad_input_error(self.name, f"{name}: {shown(line)} is not a share")
-                number, first, count = map(int, match.groups())
-                pieces = (
-                    noise(spec.seed, start, min(_TOGETHER, first + count - start), RECORD).tobytes()
-                    for start in range(first, first + count, _TOGETHER)
+            for file_name, file_chunks in input_files:
+                share_line = b"".join(file_chunks)
+                line_match = _SHARE.fullmatch(share_line)
+                if line_match is None:
+                    raise bad_input_error(
+                        self.name, f"{file_name}: {shown(share_line)} is not a share"
+                    )
+                number, first_record, record_count = map(int, line_match.groups())
+                file_pieces = (
+                    noise(
+                        spec.seed,
+                        piece_start,
+                        min(_TOGETHER, first_record + record_count - piece_start),
+                        RECORD,
+                    ).tobytes()
+                    for piece_start in range(first_record, first_record + record_count, _TOGETHER)
                 )
-                contents[f"part-data-{number:05d}"] = _content(pieces)
-        size = sum(file_bytes for file_bytes, _ in contents.values())
-        return {"files": contents, "records": len(contents), "bytes": size}
+                contents[f"part-data-{number:05d}"] = _content(file_pieces)
+        total_bytes = sum(file_bytes for file_bytes, _ in contents.values())
+        return {"files": contents, "records": len(contents), "bytes": total_bytes}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
@@ -165,50 +175,55 @@ class Dfsio(Workload):
     ) -> Verdict:
         """Each file once, with the bytes that it should have; the rates are facts."""
         reported, stored = dict[str, FileRate](), dict[str, Content]()
-        for name, chunks in outputs:
-            if name.startswith("part-data-"):
-                stored[name] = _content(chunks)
+        for file_name, file_chunks in outputs:
+            if file_name.startswith("part-data-"):
+                stored[file_name] = _content(file_chunks)
                 continue
-            for line in read_lines(chunks):
-                match = _LINE.fullmatch(line)
-                if match is None:
-                    text = shown(line.removesuffix(b"\n"))
-                    reason = f"{text} is not a file, its CRC-32, bytes and nanoseconds"
-                    return Verdict(f"{name}: {reason}")
-                rate = FileRate(
-                    match[1].decode(), int(match[2], 16), int(match[3]), int(match[4]) / 1e9
+            for report_line in read_lines(file_chunks):
+                line_match = _LINE.fullmatch(report_line)
+                if line_match is None:
+                    line_text = shown(report_line.removesuffix(b"\n"))
+                    reason = f"{line_text} is not a file, its CRC-32, bytes and nanoseconds"
+                    return Verdict(f"{file_name}: {reason}")
+                file_rate = FileRate(
+                    line_match[1].decode(),
+                    int(line_match[2], 16),
+                    int(line_match[3]),
+                    int(line_match[4]) / 1e9,
                 )
-                if rate.name in reported:
-                    return Verdict(f"{name}: {rate.name} is reported a second time")
-                reported[rate.name] = rate
-        expected = {name: (size, crc) for name, (size, crc) in sample["files"].items()}
+                if file_rate.name in reported:
+                    return Verdict(f"{file_name}: {file_rate.name} is reported a second time")
+                reported[file_rate.name] = file_rate
+        expected = {file_name: (size, crc) for file_name, (size, crc) in sample["files"].items()}
         if self.arguments(spec)["mode"] == "write" and (
             reason := _difference("is stored with", stored, expected)
         ):
             return Verdict(reason)
-        contents = {name: (rate.bytes, rate.crc) for name, rate in reported.items()}
+        contents = {
+            file_name: (file_rate.bytes, file_rate.crc) for file_name, file_rate in reported.items()
+        }
         if reason := _difference("is reported with", contents, expected):
             return Verdict(reason)
         facts: dict[str, int | str] = {"files": len(reported)}
-        for kind, bytes_per_s in rates(reported.values()).items():
-            facts[f"{kind} (bytes/s)"] = round(bytes_per_s)
+        for rate_kind, bytes_per_s in rates(reported.values()).items():
+            facts[f"{rate_kind} (bytes/s)"] = round(bytes_per_s)
         return Verdict(facts=facts)
 
 
 def _content(chunks: Iterable[bytes]) -> Content:
-    size = crc = 0
+    file_bytes = checksum = 0
     for chunk in chunks:
-        size, crc = size + len(chunk), zlib.crc32(chunk, crc)
-    return size, crc
+        file_bytes, checksum = file_bytes + len(chunk), zlib.crc32(chunk, checksum)
+    return file_bytes, checksum
 
 
 def _difference(verb: str, contents: Mapping[str, Content], expected: Mapping[str, Content]) -> str:
     """First file, by its name, that is not as expected: its bytes, or their CRC-32."""
-    for name in sorted({*contents, *expected}):
-        if contents.get(name) != expected.get(name):
-            actual, due = (
+    for file_name in sorted({*contents, *expected}):
+        if contents.get(file_name) != expected.get(file_name):
+            actual_text, expected_text = (
                 f"{content[0]} bytes, CRC-32 {content[1]:08x}" if content else "no such file"
-                for content in (contents.get(name), expected.get(name))
+                for content in (contents.get(file_name), expected.get(file_name))
             )
-            return f"{shown(name)} {verb}: {actual}; expected: {due}"
+            return f"{shown(file_name)} {verb}: {actual_text}; expected: {expected_text}"
     return ""

@@ -53,8 +53,8 @@ def generated(
         raise SpecError(
             f"the seed {seed} is larger than {MOST_SEED}", where="seed", fix="choose a smaller one"
         )
-    places = (f"{PACKAGE}.{content}", str(records), str(files), str(seed), uri)
-    return job_of_ours("generate.Generate", *places, properties=properties)
+    job_arguments = (f"{PACKAGE}.{content}", str(records), str(files), str(seed), uri)
+    return job_of_ours("generate.Generate", *job_arguments, properties=properties)
 
 
 def generated_files(records: int, files: int, record_bytes: int) -> tuple[InputFile, ...]:
@@ -72,53 +72,53 @@ def whole_records(
     `SpecError` where records and size cannot agree within 1 %, or a file would be empty.
     """
     check_block(spec, block_bytes, record_bytes)
-    files = max(block_count(spec, block_bytes), least_files)
+    file_count = max(block_count(spec, block_bytes), least_files)
     nearest = (spec.input_bytes + record_bytes // 2) // record_bytes
-    records = min(files * (block_bytes // record_bytes), max(nearest, files))
-    units = f"{files} files of whole records of {record_bytes} bytes"
-    check_size(spec, records * record_bytes, units, max(50, files) * record_bytes)
-    return records, files
+    records = min(file_count * (block_bytes // record_bytes), max(nearest, file_count))
+    size_units = f"{file_count} files of whole records of {record_bytes} bytes"
+    check_size(spec, records * record_bytes, size_units, max(50, file_count) * record_bytes)
+    return records, file_count
 
 
-def plan_text(spec: WorkloadSpec, block_bytes: int, kind: str) -> InputPlan:
+def plan_text(spec: WorkloadSpec, block_bytes: int, text_kind: str) -> InputPlan:
     """
     Fewest files of whole pages that fit a block each; they differ by a page at most.
 
     The key has the workload's name, because what is kept of an input is the workload's own.
     """
-    total = spec.input_bytes
-    if kind == "random" and total % PAGE == 1:
-        total -= 1  # the shortest record is a tab and a newline
-    if total < 1:
+    text_bytes = spec.input_bytes
+    if text_kind == "random" and text_bytes % PAGE == 1:
+        text_bytes -= 1  # the shortest record is a tab and a newline
+    if text_bytes < 1:
         raise SpecError(
             f"a text of {spec.input_bytes} bytes holds no record",
             where=f"{spec.name}, input",
             fix="ask for 2 bytes or more",
         )
     check_block(spec, block_bytes, PAGE)
-    resized = spec.model_copy(update={"input_bytes": total})
-    files = block_count(resized, block_bytes // PAGE * PAGE)
-    pages = -(-total // PAGE)
-    *others, last = generated_files(pages, files, PAGE)
-    last = InputFile(last.name, last.bytes - pages * PAGE + total)
+    resized = spec.model_copy(update={"input_bytes": text_bytes})
+    file_count = block_count(resized, block_bytes // PAGE * PAGE)
+    page_count = -(-text_bytes // PAGE)
+    *first_files, last_file = generated_files(page_count, file_count, PAGE)
+    last_file = InputFile(last_file.name, last_file.bytes - page_count * PAGE + text_bytes)
     content = {
         "text": TEXT_VERSION,
-        "kind": kind,
+        "kind": text_kind,
         "seed": spec.seed,
-        "bytes": total,
-        "files": files,
+        "bytes": text_bytes,
+        "files": file_count,
     }
-    return InputPlan(f"{spec.name}-{digest(content)}", (*others, last))
+    return InputPlan(f"{spec.name}-{digest(content)}", (*first_files, last_file))
 
 
-def generate_text(spec: WorkloadSpec, block_bytes: int, kind: str, uri: str) -> JobCommand:
+def generate_text(spec: WorkloadSpec, block_bytes: int, text_kind: str, uri: str) -> JobCommand:
     """Return the job that writes the text of `plan_text` under *uri*."""
-    plan = plan_text(spec, block_bytes, kind)
+    input_plan = plan_text(spec, block_bytes, text_kind)
     return generated(
-        f"text.{TEXTS[kind]}",
-        records=-(-plan.bytes // PAGE),
-        files=len(plan.files),
+        f"text.{TEXTS[text_kind]}",
+        records=-(-input_plan.bytes // PAGE),
+        files=len(input_plan.files),
         seed=spec.seed,
         uri=uri,
-        properties={"pages.bytes": plan.bytes},
+        properties={"pages.bytes": input_plan.bytes},
     )

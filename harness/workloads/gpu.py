@@ -87,38 +87,56 @@ class GpuWorkload(Workload):
         `SpecError` where their sum misses what is asked for by more than 1 %.
         """
         arguments = self.arguments(spec)
-        record, together = self.record_bytes(arguments), self.records_together(arguments)
-        unit = record * together
-        count = max(1, (spec.input_bytes + unit // 2) // unit) * together
-        check_block(spec, block_bytes, record)
-        check_size(spec, count * record, f"a whole number of {unit} bytes", 50 * unit)
-        files = check_file_count(spec, -(-count // (block_bytes // record)))
-        sizes = [records * record for records in even_sizes(count, files)]
-        content = {name: arguments[name] for name in self.key_parameters}
-        key = digest({spec.name: VERSION, "seed": spec.seed, "sizes": sizes, **content})
-        return InputPlan(f"{spec.name}-{key}", part_files(sizes))
-
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
-        """Return the client that makes the same records for any number of files."""
-        arguments, plan = self.arguments(spec), self.plan_input(spec, block_bytes)
-        properties = {
-            **{name: arguments[name] for name in self.generator_parameters},
-            "seed": spec.seed,
-            "records": plan.bytes // self.record_bytes(arguments),
-            "files": len(plan.files),
+        record_bytes, records_together = (
+            self.record_bytes(arguments),
+            self.records_together(arguments),
+        )
+        unit_bytes = record_bytes * records_together
+        record_count = max(1, (spec.input_bytes + unit_bytes // 2) // unit_bytes) * records_together
+        check_block(spec, block_bytes, record_bytes)
+        check_size(
+            spec,
+            record_count * record_bytes,
+            f"a whole number of {unit_bytes} bytes",
+            50 * unit_bytes,
+        )
+        file_count = check_file_count(spec, -(-record_count // (block_bytes // record_bytes)))
+        file_sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
+        content = {
+            parameter_name: arguments[parameter_name] for parameter_name in self.key_parameters
         }
-        return gpu_command("Generate", self.content, uri, properties=properties)
+        content_key = digest(
+            {spec.name: VERSION, "seed": spec.seed, "sizes": file_sizes, **content}
+        )
+        return InputPlan(f"{spec.name}-{content_key}", part_files(file_sizes))
+
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
+        """Return the client that makes the same records for any number of files."""
+        arguments, input_plan = self.arguments(spec), self.plan_input(spec, block_bytes)
+        properties = {
+            **{
+                parameter_name: arguments[parameter_name]
+                for parameter_name in self.generator_parameters
+            },
+            "seed": spec.seed,
+            "records": input_plan.bytes // self.record_bytes(arguments),
+            "files": len(input_plan.files),
+        }
+        return gpu_command("Generate", self.content, input_uri, properties=properties)
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One client; iterations are jobs, which it runs one after the other."""
         properties = self.arguments(spec)
-        for name in self.not_of_client:
-            del properties[name]
+        for parameter_name in self.not_of_client:
+            del properties[parameter_name]
         properties["pinned"] = "true" if properties["pinned"] == "yes" else "false"
         return (gpu_command(self.main_class, input_uri, output_uri, properties=properties),)
 
 
 def gpu_command(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
     """Return the client *main* of our GPU jar."""
-    texts = {f"gpu.{name}": str(value) for name, value in properties.items()}
+    texts = {
+        f"gpu.{property_name}": str(property_value)
+        for property_name, property_value in properties.items()
+    }
     return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=GPU)

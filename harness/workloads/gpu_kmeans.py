@@ -19,19 +19,20 @@ from numpy.typing import NDArray
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, Parameter, Verdict, bad_input_error, shown
+from harness.workloads.base import (
+    File,
+    InputPlan,
+    Parameter,
+    Verdict,
+    bad_input_error,
+    scales,
+    shown,
+)
 from harness.workloads.gpu import GpuWorkload, device_parameters
 from harness.workloads.rows import read_lines, read_rows
 
 # HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
-SCALES = {
-    "tiny": 480_000,
-    "small": 48_000_000,
-    "large": 320_000_000,
-    "huge": 1_600_000_000,
-    "gigantic": 3_200_000_000,
-    "bigdata": 19_200_000_000,
-}
+SCALES = scales(480_000, 48_000_000, 320_000_000, 1_600_000_000, 3_200_000_000, 19_200_000_000)
 PARAMETERS = {
     **device_parameters(320_000),  # 20 000 points: the paper's block
     "k": Parameter(10, "centres, and clusters of the generated points", 1, 10_000),
@@ -104,7 +105,7 @@ class GpuKMeans(GpuWorkload):
             )
         return plan
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
         Return `points`, `stride` (each so many-th was compared), and the centres of each iteration.
 
@@ -115,7 +116,7 @@ class GpuKMeans(GpuWorkload):
         centres, point_bytes = arguments["k"], self.record_bytes(arguments)
         stride = -(-spec.input_bytes // point_bytes // MOST_POINTS) or 1
         compared, start, count = list[Singles](), list[Singles](), 0
-        for rows in read_rows(spec.name, files, point_bytes):
+        for rows in read_rows(spec.name, input_files, point_bytes):
             points = rows.view("<f4").astype(np.float32)
             if not np.isfinite(points).all():
                 reason = f"a point after number {count} has a coordinate that is not finite"
@@ -140,16 +141,16 @@ class GpuKMeans(GpuWorkload):
         """Every centre once, where the proof has it after as many iterations, and all points."""
         arguments = self.arguments(spec)
         dimensions, centres = arguments["dimensions"], dict[int, Centre]()
-        for name, chunks in outputs:
-            for number, line in enumerate(read_lines(chunks), start=1):
+        for file_name, file_chunks in outputs:
+            for number, line in enumerate(read_lines(file_chunks), start=1):
                 match = _LINE.fullmatch(line.removesuffix(b"\n"))
                 place = list(map(float, match[4].split(b" "))) if match else []
                 if not match or len(place) != dimensions:
                     reason = f"{shown(line)} is not a centre of {dimensions} coordinates"
-                    return Verdict(f"{name}:{number}: {reason}")
+                    return Verdict(f"{file_name}:{number}: {reason}")
                 if int(match[1]) in centres:
                     reason = f"centre {int(match[1])} is there a second time"
-                    return Verdict(f"{name}:{number}: {reason}")
+                    return Verdict(f"{file_name}:{number}: {reason}")
                 centres[int(match[1])] = Centre(place, int(match[2]), int(match[3]))
         iterations = {centre.iteration for centre in centres.values()}
         points = sum(centre.points for centre in centres.values())

@@ -18,19 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, Parameter, Verdict
+from harness.workloads.base import File, Parameter, Verdict, scales
 from harness.workloads.gpu import GpuWorkload, device_parameters
 from harness.workloads.rows import read_rows, regroup
 
 # HiBench has no such workload: 16 MiB, then as its sizes grow.
-SCALES = {
-    "tiny": 16 * 2**20,
-    "small": 256 * 2**20,
-    "large": 2 * 2**30,
-    "huge": 16 * 2**30,
-    "gigantic": 128 * 2**30,
-    "bigdata": 512 * 2**30,
-}
+SCALES = scales(16 * 2**20, 256 * 2**20, 2 * 2**30, 16 * 2**30, 128 * 2**30, 512 * 2**30)
 PARAMETERS = {
     **device_parameters(4 * 2**20),
     "tile": Parameter(128, "rows and columns of a tile; fastest where 128 divides it", 1, 4096),
@@ -69,7 +62,7 @@ class GpuMatmul(GpuWorkload):
         """Pairs of one tile of the result."""
         return int(arguments["inner"])
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `tiles` of the result, `stride`, and `checks`: every n-th times the vector."""
         arguments = self.arguments(spec)
         tile, inner, pair_bytes = (
@@ -80,7 +73,7 @@ class GpuMatmul(GpuWorkload):
         stride = max(1, -(-spec.input_bytes // (pair_bytes * inner) // MOST_TILES))
         signs, count = signs_of(tile), 0
         checks: list[NDArray[np.float64]] = []
-        for rows in read_rows(spec.name, files, pair_bytes):
+        for rows in read_rows(spec.name, input_files, pair_bytes):
             for left, right in rows.view("<f4").reshape(-1, 2, tile, tile):
                 number, product = divmod(count, inner)
                 if number % stride == 0:
@@ -104,11 +97,11 @@ class GpuMatmul(GpuWorkload):
         count, signs, checks = 0, signs_of(tile), sample["checks"]
         # Each of `tile` elements in a sum is wrong by roundings of inner x tile terms below 1.
         allowed = _SLACK * float(np.finfo(np.float32).eps) * inner * tile * math.sqrt(tile)
-        for name, chunks in outputs:
-            for data in regroup(chunks, tile_bytes):
+        for file_name, file_chunks in outputs:
+            for data in regroup(file_chunks, tile_bytes):
                 if len(data) != tile_bytes:
                     reason = f"{len(data)} bytes at the end are not a tile of {tile_bytes} bytes"
-                    return Verdict(f"{name}: {reason}")
+                    return Verdict(f"{file_name}: {reason}")
                 head = np.frombuffer(data, HEAD, 1)[0]
                 reason = ""
                 if (int(head["row"]), int(head["column"])) != divmod(count, columns):
@@ -125,7 +118,7 @@ class GpuMatmul(GpuWorkload):
                     if not error <= allowed:
                         reason = f"is wrong: a sum misses by {error:.3g}, more than {allowed:.3g}"
                 if reason:
-                    return Verdict(f"{name}: tile {count} {reason}")
+                    return Verdict(f"{file_name}: tile {count} {reason}")
                 count += 1
         reason = ""
         if count != sample["tiles"]:

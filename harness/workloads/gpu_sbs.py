@@ -16,19 +16,14 @@ import numpy as np
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, Parameter, Verdict
+from harness.workloads.base import File, InputPlan, Parameter, Verdict, scales
 from harness.workloads.gpu import GpuWorkload, device_parameters
 from harness.workloads.rows import Bytes, read_rows, regroup
 
 # HiBench has no such workload: 60 frames of the default size (20.7 MB), then as its sizes grow.
-SCALES = {
-    "tiny": 20_736_000,
-    "small": 207_360_000,
-    "large": 2_073_600_000,
-    "huge": 20_736_000_000,
-    "gigantic": 103_680_000_000,
-    "bigdata": 311_040_000_000,
-}
+SCALES = scales(
+    20_736_000, 207_360_000, 2_073_600_000, 20_736_000_000, 103_680_000_000, 311_040_000_000
+)
 PARAMETERS = {
     **device_parameters(4 * 2**20),
     "width": Parameter(640, "columns of a frame, both views; an even number", 2, 16_384),
@@ -76,7 +71,7 @@ class GpuSbs(GpuWorkload):
             )
         return super().plan_input(spec, block_bytes)
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `frames` (all), `stride`, and `depths`: a checksum of every *stride*-th one."""
         arguments = self.arguments(spec)
         frame_bytes, shifts = self.record_bytes(arguments), arguments["shifts"]
@@ -84,7 +79,7 @@ class GpuSbs(GpuWorkload):
         frames = spec.input_bytes // frame_bytes
         stride = max(1, -(-frames * costs // MOST_COSTS), -(-frames // MOST_FRAMES))
         count, depths = 0, []
-        for rows in read_rows(spec.name, files, frame_bytes):
+        for rows in read_rows(spec.name, input_files, frame_bytes):
             for row in rows[-count % stride :: stride]:
                 frame = row.reshape(arguments["height"], arguments["width"], 3)
                 depth = depth_of(frame, shifts, arguments["radius"])
@@ -98,15 +93,15 @@ class GpuSbs(GpuWorkload):
         """As many frames as the input has, in their order, and the sampled ones to the byte."""
         size = self.record_bytes(self.arguments(spec)) // 6
         count, stride, expected = 0, sample["stride"], sample["depths"]
-        for name, chunks in outputs:
-            for frame in regroup(chunks, size):
+        for file_name, file_chunks in outputs:
+            for frame in regroup(file_chunks, size):
                 if len(frame) != size:
-                    return Verdict(f"{name} ends inside a depth frame of {size} bytes")
+                    return Verdict(f"{file_name} ends inside a depth frame of {size} bytes")
                 index, rest = divmod(count, stride)
                 if rest == 0 and index < len(expected):
                     checksum = hashlib.sha256(frame).hexdigest()[:16]
                     if checksum != expected[index]:
-                        return Verdict(f"{name}: depth frame {count} is wrong")
+                        return Verdict(f"{file_name}: depth frame {count} is wrong")
                 count += 1
         reason = ""
         if count != sample["frames"]:

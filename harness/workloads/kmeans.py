@@ -34,6 +34,7 @@ from harness.workloads.base import (
     check_block,
     check_size,
     job_of_ours,
+    scales,
     shown,
 )
 from harness.workloads.generate import generated, generated_files
@@ -46,14 +47,9 @@ SAMPLED = 10_000  # points of a larger one
 
 # HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200 million
 # of 20; a coordinate takes 8 bytes.
-SCALES = {
-    "tiny": 720_000,
-    "small": 480_000_000,
-    "large": 3_200_000_000,
-    "huge": 16_000_000_000,
-    "gigantic": 32_000_000_000,
-    "bigdata": 192_000_000_000,
-}
+SCALES = scales(
+    720_000, 480_000_000, 3_200_000_000, 16_000_000_000, 32_000_000_000, 192_000_000_000
+)
 PARAMETERS = {
     "centres": Parameter(10, "centres looked for (k)", least=1, most=10_000),
     "dimensions": Parameter(20, "coordinates of a point", least=1, most=1000),
@@ -112,7 +108,7 @@ class KMeans(Workload):
             f"mixture-{digest({**content, **arguments})}", generated_files(points, files, size)
         )
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Our generator's job, with one map for each file of the plan."""
         arguments, plan = self.arguments(spec), self.plan_input(spec, block_bytes)
         names = ("clusters", "dimensions", "spread")
@@ -121,11 +117,11 @@ class KMeans(Workload):
             records=plan.bytes // (8 * arguments["dimensions"]),
             files=len(plan.files),
             seed=spec.seed,
-            uri=uri,
+            uri=input_uri,
             properties={f"mixture.{name}": arguments[name] for name in names},
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
         Return `records` (points), `bytes`, and the `steps` that are due: centres and their points.
 
@@ -138,7 +134,7 @@ class KMeans(Workload):
         stride = 1 if in_memory else max(spec.input_bytes // (8 * width) // SAMPLED, 1)
         start, chosen = np.zeros((0, width)), [np.zeros((0, width))]
         sums, count = np.zeros(width), 0
-        for points in read_points(files, width):
+        for points in read_points(input_files, width):
             start = np.concatenate((start, points[: max(centres - len(start), 0)]))
             chosen.append(points[-count % stride :: stride])
             sums += points.sum(axis=0)

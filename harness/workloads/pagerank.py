@@ -41,6 +41,7 @@ from harness.workloads.base import (
     even_sizes,
     job_of_ours,
     part_files,
+    scales,
     shown,
 )
 from harness.workloads.generate import generated
@@ -55,14 +56,7 @@ COMPARED = 5000  # of the largest ranks, and as many by chance
 
 # HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny` has
 # one iteration, here it has three, as all others.
-SCALES = {
-    "tiny": 22_030,
-    "small": 2_203_046,
-    "large": 220_304_687,
-    "huge": 2_203_046_875,
-    "gigantic": 22_030_468_750,
-    "bigdata": 13_218_281_250,
-}
+SCALES = scales(22_030, 2_203_046, 220_304_687, 2_203_046_875, 22_030_468_750, 13_218_281_250)
 PARAMETERS = {
     "iterations": Parameter(3, "jobs, each of which is one iteration", least=1, most=100),
     "damping": Parameter(
@@ -117,7 +111,7 @@ class PageRank(Workload):
         key = digest({**content, **self.arguments(spec)})
         return InputPlan(f"graph-{key}", part_files(size.files))
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Our generator's job, with one map for each file of the plan."""
         size = self._graph_size(spec, block_bytes)
         skew = self.arguments(spec)["skew"]
@@ -126,17 +120,17 @@ class PageRank(Workload):
             records=size.pages,
             files=len(size.files),
             seed=spec.seed,
-            uri=uri,
+            uri=input_uri,
             properties={"graph.pages": size.pages, "graph.last": size.last, "graph.skew": skew},
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
         Return `records` (pages), `bytes`, `links`, `checksum`, and the `ranks` due of some `pages`.
 
         Takes about 13 bytes of memory for each link.  Raises `JobError` for what is not a graph.
         """
-        graph = read_graph(files)
+        graph = read_graph(input_files)
         if reason := graph.complaint():
             raise bad_input_error(self.name, reason)
         arguments = self.arguments(spec)

@@ -23,32 +23,32 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _WORD = 8
 
 
-def regroup(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def regroup(chunks: Iterable[bytes], piece_bytes: int) -> Iterator[bytes]:
     """
-    Cut the same bytes anew, every piece *size* long but the last.
+    Cut the same bytes anew, every piece *piece_bytes* long but the last.
 
     >>> list(regroup([b"ab", b"cdefg"], 3))
     [b'abc', b'def', b'g']
     """
     pending = bytearray()
-    for chunk in chunks:
-        pending += chunk
-        whole = len(pending) // size * size
-        for start in range(0, whole, size):
-            yield bytes(pending[start : start + size])
-        del pending[:whole]
+    for new_chunk in chunks:
+        pending += new_chunk
+        whole_bytes = len(pending) // piece_bytes * piece_bytes
+        for piece_start in range(0, whole_bytes, piece_bytes):
+            yield bytes(pending[piece_start : piece_start + piece_bytes])
+        del pending[:whole_bytes]
     if pending:
         yield bytes(pending)
 
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Lines with their ends; what follows the last newline is a line, too."""
-    tail = b""
-    for chunk in chunks:
-        *lines, tail = (tail + chunk).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if tail:
-        yield tail
+    partial_line = b""
+    for new_chunk in chunks:
+        *lines, partial_line = (partial_line + new_chunk).split(b"\n")
+        yield from (whole_line + b"\n" for whole_line in lines)
+    if partial_line:
+        yield partial_line
 
 
 def read_rows(
@@ -59,16 +59,17 @@ def read_rows(
 
     Raises `JobError` naming a file that does not consist of whole records.
     """
-    for name, chunks in files:
-        size = 0
-        for piece in regroup(chunks, max(1, together // row_bytes) * row_bytes):
-            size += len(piece)
-            if len(piece) % row_bytes:
+    for file_name, chunks in files:
+        file_bytes = 0
+        for row_piece in regroup(chunks, max(1, together // row_bytes) * row_bytes):
+            file_bytes += len(row_piece)
+            if len(row_piece) % row_bytes:
                 raise bad_input_error(
                     workload,
-                    f"{name} has {size} bytes, not a whole number of records of {row_bytes} bytes",
+                    f"{file_name} has {file_bytes} bytes, not a whole number of records of"
+                    f" {row_bytes} bytes",
                 )
-            yield np.frombuffer(piece, np.uint8).reshape(-1, row_bytes)
+            yield np.frombuffer(row_piece, np.uint8).reshape(-1, row_bytes)
 
 
 def checksum(rows: Bytes) -> int:
@@ -78,36 +79,38 @@ def checksum(rows: Bytes) -> int:
 
 def row_bits(rows: Bytes) -> Bits:
     """64 bits for each row."""
-    count, size = rows.shape
-    padded = np.zeros((count, -(-size // _WORD) * _WORD), np.uint8)
-    padded[:, :size] = rows
-    bits = np.full(count, size, np.uint64)
-    for word in padded.view("<u8").T:
-        bits = _splitmix(bits + word)
-    return bits
+    row_count, row_bytes = rows.shape
+    padded = np.zeros((row_count, -(-row_bytes // _WORD) * _WORD), np.uint8)
+    padded[:, :row_bytes] = rows
+    row_hashes = np.full(row_count, row_bytes, np.uint64)
+    for word_column in padded.view("<u8").T:
+        row_hashes = _splitmix(row_hashes + word_column)
+    return row_hashes
 
 
-def noise(seed: int, first: int, count: int, size: int) -> Bytes:
+def noise(seed: int, first: int, row_count: int, row_bytes: int) -> Bytes:
     """
-    Rows *first* to *first* + *count* - 1 of *size* bytes, a multiple of 8, that *seed* gives.
+    Rows *first* to *first* + *row_count* - 1 of *row_bytes*, a multiple of 8, that *seed* gives.
 
     They are those of `generate.Noise`; the words of a row are the draws of `generate.Draws`.
     """
-    numbers = np.arange(first, first + count, dtype=np.uint64)
-    start = _splitmix(np.array([seed], np.uint64) + _GOLDEN) + numbers * _GOLDEN
-    steps = np.arange(1, size // _WORD + 1, dtype=np.uint64) * _GOLDEN
-    return _splitmix(_splitmix(start)[:, None] + steps[None, :]).astype("<u8").view(np.uint8)
+    numbers = np.arange(first, first + row_count, dtype=np.uint64)
+    row_starts = _splitmix(np.array([seed], np.uint64) + _GOLDEN) + numbers * _GOLDEN
+    word_steps = np.arange(1, row_bytes // _WORD + 1, dtype=np.uint64) * _GOLDEN
+    return (
+        _splitmix(_splitmix(row_starts)[:, None] + word_steps[None, :]).astype("<u8").view(np.uint8)
+    )
 
 
-def _splitmix(bits: Bits) -> Bits:
+def _splitmix(word_bits: Bits) -> Bits:
     """Finaliser of SplitMix64."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    word_bits = (word_bits ^ (word_bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word_bits = (word_bits ^ (word_bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word_bits ^ (word_bits >> np.uint64(31))
 
 
-def murmur(bits: Bits) -> Bits:
+def murmur(word_bits: Bits) -> Bits:
     """Finaliser of MurmurHash3: mixed, so that sums over rows are not linear in their bytes."""
-    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return bits ^ (bits >> np.uint64(33))
+    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return word_bits ^ (word_bits >> np.uint64(33))

@@ -21,20 +21,14 @@ from harness.workloads.base import (
     Verdict,
     Workload,
     job_of_ours,
+    scales,
     shown,
 )
 from harness.workloads.generate import generated, generated_files, whole_records
 from harness.workloads.rows import checksum, read_rows
 
 # HiBench's profiles of repartition, its workload that only shuffles, in bytes.
-SCALES = {
-    "tiny": 32_000,
-    "small": 3_200_000,
-    "large": 32_000_000,
-    "huge": 320_000_000,
-    "gigantic": 3_200_000_000,
-    "bigdata": 6_000_000_000,
-}
+SCALES = scales(32_000, 3_200_000, 32_000_000, 320_000_000, 3_200_000_000, 6_000_000_000)
 PARAMETERS = {
     "record": Parameter(
         200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
@@ -53,37 +47,41 @@ class Shuffle(Workload):
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""
-        size = self._record_bytes(spec)
-        records, files = whole_records(spec, block_bytes, size)
-        key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, size]})
-        return InputPlan(f"{self.name}-{key}", generated_files(records, files, size))
+        record_bytes = self._record_bytes(spec)
+        records, file_count = whole_records(spec, block_bytes, record_bytes)
+        content_key = digest(
+            {"noise": 1, "seed": spec.seed, "of": [records, file_count, record_bytes]}
+        )
+        return InputPlan(
+            f"{self.name}-{content_key}", generated_files(records, file_count, record_bytes)
+        )
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Write the records by a job of ours."""
-        size = self._record_bytes(spec)
-        records, files = whole_records(spec, block_bytes, size)
+        record_bytes = self._record_bytes(spec)
+        records, file_count = whole_records(spec, block_bytes, record_bytes)
         return generated(
             "generate.Noise",
             records=records,
-            files=files,
+            files=file_count,
             seed=spec.seed,
-            uri=uri,
-            properties={"noise.bytes": size},
+            uri=input_uri,
+            properties={"noise.bytes": record_bytes},
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, `files`, and `checksum` of the records in any order (hex)."""
-        size, total, records, file_count = self._record_bytes(spec), 0, 0, 0
-        for file in files:
+        record_bytes, checksum_sum, records, file_count = self._record_bytes(spec), 0, 0, 0
+        for input_file in input_files:
             file_count += 1
-            for rows in read_rows(self.name, [file], size, together=2**22):
-                total += checksum(rows)
+            for rows in read_rows(self.name, [input_file], record_bytes, together=2**22):
+                checksum_sum += checksum(rows)
                 records += len(rows)
         return {
             "records": records,
-            "bytes": records * size,
+            "bytes": records * record_bytes,
             "files": file_count,
-            "checksum": f"{total % 2**64:016x}",
+            "checksum": f"{checksum_sum % 2**64:016x}",
         }
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
@@ -95,24 +93,27 @@ class Shuffle(Workload):
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """What all reduces report, in sum, and how evenly."""
-        shares, moved_bytes, total = list[int](), 0, 0
-        for name, chunks in outputs:
-            report = b"".join(chunks)
-            match = _LINE.fullmatch(report)
-            if match is None:
-                return Verdict(f"{name}: {shown(report)} is not one reduce's line")
-            shares.append(int(match[1]))
-            moved_bytes += int(match[2])
-            total += int(match[3], 16)
+        shares, moved_bytes, checksum_sum = list[int](), 0, 0
+        for file_name, file_chunks in outputs:
+            reduce_line = b"".join(file_chunks)
+            line_match = _LINE.fullmatch(reduce_line)
+            if line_match is None:
+                return Verdict(f"{file_name}: {shown(reduce_line)} is not one reduce's line")
+            shares.append(int(line_match[1]))
+            moved_bytes += int(line_match[2])
+            checksum_sum += int(line_match[3], 16)
         if not shares:
             return Verdict("no reduce reported anything")
         sums: dict[str, int | str] = {"records": sum(shares), "bytes": moved_bytes}
-        sums["checksum"] = f"{total % 2**64:016x}"
+        sums["checksum"] = f"{checksum_sum % 2**64:016x}"
         facts = {**sums, "reduces": len(shares)}
-        for quantity, value in sums.items():
-            if value != sample[quantity]:
-                due = shown(str(sample[quantity]))
-                return Verdict(f"the reduces got {quantity} {value}, the input has {due}", facts)
+        for quantity, reported_value in sums.items():
+            if reported_value != sample[quantity]:
+                expected_text = shown(str(sample[quantity]))
+                return Verdict(
+                    f"the reduces got {quantity} {reported_value}, the input has {expected_text}",
+                    facts,
+                )
         # Every map deals its records out in turn: a share is one off at most for each map.
         if max(shares) - min(shares) > sample["files"]:
             reason = f"the shares of the reduces are from {min(shares)} to {max(shares)} records"

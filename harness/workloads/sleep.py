@@ -24,6 +24,7 @@ from harness.workloads.base import (
     Verdict,
     Workload,
     job_of_ours,
+    scales,
     shown,
 )
 from harness.workloads.generate import generated, generated_files, whole_records
@@ -31,14 +32,14 @@ from harness.workloads.rows import read_lines, read_rows, row_bits
 
 RECORD = 96  # bytes
 # HiBench's durations of a map: 3, 30, 90, 90, 90 and 10 s, at a millisecond for each record.
-SCALES = {
-    "tiny": 3_000 * RECORD,
-    "small": 30_000 * RECORD,
-    "large": 90_000 * RECORD,
-    "huge": 90_000 * RECORD,
-    "gigantic": 90_000 * RECORD,
-    "bigdata": 10_000 * RECORD,
-}
+SCALES = scales(
+    3_000 * RECORD,
+    30_000 * RECORD,
+    90_000 * RECORD,
+    90_000 * RECORD,
+    90_000 * RECORD,
+    10_000 * RECORD,
+)
 _LONGEST = 3_600_000
 PARAMETERS = {
     "read_ms": Parameter(0.0, "sleep per record read, milliseconds", least=0, most=_LONGEST),
@@ -68,43 +69,57 @@ class Sleep(Workload):
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as `maps` says, or as the input has blocks."""
         arguments = self.arguments(spec)
-        records, files = whole_records(spec, block_bytes, RECORD, arguments["maps"])
+        records, file_count = whole_records(spec, block_bytes, RECORD, arguments["maps"])
         # What is kept of an input depends on what its records become.
-        dataflow = {name: arguments[name] for name in ("keys", "outputs", "bytes")}
-        key = digest({"noise": 1, "seed": spec.seed, "of": [records, files, RECORD], **dataflow})
-        return InputPlan(f"{self.name}-{key}", generated_files(records, files, RECORD))
+        dataflow = {
+            parameter_name: arguments[parameter_name]
+            for parameter_name in ("keys", "outputs", "bytes")
+        }
+        content_key = digest(
+            {"noise": 1, "seed": spec.seed, "of": [records, file_count, RECORD], **dataflow}
+        )
+        return InputPlan(f"{self.name}-{content_key}", generated_files(records, file_count, RECORD))
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Write the records by a job of ours."""
         least_files = self.arguments(spec)["maps"]
-        records, files = whole_records(spec, block_bytes, RECORD, least_files)
+        records, file_count = whole_records(spec, block_bytes, RECORD, least_files)
         return generated(
             "generate.Noise",
             records=records,
-            files=files,
+            files=file_count,
             seed=spec.seed,
-            uri=uri,
+            uri=input_uri,
             properties={"noise.bytes": RECORD},
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `files`, `records`, `bytes`, and `keys`: under each, records and checksum."""
         arguments = self.arguments(spec)
-        keys, outputs, size = arguments["keys"], arguments["outputs"], arguments["bytes"]
-        counts, sums = np.zeros(keys, np.int64), np.zeros(keys, np.uint64)
-        records, file_count, columns = 0, 0, np.arange(size) % RECORD
-        together = max(1, 2**22 // size) * RECORD  # a record becomes *size* bytes here
-        for file in files:
-            first, file_count = 0, file_count + 1
-            for rows in read_rows(self.name, [file], RECORD, together):
-                bits = row_bits(rows[:, columns])
-                for output in range(outputs):
-                    row_keys = (np.arange(first, first + len(bits)) * outputs + output) % keys
-                    counts += np.bincount(row_keys, minlength=keys)
-                    np.add.at(sums, row_keys, bits)
-                first += len(bits)
-            records += first
-        by_key = {str(key): [int(counts[key]), int(sums[key])] for key in counts.nonzero()[0]}
+        key_count, copy_count, copy_bytes = (
+            arguments["keys"],
+            arguments["outputs"],
+            arguments["bytes"],
+        )
+        key_counts, key_sums = np.zeros(key_count, np.int64), np.zeros(key_count, np.uint64)
+        records, file_count, columns = 0, 0, np.arange(copy_bytes) % RECORD
+        together = max(1, 2**22 // copy_bytes) * RECORD  # a record becomes *copy_bytes* bytes here
+        for input_file in input_files:
+            first_row, file_count = 0, file_count + 1
+            for row_block in read_rows(self.name, [input_file], RECORD, together):
+                row_hashes = row_bits(row_block[:, columns])
+                for copy_number in range(copy_count):
+                    row_keys = (
+                        np.arange(first_row, first_row + len(row_hashes)) * copy_count + copy_number
+                    ) % key_count
+                    key_counts += np.bincount(row_keys, minlength=key_count)
+                    np.add.at(key_sums, row_keys, row_hashes)
+                first_row += len(row_hashes)
+            records += first_row
+        by_key = {
+            str(key_number): [int(key_counts[key_number]), int(key_sums[key_number])]
+            for key_number in key_counts.nonzero()[0]
+        }
         return {"files": file_count, "records": records, "bytes": records * RECORD, "keys": by_key}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
@@ -112,7 +127,8 @@ class Sleep(Workload):
         arguments = self.arguments(spec)
         del arguments["maps"]
         properties = {
-            f"sleep.{name.removesuffix('_ms')}": value for name, value in arguments.items()
+            f"sleep.{parameter_name.removesuffix('_ms')}": argument_value
+            for parameter_name, argument_value in arguments.items()
         }
         properties["sleep.record"] = RECORD
         return (job_of_ours("Sleep", input_uri, output_uri, properties=properties),)
@@ -122,35 +138,43 @@ class Sleep(Workload):
     ) -> Verdict:
         """Every key with its records, and every phase with its calls and seconds."""
         by_key = dict[int, tuple[int, int]]()  # records and checksum
-        slept = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
+        slept_phases = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
         file_count = 0
-        for name, chunks in outputs:
+        for file_name, file_chunks in outputs:
             file_count += 1
-            for line in read_lines(chunks):
-                match = _LINE.fullmatch(line)
-                if match is None:
-                    text = shown(line.removesuffix(b"\n"))
-                    return Verdict(f"{name}: {text} is neither a key nor a phase")
-                phase, key = (match[4] or b"").decode(), int(match[1] or -1)
-                if phase in slept or key in by_key:
-                    return Verdict(f"{name}: {phase or f'key {key}'} is reported a second time")
-                if phase:
-                    slept[phase] = int(match[5]), int(match[6])
+            for report_line in read_lines(file_chunks):
+                line_match = _LINE.fullmatch(report_line)
+                if line_match is None:
+                    line_text = shown(report_line.removesuffix(b"\n"))
+                    return Verdict(f"{file_name}: {line_text} is neither a key nor a phase")
+                phase_name, key_number = (line_match[4] or b"").decode(), int(line_match[1] or -1)
+                if phase_name in slept_phases or key_number in by_key:
+                    which = phase_name or f"key {key_number}"
+                    return Verdict(f"{file_name}: {which} is reported a second time")
+                if phase_name:
+                    slept_phases[phase_name] = int(line_match[5]), int(line_match[6])
                 else:
-                    by_key[key] = int(match[2]), int(match[3], 16)
-        expected = {int(key): tuple(pair) for key, pair in sample["keys"].items()}
-        facts: dict[str, int | str] = {
-            f"{phase} slept (ms)": nanos // 10**6 for phase, (_, nanos) in slept.items()
+                    by_key[key_number] = int(line_match[2]), int(line_match[3], 16)
+        expected = {
+            int(key_number): tuple(key_totals) for key_number, key_totals in sample["keys"].items()
         }
-        for key in sorted({*by_key, *expected}):
-            if by_key.get(key) != expected.get(key):
-                arrived, sent = (
-                    f"{pair[0]} records, checksum {pair[1]:016x}" if pair else "nothing"
-                    for pair in (by_key.get(key), expected.get(key))
+        facts: dict[str, int | str] = {
+            f"{phase_name} slept (ms)": slept_nanos // 10**6
+            for phase_name, (_, slept_nanos) in slept_phases.items()
+        }
+        for key_number in sorted({*by_key, *expected}):
+            if by_key.get(key_number) != expected.get(key_number):
+                arrived_text, sent_text = (
+                    f"{key_totals[0]} records, checksum {key_totals[1]:016x}"
+                    if key_totals
+                    else "nothing"
+                    for key_totals in (by_key.get(key_number), expected.get(key_number))
                 )
-                return Verdict(f"under key {key} came {arrived}, and {sent} was sent", facts)
+                return Verdict(
+                    f"under key {key_number} came {arrived_text}, and {sent_text} was sent", facts
+                )
         # The files are those of the reduces, and the client's own.
-        return Verdict(self._overslept(spec, sample, slept, file_count), facts)
+        return Verdict(self._overslept(spec, sample, slept_phases, file_count), facts)
 
     def _overslept(
         self,
@@ -160,19 +184,21 @@ class Sleep(Workload):
         reduces: int,
     ) -> str:
         """Which phase was called or slept otherwise than asked for, or nothing."""
-        arguments, records, maps = self.arguments(spec), sample["records"], sample["files"]
-        plan = {
-            "read": (maps, records),
-            "map": (maps, records),
+        arguments, records, map_count = self.arguments(spec), sample["records"], sample["files"]
+        planned_phases = {
+            "read": (map_count, records),
+            "map": (map_count, records),
             "reduce": (reduces, len(sample["keys"])),
         }
-        for phase, (tasks, planned_calls) in plan.items():
-            calls, nanos = slept.get(phase, (0, 0))
-            if calls != planned_calls:
-                return f"{phase} was called {calls} times and not {planned_calls}"
-            least_s = planned_calls * arguments[f"{phase}_ms"] / 1000
-            most_s = least_s * (1 + _SHARE) + (_DELAY_S * tasks if least_s else 0)
+        for phase_name, (task_count, planned_calls) in planned_phases.items():
+            phase_calls, slept_nanos = slept.get(phase_name, (0, 0))
+            if phase_calls != planned_calls:
+                return f"{phase_name} was called {phase_calls} times and not {planned_calls}"
+            least_s = planned_calls * arguments[f"{phase_name}_ms"] / 1000
+            most_s = least_s * (1 + _SHARE) + (_DELAY_S * task_count if least_s else 0)
             # Java rounds each pause to whole nanoseconds.
-            if not least_s - 1e-6 * planned_calls <= nanos / 1e9 <= most_s:
-                return f"{phase} slept {nanos / 1e9:g} s, and {least_s:g} s were asked for"
+            if not least_s - 1e-6 * planned_calls <= slept_nanos / 1e9 <= most_s:
+                return (
+                    f"{phase_name} slept {slept_nanos / 1e9:g} s, and {least_s:g} s were asked for"
+                )
         return ""

@@ -22,20 +22,14 @@ from harness.workloads.base import (
     Verdict,
     Workload,
     job_of_ours,
+    scales,
     shown,
 )
 from harness.workloads.generate import generate_text, plan_text
 from harness.workloads.rows import read_lines
 
 # HiBench's profiles of this workload, in bytes.
-SCALES = {
-    "tiny": 32_000,
-    "small": 3_200_000,
-    "large": 320_000_000,
-    "huge": 3_200_000_000,
-    "gigantic": 32_000_000_000,
-    "bigdata": 300_000_000_000,
-}
+SCALES = scales(32_000, 3_200_000, 320_000_000, 3_200_000_000, 32_000_000_000, 300_000_000_000)
 PARAMETERS = {
     "order": Parameter(
         "partition",
@@ -62,16 +56,20 @@ class Sort(Workload):
         self.arguments(spec)
         return plan_text(spec, block_bytes, "random")
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Write the records by a job of ours."""
-        return generate_text(spec, block_bytes, "random", uri)
+        return generate_text(spec, block_bytes, "random", input_uri)
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, and `checksum` of the records in any order (hex)."""
-        total = LineTotals()
-        for _, chunks in files:
-            total.add(chunks)
-        return {"records": total.records, "bytes": total.size, "checksum": f"{total.checksum:032x}"}
+        totals = LineTotals()
+        for _, file_chunks in input_files:
+            totals.add(file_chunks)
+        return {
+            "records": totals.records,
+            "bytes": totals.size,
+            "checksum": f"{totals.checksum:032x}",
+        }
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; for a total order its client samples the input before it submits."""
@@ -82,21 +80,21 @@ class Sort(Workload):
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Ascending keys in the files, and the records of the input."""
-        total = LineTotals()
-        for name, chunks in outputs:
+        totals = LineTotals()
+        for file_name, file_chunks in outputs:
             if self.arguments(spec)["order"] == "partition":
-                total.last_key = b""
-            if reason := total.add(chunks, ordered=True):
-                return Verdict(f"{name}:{reason}")
-        reason, checksum = "", f"{total.checksum:032x}"
-        if total.records != sample["records"]:
-            reason = f"the output has {total.records} records, the input {sample['records']}"
+                totals.last_key = b""
+            if reason := totals.add(file_chunks, ordered=True):
+                return Verdict(f"{file_name}:{reason}")
+        reason, checksum = "", f"{totals.checksum:032x}"
+        if totals.records != sample["records"]:
+            reason = f"the output has {totals.records} records, the input {sample['records']}"
         elif checksum != sample["checksum"]:
             reason = (
                 f"the records of the output have the checksum {checksum},"
                 f" those of the input {shown(str(sample['checksum']))}"
             )
-        return Verdict(reason, {"records": total.records, "checksum": checksum})
+        return Verdict(reason, {"records": totals.records, "checksum": checksum})
 
 
 @dataclass
@@ -110,15 +108,16 @@ class LineTotals:
 
     def add(self, chunks: Iterable[bytes], *, ordered: bool = False) -> str:
         """Add one file; the first descent of its keys, or nothing."""
-        for number, line in enumerate(read_lines(chunks), start=1):
-            key = line.removesuffix(b"\n").partition(b"\t")[0]
-            if ordered and key < self.last_key:
-                before = shown(self.last_key)
-                return f"{number}: key {shown(key)} is smaller than {before} before it"
-            self.last_key = key
+        for line_number, record_line in enumerate(read_lines(chunks), start=1):
+            record_key = record_line.removesuffix(b"\n").partition(b"\t")[0]
+            if ordered and record_key < self.last_key:
+                previous_key = shown(self.last_key)
+                descent = f"key {shown(record_key)} is smaller than {previous_key} before it"
+                return f"{line_number}: {descent}"
+            self.last_key = record_key
             # 128 bits of a cryptographic hash: their sum is that of the same lines in any order.
-            bits = hashlib.blake2b(line, digest_size=16).digest()
-            self.checksum = (self.checksum + int.from_bytes(bits, "big")) % 2**128
+            line_hash = hashlib.blake2b(record_line, digest_size=16).digest()
+            self.checksum = (self.checksum + int.from_bytes(line_hash, "big")) % 2**128
             self.records += 1
-            self.size += len(line)
+            self.size += len(record_line)
         return ""

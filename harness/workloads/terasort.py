@@ -29,6 +29,7 @@ from harness.workloads.base import (
     check_block,
     check_size,
     part_files,
+    scales,
     shown,
 )
 from harness.workloads.rows import Bits, Bytes, murmur, regroup
@@ -44,14 +45,9 @@ _BLOCK = 10_000 * ROW_BYTES  # looked at together: rows and their products stay 
 _FACTORS = np.random.PCG64(100).random_raw(ROW_BYTES // 4) | np.uint64(1)
 
 # HiBench's profiles of this workload, in bytes.
-SCALES = {
-    "tiny": 3_200_000,
-    "small": 320_000_000,
-    "large": 3_200_000_000,
-    "huge": 32_000_000_000,
-    "gigantic": 320_000_000_000,
-    "bigdata": 600_000_000_000,
-}
+SCALES = scales(
+    3_200_000, 320_000_000, 3_200_000_000, 32_000_000_000, 320_000_000_000, 600_000_000_000
+)
 
 
 class TeraSort(Workload):
@@ -78,37 +74,45 @@ class TeraSort(Workload):
         """
         self.arguments(spec)
         check_block(spec, block_bytes, ROW_BYTES)
-        maps = block_count(spec, block_bytes)
-        nearest = max(1, (spec.input_bytes + ROW_BYTES // 2) // ROW_BYTES)
-        rows = min(maps * (block_bytes // ROW_BYTES), nearest)
-        units = f"whole rows of {ROW_BYTES} bytes"
-        check_size(spec, rows * ROW_BYTES, units, 50 * ROW_BYTES)
+        map_count = block_count(spec, block_bytes)
+        nearest_rows = max(1, (spec.input_bytes + ROW_BYTES // 2) // ROW_BYTES)
+        row_count = min(map_count * (block_bytes // ROW_BYTES), nearest_rows)
+        size_units = f"whole rows of {ROW_BYTES} bytes"
+        check_size(spec, row_count * ROW_BYTES, size_units, 50 * ROW_BYTES)
         # Rows of each map, as TeraGen's RangeInputFormat computes them, in the same double floats.
-        ends = [0, *(math.ceil(rows * float(split + 1) / maps) for split in range(maps))]
-        sizes = ((end - start) * ROW_BYTES for start, end in itertools.pairwise(ends))
-        key = digest({"teragen": 1, "rows": rows, "maps": maps})
-        return InputPlan(f"teragen-{key}", part_files(sizes))
+        map_ends = [
+            0,
+            *(
+                math.ceil(row_count * float(map_number + 1) / map_count)
+                for map_number in range(map_count)
+            ),
+        ]
+        file_sizes = (
+            (map_end - map_start) * ROW_BYTES for map_start, map_end in itertools.pairwise(map_ends)
+        )
+        content_key = digest({"teragen": 1, "rows": row_count, "maps": map_count})
+        return InputPlan(f"teragen-{content_key}", part_files(file_sizes))
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, uri: str) -> JobCommand:
+    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """TeraGen, with one map for each file of the plan."""
         plan = self.plan_input(spec, block_bytes)
         return JobCommand(
             EXAMPLES,
-            (str(plan.bytes // ROW_BYTES), uri),
+            (str(plan.bytes // ROW_BYTES), input_uri),
             program="teragen",
             properties={"mapreduce.job.maps": str(len(plan.files))},
         )
 
-    def sample(self, spec: WorkloadSpec, files: Iterable[File]) -> dict[str, Any]:
+    def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records` (rows), `bytes`, and `checksum` of the rows in any order (hex)."""
-        total = RowTotals()
-        for name, chunks in files:
-            if reason := total.add(name, chunks, ordered=False):
+        totals = RowTotals()
+        for file_name, file_chunks in input_files:
+            if reason := totals.add(file_name, file_chunks, ordered=False):
                 raise bad_input_error(self.name, reason)
         return {
-            "records": total.rows,
-            "bytes": total.rows * ROW_BYTES,
-            "checksum": f"{total.checksum:016x}",
+            "records": totals.rows,
+            "bytes": totals.rows * ROW_BYTES,
+            "checksum": f"{totals.checksum:016x}",
         }
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
@@ -119,19 +123,19 @@ class TeraSort(Workload):
         self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
     ) -> Verdict:
         """Ascending keys over all files, in order of their names, and the rows of the input."""
-        total = RowTotals()
-        for name, chunks in outputs:
-            if reason := total.add(name, chunks, ordered=True):
+        totals = RowTotals()
+        for file_name, file_chunks in outputs:
+            if reason := totals.add(file_name, file_chunks, ordered=True):
                 return Verdict(reason)
-        reason, checksum = "", f"{total.checksum:016x}"
-        if total.rows != sample["records"]:
-            reason = f"the output has {total.rows} rows, the input {sample['records']}"
+        reason, checksum = "", f"{totals.checksum:016x}"
+        if totals.rows != sample["records"]:
+            reason = f"the output has {totals.rows} rows, the input {sample['records']}"
         elif checksum != sample["checksum"]:
             reason = (
                 f"the rows of the output have the checksum {checksum},"
                 f" those of the input {shown(str(sample['checksum']))}"
             )
-        return Verdict(reason, {"rows": total.rows, "checksum": checksum})
+        return Verdict(reason, {"rows": totals.rows, "checksum": checksum})
 
 
 def row_checksums(rows: Bytes) -> Bits:
@@ -151,31 +155,40 @@ class RowTotals:
     checksum: int = 0
     last_key: bytes = b""
 
-    def add(self, name: str, chunks: Iterable[bytes], *, ordered: bool) -> str:
+    def add(self, file_name: str, chunks: Iterable[bytes], *, ordered: bool) -> str:
         """Add one file; what is wrong with it, or nothing."""
-        first = self.rows
+        first_row = self.rows
         for block in regroup(chunks, _BLOCK):
             if len(block) % ROW_BYTES:
-                size = (self.rows - first) * ROW_BYTES + len(block)
-                return f"{name} has {size} bytes, not a whole number of {ROW_BYTES}-byte rows"
+                file_bytes = (self.rows - first_row) * ROW_BYTES + len(block)
+                units = f"a whole number of {ROW_BYTES}-byte rows"
+                return f"{file_name} has {file_bytes} bytes, not {units}"
             if ordered:
-                keys = np.frombuffer(block, _KEY)
-                high, low = keys["high"].astype(np.uint64), keys["low"].astype(np.uint16)
-                is_same, descends = high[1:] == high[:-1], high[1:] < high[:-1]
-                descends |= is_same & (low[1:] < low[:-1])
-                row = int(descends.argmax()) + 1 if descends.any() else -1
+                row_keys = np.frombuffer(block, _KEY)
+                high_words, low_words = (
+                    row_keys["high"].astype(np.uint64),
+                    row_keys["low"].astype(np.uint16),
+                )
+                is_same, descends = (
+                    high_words[1:] == high_words[:-1],
+                    high_words[1:] < high_words[:-1],
+                )
+                descends |= is_same & (low_words[1:] < low_words[:-1])
+                row_number = int(descends.argmax()) + 1 if descends.any() else -1
                 if block[:KEY_BYTES] < self.last_key:
-                    row = 0
-                if row >= 0:
-                    start = row * ROW_BYTES
-                    key = block[start : start + KEY_BYTES].hex()
-                    before = block[start - ROW_BYTES :][:KEY_BYTES] if row else self.last_key
-                    return (
-                        f"{name}: key {key} of row {self.rows - first + row} is smaller than key"
-                        f" {before.hex()} before it"
+                    row_number = 0
+                if row_number >= 0:
+                    row_start = row_number * ROW_BYTES
+                    row_key = block[row_start : row_start + KEY_BYTES].hex()
+                    previous_key = (
+                        block[row_start - ROW_BYTES :][:KEY_BYTES] if row_number else self.last_key
                     )
-            table = np.frombuffer(block, np.uint8).reshape(-1, ROW_BYTES)
-            self.checksum = (self.checksum + int(row_checksums(table).sum())) % 2**64
-            self.rows += len(table)
+                    return (
+                        f"{file_name}: key {row_key} of row {self.rows - first_row + row_number}"
+                        f" is smaller than key {previous_key.hex()} before it"
+                    )
+            row_table = np.frombuffer(block, np.uint8).reshape(-1, ROW_BYTES)
+            self.checksum = (self.checksum + int(row_checksums(row_table).sum())) % 2**64
+            self.rows += len(row_table)
             self.last_key = block[-ROW_BYTES : KEY_BYTES - ROW_BYTES]
         return ""
