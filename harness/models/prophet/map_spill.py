@@ -98,23 +98,23 @@ def read_map_task(values: Mapping[str, Any]) -> MapTask:
     for name in ("map_in_records", "map_in_bytes", *REQUIRED):
         if name not in values:
             raise ModelError(f"{name} is missing", where=WHERE)
-    lists: dict[str, list[float]] = {}
-    for name in (each.name for each in fields(Means) if each.name in values):
+    machine_lists: dict[str, list[float]] = {}
+    for name in (field.name for field in fields(Means) if field.name in values):
         machine_values = values[name]
         if not isinstance(machine_values, list | tuple) or not machine_values:
             raise range_error(name, machine_values, "a list of numbers, one per machine", WHERE)
-        lists[name] = [check_number(name, value, where=WHERE) for value in machine_values]
-    machines = len(lists["map_s_per_record"])
-    for name, machine_values in lists.items():
+        machine_lists[name] = [check_number(name, value, where=WHERE) for value in machine_values]
+    machines = len(machine_lists["map_s_per_record"])
+    for name, machine_values in machine_lists.items():
         if len(machine_values) != machines:
             wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
             raise range_error(name, machine_values, wanted, WHERE)
     defaults = {
         "combine_s_per_record": [0.0] * machines,
         "combine_bytes_selectivity": [1.0] * machines,
-        "map_while_spilling_s_per_record": lists["map_s_per_record"],
+        "map_while_spilling_s_per_record": machine_lists["map_s_per_record"],
     }
-    means = {name: sum(numbers) / machines for name, numbers in (defaults | lists).items()}
+    means = {name: sum(numbers) / machines for name, numbers in (defaults | machine_lists).items()}
     spill_percent = values.get("sort_spill_percent", 0.8)
     return MapTask(
         map_in_records=check_number("map_in_records", values["map_in_records"], where=WHERE),

@@ -135,16 +135,16 @@ class Prophet:
 
 def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Plan]) -> Prediction:
     """What-If's (90) of a job without reduces, and the measured start of a task."""
-    flow = m.map_flow(job)
+    map_flow = m.map_flow(job)
     ratio = job.statistics.output_compression_ratio
     phases = {
         "startup_s": view.value("map_startup_s"),
         "map_read_s": m.map_read_s(job.config.split_bytes, costs),
-        "map_function_s": m.map_function_s(flow.map_in_records, costs),
-        "map_write_s": m.write_s(flow.map_out_bytes, ratio, costs),
+        "map_function_s": m.map_function_s(map_flow.map_in_records, costs),
+        "map_write_s": m.write_s(map_flow.map_out_bytes, ratio, costs),
     }
     plan = make_plan(map_task_s=sum(phases.values()))
-    times = {pool: job_times(plan, pool) for pool in POOLS}
+    pool_times = {pool: job_times(plan, pool) for pool in POOLS}
     warnings = [
         f"no {name}: taken as 0"
         for name in ("hdfs_read_s_per_byte", "hdfs_write_s_per_byte")
@@ -152,7 +152,9 @@ def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Pla
     ]
     measurable = {"map_main_s": plan.map_task_s, "map_tail_s": 0.0}
     warnings += view.absent_overheads()
-    return _prediction(times, plan, phases, measurable, flow=vars(flow), warnings=warnings)
+    return _prediction(
+        pool_times, plan, phases, measurable, map_flow=vars(map_flow), warnings=warnings
+    )
 
 
 def _predict_with_reduces(
@@ -160,10 +162,10 @@ def _predict_with_reduces(
 ) -> Prediction:
     shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
     setting = read_setting(view.config.model_dump() | shuffle_config, view.shuffle_costs())
-    flow = m.map_flow(job)
+    map_flow = m.map_flow(job)
     map_side = {
-        "map_in_records": flow.map_in_records,
-        "map_in_bytes": flow.map_in_bytes,
+        "map_in_records": map_flow.map_in_records,
+        "map_in_bytes": map_flow.map_in_bytes,
         "sort_buffer_mb": job.config.sort_buffer_mb,
         "sort_spill_percent": job.config.sort_spill_percent,
         **view.machine_lists(),
@@ -184,8 +186,8 @@ def _predict_with_reduces(
     make_reducer = partial(
         Reducer, num_nodes=plan.num_nodes, segment=segment, setting=setting, after=after
     )
-    times = {pool: job_times(plan, pool, make_reducer) for pool in POOLS}
-    reduces = times["separate"].reduces
+    pool_times = {pool: job_times(plan, pool, make_reducer) for pool in POOLS}
+    reduces = pool_times["separate"].reduces
     phases = {
         "startup_s": startup_s,
         **{name: answer[name] for name in _MAP_PHASES},
@@ -193,19 +195,19 @@ def _predict_with_reduces(
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
         **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
     }
-    first = reduces[0]  # the one that waits for maps
+    first_reduce = reduces[0]  # the one that waits for maps
     dataflow = {
         **answer,
-        "num_disk_files": len(first.outcome.disk_files),
-        **first.outcome.quantities(),
-        **first.after,
+        "num_disk_files": len(first_reduce.outcome.disk_files),
+        **first_reduce.outcome.quantities(),
+        **first_reduce.after,
     }
     return _prediction(
-        times,
+        pool_times,
         plan,
         phases,
         measurable_phases(answer, phases, reduces),
-        flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
+        map_flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
         warnings=[*answer["warnings"], *view.warnings()],
     )
 
@@ -231,15 +233,15 @@ def measurable_phases(
 
 
 def _prediction(
-    times: Mapping[str, JobTimes],
+    pool_times: Mapping[str, JobTimes],
     plan: Plan,
     phases: Mapping[str, float],
     measurable: Mapping[str, float],
     *,
-    flow: Mapping[str, Any],
+    map_flow: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> Prediction:
-    separate = times["separate"]
+    separate = pool_times["separate"]
     reduces = separate.reduces
     reduce_task_s = None
     if reduces:
@@ -257,8 +259,8 @@ def _prediction(
         reduce_waves=separate.reduce_waves,
         phases=dict(phases),
         measurable=dict(measurable),
-        dataflow={name: value for name, value in flow.items() if value is not None},
-        estimates={f"scheduler_{pool}_s": job.job_s for pool, job in times.items()},
+        dataflow={name: value for name, value in map_flow.items() if value is not None},
+        estimates={f"scheduler_{pool}_s": job.job_s for pool, job in pool_times.items()},
         timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),
         warnings=tuple(dict.fromkeys(warnings)),
     )

@@ -198,29 +198,29 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     ``ModelError`` names the field that is missing or outside its range.
     """
 
-    def read_number(name: str, default: float, **limits: Any) -> float:
-        return check_number(name, config.get(name, default), where=WHERE, **limits)
+    def read_number(field_name: str, default: float, **limits: Any) -> float:
+        return check_number(field_name, config.get(field_name, default), where=WHERE, **limits)
 
     heap_bytes = read_number("reduce_heap_bytes", HEAP_BYTES)
     limit = heap_bytes * read_number("shuffle_buffer_percent", 0.70, high=1.0, above=True)
     merge_share = read_number("shuffle_merge_percent", 0.66, high=1.0)
     segment_share = read_number("shuffle_segment_limit_percent", 0.25, high=1.0)
     if merge_share * limit <= 0:
-        name = "shuffle_merge_percent" if heap_bytes else "reduce_heap_bytes"
-        raise range_error(name, merge_share if heap_bytes else heap_bytes, "above 0", WHERE)
+        field_name = "shuffle_merge_percent" if heap_bytes else "reduce_heap_bytes"
+        raise range_error(field_name, merge_share if heap_bytes else heap_bytes, "above 0", WHERE)
     if segment_share >= merge_share:
         wanted = f"below shuffle_merge_percent ({merge_share:g})"
         raise range_error("shuffle_segment_limit_percent", segment_share, wanted, WHERE)
     uses_combiner, compressed = (
-        check_flag(name, config.get(name, False), where=WHERE)
-        for name in ("use_combiner", "map_output_compressed")
+        check_flag(field_name, config.get(field_name, False), where=WHERE)
+        for field_name in ("use_combiner", "map_output_compressed")
     )
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
-    for name in DOMINANT:
-        if name not in costs:
-            raise ModelError(f"{name} is missing", where=WHERE)
+    for field_name in DOMINANT:
+        if field_name not in costs:
+            raise ModelError(f"{field_name} is missing", where=WHERE)
     unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
     unused |= set() if compressed else _COSTS_OF_CODEC
     checked_costs = {
@@ -250,20 +250,25 @@ def read_groups(values: Any) -> list[Group]:
         raise range_error("groups", values, "a list of groups", WHERE)
     sizes = ("segment_bytes", "segment_compressed_bytes", "segment_records")
     groups = []
-    for place, value in enumerate(values):
+    for place, group_fields in enumerate(values):
         where = f"{WHERE}, group {place}"
-        if not isinstance(value, Mapping):
-            raise range_error("groups", value, "a list of groups", where)
-        for name in ("host", "count", "finish_s", *sizes):
-            if name not in value:
-                raise ModelError(f"{name} is missing", where=where)
-        if not isinstance(value["host"], str):
-            raise range_error("host", value["host"], "a host's name", where)
-        count = check_count("count", value["count"], where=where)
-        finish_s = check_number("finish_s", value["finish_s"], where=where, low=-math.inf)
-        segment = Segment(*(check_number(name, value[name], where=where) for name in sizes))
+        if not isinstance(group_fields, Mapping):
+            raise range_error("groups", group_fields, "a list of groups", where)
+        for field_name in ("host", "count", "finish_s", *sizes):
+            if field_name not in group_fields:
+                raise ModelError(f"{field_name} is missing", where=where)
+        if not isinstance(group_fields["host"], str):
+            raise range_error("host", group_fields["host"], "a host's name", where)
+        count = check_count("count", group_fields["count"], where=where)
+        finish_s = check_number("finish_s", group_fields["finish_s"], where=where, low=-math.inf)
+        segment = Segment(
+            *(
+                check_number(field_name, group_fields[field_name], where=where)
+                for field_name in sizes
+            )
+        )
         if count:
-            groups.append(Group(value["host"], count, finish_s, segment))
+            groups.append(Group(group_fields["host"], count, finish_s, segment))
     return groups
 
 
@@ -303,13 +308,13 @@ class _Copiers:
         self.idle, self.busy = list(range(number)), 0
         self.refill([])
 
-    def refill(self, done: Sequence[int]) -> None:
-        """UPDATECOPYDEST: free the hosts of copiers that are *done*; idle ones get a group."""
-        for copier in done:
+    def refill(self, done_copiers: Sequence[int]) -> None:
+        """UPDATECOPYDEST: free the hosts of copiers that are done; idle ones get a group."""
+        for copier in done_copiers:
             self.ready[copier] = math.inf
             if (place := self.following[self.place[copier]]) != _NO_PLACE:
                 heapq.heappush(self.returned, place)
-        idle = sorted([*self.idle, *done]) if self.idle else done
+        idle = sorted([*self.idle, *done_copiers]) if self.idle else done_copiers
         heads, returned, assigned = self.heads, self.returned, 0
         for copier in idle:
             if returned and not (heads and heads[-1] < returned[0]):
@@ -327,7 +332,7 @@ class _Copiers:
             ) = self.rows[place]
             assigned += 1
         self.idle = list(idle[assigned:])
-        self.busy += assigned - len(done)
+        self.busy += assigned - len(done_copiers)
 
     def hosts_of_round(self, start: float, last: int) -> list[str]:
         """Hosts from which the copiers up to *last* fetched in a round that started at *start*."""
@@ -395,55 +400,57 @@ def run_shuffle(  # noqa: PLR0915 - calls cost time
     largest, limit, threshold = setting.largest_in_memory, setting.limit, setting.threshold
     segments, copy_s, ready, left = copiers.segment, copiers.copy_s, copiers.ready, copiers.left
     places, running = range(len(segments)), mergers.running
-    clock = used = committed = compressed = records = 0.0
+    copy_clock = used_bytes = committed_bytes = compressed_bytes = records = 0.0
     rounds = waits = stalls = 0
     commit, direct, batches, done = list[Segment](), list[Segment](), list[_Batch](), list[int]()
     while copiers.busy:
-        while running and running[0][0] <= clock:  # REMOVEMEMOUTS
-            used -= running.popleft()[1]
-        slowest, full = -1.0, False
+        while running and running[0][0] <= copy_clock:  # REMOVEMEMOUTS
+            used_bytes -= running.popleft()[1]
+        slowest, is_full = -1.0, False
         for copier in places:
-            if clock < ready[copier]:
+            if copy_clock < ready[copier]:
                 continue
             size, compressed_size, record_count = segment = segments[copier]
             if copy_s[copier] > slowest:  # noqa: PLR1730 - twice as fast as a call
                 slowest = copy_s[copier]
             if size <= largest:
-                used += size
-                committed += size
-                compressed += compressed_size
+                used_bytes += size
+                committed_bytes += size
+                compressed_bytes += compressed_size
                 records += record_count
                 commit.append(segment)
-                if committed >= threshold:  # ISMERGE
-                    batches.append((committed, compressed, records, len(commit)))
-                    committed = compressed = records = 0.0
+                if committed_bytes >= threshold:  # ISMERGE
+                    batches.append((committed_bytes, compressed_bytes, records, len(commit)))
+                    committed_bytes = compressed_bytes = records = 0.0
                     commit = []
             else:
                 direct.append(segment)
             left[copier] -= 1
             if not left[copier]:
                 done.append(copier)
-            if full := used > limit:  # ISFULL
+            if is_full := used_bytes > limit:  # ISFULL
                 break
         if slowest < 0:  # LASTEDCLOCK: nothing is there to copy
-            clock, waits = max(clock, min(ready)), waits + 1
+            copy_clock, waits = max(copy_clock, min(ready)), waits + 1
             if trace is not None:
-                trace.append({"wait_until_s": clock})
+                trace.append({"wait_until_s": copy_clock})
             continue
-        rounds, start, clock = rounds + 1, clock, clock + slowest
-        if not clock < math.inf:
+        rounds, start, copy_clock = rounds + 1, copy_clock, copy_clock + slowest
+        if not copy_clock < math.inf:
             raise not_finite_error("prophet")
         if direct or batches:
-            mergers.store(direct, batches, clock)
-        if full:
-            clock, stalls = max(clock, mergers.memory_clock), stalls + 1
+            mergers.store(direct, batches, copy_clock)
+        if is_full:
+            copy_clock, stalls = max(copy_clock, mergers.memory_clock), stalls + 1
         if trace is not None:
-            trace.append({"round": rounds, "fetched": copiers.hosts_of_round(start, copier),
-                          "copy_clock_s": clock, "used_bytes": used, "committed_bytes": committed,
-                          "full": full, **mergers.state_after(batches)})  # fmt: skip
+            trace.append({
+                "round": rounds, "fetched": copiers.hosts_of_round(start, copier), "full": is_full,
+                "copy_clock_s": copy_clock, "used_bytes": used_bytes,
+                "committed_bytes": committed_bytes, **mergers.state_after(batches),
+            })  # fmt: skip
         direct, batches = [], []
         if done:
             copiers.refill(done)
             done.clear()
-    return Outcome(clock, mergers.memory_clock, mergers.disk_clock, rounds, waits, stalls,
+    return Outcome(copy_clock, mergers.memory_clock, mergers.disk_clock, rounds, waits, stalls,
                    mergers.memory_merges, mergers.disk_merges, mergers.files, commit)  # fmt: skip

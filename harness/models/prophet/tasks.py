@@ -141,15 +141,15 @@ def map_task(
         spill_file_records=out_records * job.statistics.combine_records_selectivity * share,
         spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
     )
-    merge = m.map_merge(spills, job)
-    passes_s = float(m.map_intermediate_merge_s(spills, merge, job, costs))
-    final_s = float(m.map_final_merge_s(spills, merge, job, costs))
+    map_merge = m.map_merge(spills, job)
+    passes_s = float(m.map_intermediate_merge_s(spills, map_merge, job, costs))
+    final_s = float(m.map_final_merge_s(spills, map_merge, job, costs))
     if not math.isfinite(before_s + passes_s + final_s):
         raise not_finite_error("prophet")
     return answer | {
         "spill_file_bytes": spills.spill_file_bytes,
         "spill_file_records": spills.spill_file_records,
-        **python_numbers(vars(merge)),
+        **python_numbers(vars(map_merge)),
         "map_intermediate_merge_s": passes_s,
         "map_final_merge_s": final_s,
         "map_merge_s": passes_s + final_s,
@@ -228,20 +228,20 @@ def merge_steps(outcome: Outcome, job: Job) -> tuple[r.Eviction, r.LaterSteps]:
         files.append((written_bytes, written_records))
     else:
         in_memory = [(segment.compressed_bytes, segment.records) for segment in segments[:evicted]]
-    merge = simulate_merge(files, config.merge_factor, in_memory)
+    disk_merge = simulate_merge(files, config.merge_factor, in_memory)
     retained = len(segments) - evicted
     return eviction, r.LaterSteps(
         step2_files=len(files) + len(in_memory),
-        step2_intermediate_reads=merge.files_read,
-        step2_bytes=merge.written_bytes,
-        step2_records=merge.written_records,
-        step3_files=retained + len(merge.left_in_memory) + len(merge.files_left),
+        step2_intermediate_reads=disk_merge.files_read,
+        step2_bytes=disk_merge.written_bytes,
+        step2_records=disk_merge.written_records,
+        step3_files=retained + len(disk_merge.left_in_memory) + len(disk_merge.files_left),
         step3_intermediate_reads=0,
         step3_bytes=0.0,
         step3_records=0.0,
-        reduce_disk_input_bytes=sum((size for size, _ in merge.files_left), 0.0),
-        step2_passes=merge.passes,
-        step2_read_bytes=merge.read_bytes,
+        reduce_disk_input_bytes=sum((size for size, _ in disk_merge.files_left), 0.0),
+        step2_passes=disk_merge.passes,
+        step2_read_bytes=disk_merge.read_bytes,
     )
 
 
@@ -318,28 +318,28 @@ def job_times(
         check_count(name, getattr(plan, name), where=WHERE, low=1)
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
-    maps = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
-    maps_end = max((end for _, end in maps), default=0.0)
+    spans = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
+    maps_end = max((reduce_end for _, reduce_end in spans), default=0.0)
     map_waves = math.ceil(plan.num_maps / plan.map_slots)
     if plan.num_reduces == 0 or make_reducer is None:
-        return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
+        return JobTimes(spans, [], map_waves, 0, maps_end + plan.job_overhead_s)
     slots, free_at = plan.reduce_slots, list[float]()
     if pool == "shared":  # equally long maps leave the slots in the order of their start
-        slots, free_at = plan.map_slots, [end for _, end in maps[-plan.map_slots :]]
+        slots, free_at = plan.map_slots, [reduce_end for _, reduce_end in spans[-plan.map_slots :]]
     free_at += [0.0] * min(slots - len(free_at), plan.num_reduces)
     heapq.heapify(free_at)
     # Step 4: reduces may start when this many maps are done.
-    needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
-    may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0
-    reducer, reduces = make_reducer(maps), list[Reduce]()
+    needed = math.ceil(plan.slowstart * len(spans) - 1e-9)
+    may_start = sorted(reduce_end for _, reduce_end in spans)[needed - 1] if needed > 0 else 0.0
+    reducer, reduces = make_reducer(spans), list[Reduce]()
     for _ in range(plan.num_reduces):  # step 6: each takes the slot that is free first
         start = max(free_at[0], may_start)
         copy_start = start + plan.task_overhead_s + plan.reduce_startup_s
         outcome, after, after_s = reducer.reduce(copy_start)
         shuffle_end = copy_start + outcome.shuffle_s
-        end = shuffle_end + after_s
-        heapq.heapreplace(free_at, end)
-        reduces.append(Reduce(start, shuffle_end, end, outcome, after))
+        reduce_end = shuffle_end + after_s
+        heapq.heapreplace(free_at, reduce_end)
+        reduces.append(Reduce(start, shuffle_end, reduce_end, outcome, after))
     job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
     reduce_waves = math.ceil(plan.num_reduces / slots)
-    return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)
+    return JobTimes(spans, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

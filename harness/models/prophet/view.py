@@ -138,18 +138,21 @@ class View:
             if (statistic := self.statistic(source)) is not None
         }
         # Hosts that all statistics know; none where one was not taken apart.
-        hosts = sorted(set.intersection(*(set(each.nodes) for each in statistics.values())))
-        lists = {name: [value] * max(1, len(hosts)) for name, value in constants.items()}
+        host_names = sorted(
+            set.intersection(*(set(statistic.nodes) for statistic in statistics.values()))
+        )
+        lists = {name: [value] * max(1, len(host_names)) for name, value in constants.items()}
         for name, statistic in statistics.items():
             nodes = statistic.nodes
-            lists[name] = [nodes[host] for host in hosts] if hosts else [statistic.value]
+            lists[name] = [nodes[host] for host in host_names] if host_names else [statistic.value]
         # A machine whose maps were never beside a spill has its cost without one (section 13).
         alone, beside = lists["map_s_per_record"], self.statistic("map_while_spilling_s_per_record")
         if beside is None:
             while_spilling = list(alone)
-        elif hosts:
+        elif host_names:
             while_spilling = [
-                beside.nodes.get(host, seconds) for host, seconds in zip(hosts, alone, strict=True)
+                beside.nodes.get(host, seconds)
+                for host, seconds in zip(host_names, alone, strict=True)
             ]
         else:
             while_spilling = [beside.value]

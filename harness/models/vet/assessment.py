@@ -70,24 +70,26 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
     ``ModelError`` where a time is bad, or tasks of one kind have units of different size.
     """
     kinds: dict[TaskKind, _Measured] = {}
-    for task in traces:
-        unit_records = check_count("unit_records", task.unit_records, where=task.attempt_id, low=1)
-        measured = kinds.setdefault(task.kind, _Measured(unit_records))
+    for task_units in traces:
+        unit_records = check_count(
+            "unit_records", task_units.unit_records, where=task_units.attempt_id, low=1
+        )
+        measured = kinds.setdefault(task_units.kind, _Measured(unit_records))
         if measured.unit_records != unit_records:
             sizes = f"units of {measured.unit_records} and of {unit_records} records in one job"
-            raise ModelError(sizes, where=f"{WHERE}, {task.attempt_id}")
-        ordered = order_units(task.unit_seconds)
-        measured.attempts.append(task.attempt_id)
-        measured.tasks.append(_vet_with_flags(task, ordered, config))
+            raise ModelError(sizes, where=f"{WHERE}, {task_units.attempt_id}")
+        ordered = order_units(task_units.unit_seconds)
+        measured.attempts.append(task_units.attempt_id)
+        measured.tasks.append(_vet_with_flags(task_units, ordered, config))
         for number in BUCKETS:
             measured.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
-        measured.task_seconds.append(task.task_s)
+        measured.task_seconds.append(task_units.task_s)
         if (alpha := tail_index_ordered(ordered)) is not None:
             measured.alphas.append(alpha)
-        if task.spill_s is not None and task.task_s > 0:
-            measured.spill_shares.append(task.spill_s / task.task_s)
-        if task.records is not None and len(ordered):
-            measured.short_units += len(ordered) * unit_records > task.records
+        if task_units.spill_s is not None and task_units.task_s > 0:
+            measured.spill_shares.append(task_units.spill_s / task_units.task_s)
+        if task_units.records is not None and len(ordered):
+            measured.short_units += len(ordered) * unit_records > task_units.records
     return VetReport(tuple(report_kind(name, kinds[name]) for name in SUBPHASES if name in kinds))
 
 
@@ -124,33 +126,35 @@ def report_kind(name: TaskKind, measured: _Measured) -> VetKind:
     )
 
 
-def assess_task(task: TaskUnits, config: JobConfig) -> VetTask:
+def assess_task(task_units: TaskUnits, config: JobConfig) -> VetTask:
     """Vet of one task, with all its flags."""
-    return _vet_with_flags(task, order_units(task.unit_seconds), config)
+    return _vet_with_flags(task_units, order_units(task_units.unit_seconds), config)
 
 
-def _vet_with_flags(task: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
+def _vet_with_flags(task_units: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
     vet = vet_ordered(ordered)
-    return replace(vet, flags=(MULTI_SPILL, *vet.flags)) if is_multi_spill(task, config) else vet
+    return (
+        replace(vet, flags=(MULTI_SPILL, *vet.flags)) if is_multi_spill(task_units, config) else vet
+    )
 
 
-def is_multi_spill(task: TaskUnits, config: JobConfig) -> bool:
+def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
     """Whether a map spilled more than once: by its counters, else by the size of its output."""
-    if task.kind != "map" or not config.num_reduces:
+    if task_units.kind != "map" or not config.num_reduces:
         return False
     sizes = {
-        name: task.counters.get(f"{TASK_COUNTER}.{counter}")
+        name: task_units.counters.get(f"{TASK_COUNTER}.{counter}")
         for name, counter in _MAP_OUTPUT.items()
     }
     if None in sizes.values():
         return False
-    check = single_spill_check({**sizes, "counters": task.counters}, config.model_dump())
+    check = single_spill_check({**sizes, "counters": task_units.counters}, config.model_dump())
     observed = check.observed_single_spill
     return not (check.single_spill if observed is None else observed)
 
 
 def vet_curve(
-    task: TaskUnits, config: JobConfig, most_points: int = MOST_POINTS
+    task_units: TaskUnits, config: JobConfig, most_points: int = MOST_POINTS
 ) -> VetCurve | None:
     """
     Ordered units of *task* beside their ideal, as few points as a drawing needs.
@@ -158,11 +162,11 @@ def vet_curve(
     The change point, both ends, and some between: half of them evenly, half ever closer to the end,
     where the few largest units are.  `None` where the ideal is not known.
     """
-    measured = assess_task(task, config)
+    measured = assess_task(task_units, config)
     split = measured.change_point
     if split is None:
         return None
-    ordered = order_units(task.unit_seconds)
+    ordered = order_units(task_units.unit_seconds)
     ideal = np.concatenate([ordered[:split], ideal_after(ordered, split)])
     unit_count = len(ordered)
     places = np.arange(unit_count)
@@ -172,8 +176,8 @@ def vet_curve(
         drawn = np.concatenate([even, from_end, [split - 2, split - 1, split]])
         places = np.unique(drawn.round().astype(np.int64).clip(0, unit_count - 1))
     return VetCurve(
-        attempt_id=task.attempt_id,
-        kind=task.kind,
+        attempt_id=task_units.attempt_id,
+        kind=task_units.kind,
         task=measured,
         place=tuple((places + 1).tolist()),
         observed_s=tuple(ordered[places].tolist()),

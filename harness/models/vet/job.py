@@ -32,8 +32,8 @@ def vet_job(tasks: Any, task_seconds: Any = None, omega: int = OMEGA) -> VetJob:
 
 def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
     """`vet_job` of tasks that are measured already; those without a vet are skipped."""
-    used = [place for place, task in enumerate(tasks) if task.vet is not None]
-    vets = [task.vet for task in tasks if task.vet is not None]
+    used = [place for place, task_vet in enumerate(tasks) if task_vet.vet is not None]
+    vets = [task_vet.vet for task_vet in tasks if task_vet.vet is not None]
     correlation = None
     if task_seconds is not None:
         whole_times = _read_numbers("task_seconds", task_seconds, low=0.0)
@@ -49,7 +49,7 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
         quartiles = vets * 3 if one else quantiles(vets, n=4, method="inclusive")
     real_mean_s, ideal_mean_s = _mean(real_times), _mean(ideal_times)
     return VetJob(
-        vet_tasks=tuple(task.vet for task in tasks),
+        vet_tasks=tuple(task_vet.vet for task_vet in tasks),
         tasks_used=len(used),
         tasks_skipped=len(tasks) - len(used),
         vet_job=mean_vet(vets),
@@ -75,17 +75,19 @@ def mean_vet(vets: Sequence[float]) -> float | None:
 
 def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Pearson's correlation; `None` of fewer than three pairs, or where one side never differs."""
-    sides = [_read_numbers("a", a), _read_numbers("b", b)]
-    if len(sides[0]) != len(sides[1]):
-        raise ModelError(f"a has {len(sides[0])} values and b has {len(sides[1])}", where=WHERE)
-    if len(sides[0]) < _FEWEST_FOR_PEARSON or any(min(side) == max(side) for side in sides):
+    samples = [_read_numbers("a", a), _read_numbers("b", b)]
+    if len(samples[0]) != len(samples[1]):
+        raise ModelError(f"a has {len(samples[0])} values and b has {len(samples[1])}", where=WHERE)
+    if len(samples[0]) < _FEWEST_FOR_PEARSON or any(
+        min(numbers) == max(numbers) for numbers in samples
+    ):
         return None
     # Deviations from the mean, as a vector of length 1; scaled, so that no square vanishes.
     vectors = []
-    for side in sides:
-        mean = fmean(side)
-        largest = max(abs(value - mean) for value in side)
-        deviations = [(value - mean) / largest for value in side]
+    for numbers in samples:
+        mean = fmean(numbers)
+        largest = max(abs(value - mean) for value in numbers)
+        deviations = [(value - mean) / largest for value in numbers]
         length = math.hypot(*deviations)
         vectors.append([deviation / length for deviation in deviations])
     cosine = math.fsum(first * second for first, second in zip(*vectors, strict=True))

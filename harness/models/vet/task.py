@@ -56,19 +56,19 @@ def vet_ordered(
     capped = check_flag("cap_at_observed", cap_at_observed, where=WHERE)
     shape: dict[str, Any] = {}
     if buckets is None:
-        enough, set_aside_s, unit_times = len(ordered) >= 2 * omega, 0.0, ordered
+        is_enough, set_aside_s, unit_times = len(ordered) >= 2 * omega, 0.0, ordered
     else:
         bucket_count = check_count("buckets", buckets, where=WHERE, low=1)
         if bucket_count < 2 * omega:
             message = f"buckets = {bucket_count} is below 2*omega = {2 * omega}"
             raise ModelError(message, where=WHERE)
         bucket_units, set_aside = divmod(len(ordered), bucket_count)
-        enough = len(ordered) >= UNITS_OF_BUCKET * bucket_count
+        is_enough = len(ordered) >= UNITS_OF_BUCKET * bucket_count
         set_aside_s, unit_times = float(ordered[:set_aside].sum()), ordered[:0]
-        if enough:
+        if is_enough:
             unit_times = ordered[set_aside:].reshape(bucket_count, bucket_units).sum(axis=1)
         shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
-    if not enough:
+    if not is_enough:
         return VetTask(len(ordered), "too_few_units", float(ordered.sum()), **shape)
     errors = SplitErrors(unit_times)
     split = errors.best_split(omega)
@@ -76,7 +76,7 @@ def vet_ordered(
     real_s = profiled_real(unit_times) + set_aside_s
     ideal_s = estimated_ideal(unit_times, split, capped=capped) + set_aside_s
     overhead_s = overhead(unit_times, split, capped=capped)
-    vet = vet_ratio(real_s, ideal_s)
+    vet_value = vet_ratio(real_s, ideal_s)
     flags = []
     # Section 4: does a window of 1 % of the units give another vet than one of three?
     if (wide := max(OMEGA, len(unit_times) // 100)) != OMEGA:
@@ -96,14 +96,14 @@ def vet_ordered(
         flags.append(NEGATIVE_OVERHEAD)
     return VetTask(
         n=len(ordered),
-        status="zero_ideal" if vet is None else "ok",
+        status="zero_ideal" if vet_value is None else "ok",
         profiled_real_s=real_s,
         change_point=split,
         sse=line_error(unit_times[:split]) + line_error(unit_times[split:]),
         slope_s=slope(unit_times, split),
         estimated_ideal_s=ideal_s,
         overhead_s=overhead_s,
-        vet=vet,
+        vet=vet_value,
         flags=tuple(flags),
         **shape,
     )
@@ -209,10 +209,10 @@ def _mean_excesses(ordered: Times) -> Times:
     """H(1), H(2), ... to a tenth of the units, as far as they took any time."""
     unit_count = len(ordered)
     largest = ordered[::-1][: min(unit_count, max(1, unit_count // 10) + 1)]
-    logs = np.log(largest[largest > 0])
+    log_times = np.log(largest[largest > 0])
     # Depths below the largest: their sums are short.
-    depths = logs[:1] - logs
-    excesses = depths[1:] - np.cumsum(depths)[:-1] / np.arange(1, max(1, len(logs)))
+    depths = log_times[:1] - log_times
+    excesses = depths[1:] - np.cumsum(depths)[:-1] / np.arange(1, max(1, len(log_times)))
     return np.maximum(excesses, 0.0)
 
 
@@ -230,11 +230,11 @@ def emplot(unit_seconds: Any) -> Emplot:
     ordered = order_units(unit_seconds)
     unit_count = len(ordered)
     places = np.flatnonzero(ordered > 0)
-    logs = np.log(ordered[places])
+    log_times = np.log(ordered[places])
     shares = np.log((unit_count - (places + 1) + 0.5) / unit_count) if unit_count else ordered
-    points = tuple(zip(logs.tolist(), shares.tolist(), strict=True))
-    first = len(logs) - -(-len(logs) // 10)
-    last_logs, last_shares = logs[first:], shares[first:]
+    points = tuple(zip(log_times.tolist(), shares.tolist(), strict=True))
+    first = len(log_times) - -(-len(log_times) // 10)
+    last_logs, last_shares = log_times[first:], shares[first:]
     if len(last_logs) < _FEWEST_FOR_LINE or last_logs[0] == last_logs[-1]:
         return Emplot(points, None, None)
     x, y = last_logs - last_logs.mean(), last_shares - last_shares.mean()

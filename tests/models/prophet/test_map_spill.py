@@ -45,15 +45,15 @@ def simulated(records, cost, beside, spill_s, *, full, room):
 
     *spill_s* is a function of the number of records in a spill.
     """
-    now, begun, running_until, waiting = 0.0, 0, 0.0, 0
+    now, started, running_until, waiting = 0.0, 0, 0.0, 0
     for done in range(1, records + 1):
-        if running_until > now and done - begun > room:
+        if running_until > now and done - started > room:
             now = running_until  # the buffer is full
         now += beside if running_until > now else cost
-        waiting = done - begun
+        waiting = done - started
         if waiting >= full and done < records and running_until <= now:
-            begun, running_until = done, now + spill_s(waiting)
-    return max(now, running_until) + spill_s(records - begun)
+            started, running_until = done, now + spill_s(waiting)
+    return max(now, running_until) + spill_s(records - started)
 
 
 class TestAgainstSimulation:
@@ -146,7 +146,7 @@ class TestMapAndSpill:
 
     def test_flush_waits_for_the_spill_that_is_running(self):
         """
-        Few records behind the last spill's begin: the map function ends before it does.
+        Few records after the last spill's start: the map function ends before it does.
         """
         answer = map_and_spill(given_of(map_in_records=1.1e6, map_in_bytes=1.1e8))
         beside = answer["last_spill_records"] * 5e-6

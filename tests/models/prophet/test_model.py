@@ -40,26 +40,26 @@ def profile(*, without=(), overheads=None, **more):
     """
     A traced profile; every cost 1e-8, *more* statistics, but those *without*.
     """
-    told = {**STATISTICS, **more}
-    known = {n: v if isinstance(v, Statistic) else stat(v) for n, v in told.items()}
+    values = {**STATISTICS, **more}
+    statistics = {n: v if isinstance(v, Statistic) else stat(v) for n, v in values.items()}
     return Profile(
         workload="terasort",
-        statistics={n: s for n, s in known.items() if n not in without},
+        statistics={n: s for n, s in statistics.items() if n not in without},
         costs={name: stat(1e-8) for name in COSTS if name not in without},
         overheads={n: stat(v) for n, v in (overheads or {}).items()},
     )
 
 
-def predict(given=None, *, maps=20, split=16, reduce_slots=8, **config):
+def predict(some_profile=None, *, maps=20, split=16, reduce_slots=8, **config):
     """
     Prediction for a job of *maps* maps of 16 MiB with a buffer of 4 MiB on four nodes.
     """
     size = JobInput(input_bytes=maps * split * MIB, num_files=1, num_splits=maps,
                     split_bytes=split * MIB)  # fmt: skip
-    on = Cluster(num_nodes=4, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=8,
+    cluster = Cluster(num_nodes=4, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=8,
                  reduce_slots=reduce_slots)  # fmt: skip
     setting = JobConfig(**{"num_reduces": 4, "sort_buffer_mb": 4, **config})
-    return MODELS["prophet"].predict(given or profile(), setting, on, size)
+    return MODELS["prophet"].predict(some_profile or profile(), setting, cluster, size)
 
 
 class TestTimes:
@@ -67,46 +67,48 @@ class TestTimes:
         """
         What overlaps is counted once: phases of a map add up to its time.
         """
-        p = predict(profile(map_startup_s=2.0))
+        prediction = predict(profile(map_startup_s=2.0))
         of_map = ("startup_s", "map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
 
-        assert p.dataflow["overlap_s"] > 0
-        assert p.map_task_s == pytest.approx(sum(p.phases[n] for n in of_map))
+        assert prediction.dataflow["overlap_s"] > 0
+        assert prediction.map_task_s == pytest.approx(sum(prediction.phases[n] for n in of_map))
 
     def test_history_sees_all_of_both_tasks(self):
         """
         Measurable phases are the tasks cut elsewhere.
         """
-        p = predict(profile(map_startup_s=2.0, reduce_startup_s=1.5))
+        prediction = predict(profile(map_startup_s=2.0, reduce_startup_s=1.5))
 
-        assert p.map_task_s == pytest.approx(
-            p.measurable["map_main_s"] + p.measurable["map_tail_s"]
+        assert prediction.map_task_s == pytest.approx(
+            prediction.measurable["map_main_s"] + prediction.measurable["map_tail_s"]
         )
-        assert p.reduce_task_s == pytest.approx(
-            sum(p.measurable[n] for n in ("shuffle_s", "sort_s", "reduce_rest_s"))
+        assert prediction.reduce_task_s == pytest.approx(
+            sum(prediction.measurable[n] for n in ("shuffle_s", "sort_s", "reduce_rest_s"))
         )
 
     def test_history_counts_running_merges_as_sort(self):
         """
-        Its shuffle ends with the last copy; the merger in memory goes on behind it.
+        Its shuffle ends with the last copy; the merger in memory goes on after it.
         """
-        p = predict(maps=40, split=128, num_reduces=1, reduce_slowstart=1.0)
+        prediction = predict(maps=40, split=128, num_reduces=1, reduce_slowstart=1.0)
 
-        assert p.dataflow["memory_merge_clock_s"] > p.dataflow["copy_clock_s"] > 0
-        assert p.measurable["shuffle_s"] == pytest.approx(p.dataflow["copy_clock_s"])
+        assert prediction.dataflow["memory_merge_clock_s"] > prediction.dataflow["copy_clock_s"] > 0
+        assert prediction.measurable["shuffle_s"] == pytest.approx(
+            prediction.dataflow["copy_clock_s"]
+        )
 
     def test_separate_pools_are_scored(self):
         """
         The job time is section 6.1's; both pools stand among the estimates.
         """
-        p = predict()
+        prediction = predict()
 
-        assert p.job_s == p.estimates["scheduler_separate_s"]
-        assert p.estimates.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
+        assert prediction.job_s == prediction.estimates["scheduler_separate_s"]
+        assert prediction.estimates.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
 
     def test_slow_start_hides_copying(self):
         """
-        Reduces that begin with the first maps end no later.
+        Reduces that start with the first maps end no later.
         """
         early, late = (predict(reduce_slowstart=s) for s in (0.0, 1.0))
 
@@ -125,15 +127,15 @@ class TestTimes:
         assert len([w for w in fast.warnings if "overhead" in w]) == 2
         assert not [w for w in slow.warnings if "overhead" in w]
 
-    def test_timeline_holds_every_task(self):
+    def test_timeline_has_every_task(self):
         """
         20 maps and 4 reduces; the last one ends with the job.
         """
-        p = predict()
-        kinds = [span.kind for span in p.timeline]
+        prediction = predict()
+        kinds = [span.kind for span in prediction.timeline]
 
         assert (kinds.count("map"), kinds.count("reduce")) == (20, 4)
-        assert max(s.end_s for s in p.timeline) == p.job_s
+        assert max(s.end_s for s in prediction.timeline) == prediction.job_s
 
     def test_other_splits_and_buffers_scale_records(self):
         """
@@ -147,11 +149,11 @@ class TestTimes:
 
 
 class TestMachines:
-    def test_lists_hold_one_value_of_each(self):
+    def test_lists_have_one_value_of_each(self):
         """
         Means over machines, not over tasks.
         """
-        given = profile(
+        some_profile = profile(
             map_records_selectivity=stat(1.0, w1=1.0, w2=1.0),
             map_bytes_selectivity=stat(1.0, w1=1.0, w2=1.0),
             map_s_per_record=stat(4e-6, w1=3e-6, w2=9e-6),
@@ -170,25 +172,25 @@ class TestMachines:
             }
         )  # fmt: skip
 
-        got = predict(given).phases
-        assert got["spill_s"] == pytest.approx(expected["spill_s"])
-        assert got["map_while_not_spilling_s"] == pytest.approx(
+        phases = predict(some_profile).phases
+        assert phases["spill_s"] == pytest.approx(expected["spill_s"])
+        assert phases["map_while_not_spilling_s"] == pytest.approx(
             expected["map_while_not_spilling_s"]
         )
 
 
-class TestWhatIsThere:
+class TestStatistics:
     @pytest.mark.parametrize("missing", sorted(MODELS["prophet"].required))
     def test_names_what_the_profile_lacks(self, missing):
         """
-        A statistic that the equations rest on is never taken as 0 in silence.
+        A statistic that the equations rest on is never silently taken as 0.
         """
-        with pytest.raises(MissingStatistic, match=missing) as refused:
+        with pytest.raises(MissingStatistic, match=missing) as error:
             predict(profile(without=[missing]))
 
-        assert refused.value.names == (missing,)
+        assert error.value.names == (missing,)
 
-    def test_logs_tell_whole_spills(self):
+    def test_logs_show_whole_spills(self):
         """
         Without their parts, spills cost what they took per record, and the answer says so.
         """
@@ -203,38 +205,41 @@ class TestWhatIsThere:
         """
         The specification's default, with a warning.
         """
-        given = profile(without=["map_while_spilling_s_per_record"])
+        some_profile = profile(without=["map_while_spilling_s_per_record"])
 
-        assert predict(given).job_s == predict(profile(map_while_spilling_s_per_record=4e-6)).job_s
-        assert any("map_while_spilling_s_per_record" in w for w in predict(given).warnings)
+        assert (
+            predict(some_profile).job_s
+            == predict(profile(map_while_spilling_s_per_record=4e-6)).job_s
+        )
+        assert any("map_while_spilling_s_per_record" in w for w in predict(some_profile).warnings)
 
     def test_combiner_needs_its_statistics(self):
         """
-        A job that combines asks for what combining costs and leaves.
+        A job that combines needs what combining costs and leaves.
         """
-        with pytest.raises(MissingStatistic) as refused:
+        with pytest.raises(MissingStatistic) as error:
             predict(use_combiner=True)
 
-        assert refused.value.names == (
+        assert error.value.names == (
             "combine_records_selectivity", "combine_s_per_record", "spill_bytes_selectivity",
         )  # fmt: skip
 
     def test_compressed_cells_take_compressed_statistics(self):
         """
-        Plain and compressed are kept apart, and one is no substitute for the other.
+        Plain and compressed are kept apart, and one is not a substitute for the other.
         """
-        with pytest.raises(MissingStatistic) as refused:
+        with pytest.raises(MissingStatistic) as error:
             predict(map_output_compressed=True)
-        assert refused.value.names == (
+        assert error.value.names == (
             "map_output_compression_ratio", "spill_bytes_selectivity_compressed",
             "spill_write_s_per_byte_compressed",
         )  # fmt: skip
 
-        p = predict(profile(**CODED), map_output_compressed=True)
-        assert p.dataflow["spill_bytes_selectivity"] == 0.4
-        assert p.dataflow["map_final_bytes"] == pytest.approx(16 * MIB * 0.4)
+        prediction = predict(profile(**CODED), map_output_compressed=True)
+        assert prediction.dataflow["spill_bytes_selectivity"] == 0.4
+        assert prediction.dataflow["map_final_bytes"] == pytest.approx(16 * MIB * 0.4)
 
-    def test_copies_of_compressed_bytes_hold_their_unpacking(self):
+    def test_copies_of_compressed_bytes_include_their_unpacking(self):
         """
         What was measured with the codec is not paid twice.
         """
@@ -249,10 +254,10 @@ class TestWhatIsThere:
         Without reduces nothing is sorted, spilled or copied: What-If's (90).
         """
         bare = profile(without=MODELS["prophet"].required - {"input_record_bytes"})
-        p = predict(bare, num_reduces=0)
+        prediction = predict(bare, num_reduces=0)
 
-        assert (p.reduce_task_s, p.reduce_waves) == (None, 0)
-        assert p.map_task_s == pytest.approx(
+        assert (prediction.reduce_task_s, prediction.reduce_waves) == (None, 0)
+        assert prediction.map_task_s == pytest.approx(
             16 * MIB * 1e-8 + 16 * MIB / 100 * 1e-8 + 16 * MIB * 1e-8
         )
         with pytest.raises(MissingStatistic, match="map_cpu_s_per_record"):
@@ -262,28 +267,28 @@ class TestWhatIsThere:
         """
         No records, no spills, no groups.
         """
-        p = predict(profile(map_records_selectivity=0.0, map_bytes_selectivity=0.0))
+        prediction = predict(profile(map_records_selectivity=0.0, map_bytes_selectivity=0.0))
 
-        assert (p.dataflow["num_spills"], p.phases["shuffle_s"]) == (0, 0.0)
+        assert (prediction.dataflow["num_spills"], prediction.phases["shuffle_s"]) == (0, 0.0)
 
     def test_records_without_bytes_are_counted(self):
         """
         They take 16 bytes of metadata each in the buffer, and no time on the network.
         """
-        p = predict(profile(map_bytes_selectivity=0.0))
+        prediction = predict(profile(map_bytes_selectivity=0.0))
 
-        assert p.dataflow["records_per_spill"] == 4 * MIB * 0.8 // 16
-        assert p.dataflow["map_final_bytes"] == 0.0
-        assert p.dataflow["reduce_in_records"] == pytest.approx(20 * 16 * MIB / 100 / 4)
+        assert prediction.dataflow["records_per_spill"] == 4 * MIB * 0.8 // 16
+        assert prediction.dataflow["map_final_bytes"] == 0.0
+        assert prediction.dataflow["reduce_in_records"] == pytest.approx(20 * 16 * MIB / 100 / 4)
 
     def test_a_job_without_maps_runs_its_reduces(self):
         """
-        Nothing to copy, nothing to wait for.
+        There is nothing to copy and nothing to wait for.
         """
-        p = predict(maps=0)
+        prediction = predict(maps=0)
 
-        assert (p.map_waves, p.reduce_waves, p.job_s) == (0, 1, 0.0)
-        assert [s.kind for s in p.timeline] == ["reduce"] * 4
+        assert (prediction.map_waves, prediction.reduce_waves, prediction.job_s) == (0, 1, 0.0)
+        assert [s.kind for s in prediction.timeline] == ["reduce"] * 4
 
     def test_refuses_a_cluster_without_reduce_slots(self):
         """
@@ -302,9 +307,9 @@ class TestWhatIsThere:
             ("map_startup_s", -1.0),
         ],
     )
-    def test_refuses_statistics_that_are_none(self, field, value):
+    def test_refuses_statistics_outside_their_range(self, field, value):
         """
-        What is no number or no cost has its name in the error.
+        The error names what is not a number or not a cost.
         """
         with pytest.raises(ModelError, match=field):
             predict(profile(**{field: value}))

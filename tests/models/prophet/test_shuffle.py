@@ -73,20 +73,20 @@ configs = st.builds(
 )
 
 
-def both(given_groups, given_config, costs=COSTS):
+def both(raw_groups, raw_config, costs=COSTS):
     """
     Outcomes of the obvious and of the product's form, with their traces.
     """
-    checked, setting = read_groups(given_groups), read_setting(given_config, costs)
+    checked, setting = read_groups(raw_groups), read_setting(raw_config, costs)
     obvious, trace = ObviousShuffle(checked, setting), []
     return (obvious.run(), obvious.trace), (run_shuffle(checked, setting, trace), trace)
 
 
-def outcome_of(given_groups, given_config, costs=COSTS):
+def outcome_of(raw_groups, raw_config, costs=COSTS):
     """
     Outcome without a trace.
     """
-    return run_shuffle(read_groups(given_groups), read_setting(given_config, costs))
+    return run_shuffle(read_groups(raw_groups), read_setting(raw_config, costs))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
@@ -111,55 +111,55 @@ def test_traces_are_those_of_the_vectors(case):
 class TestForms:
     @settings(max_examples=60)
     @given(groups(), configs)
-    def test_are_equal(self, some, setting):
+    def test_are_equal(self, some_groups, setting):
         """
         Clocks, counts, files, segments left and trace are those of the obvious form.
         """
-        obvious, (outcome, trace) = both(some, setting)
+        obvious, (outcome, trace) = both(some_groups, setting)
 
         assert (outcome, trace) == obvious
-        assert outcome_of(some, setting) == outcome
+        assert outcome_of(some_groups, setting) == outcome
 
     @settings(max_examples=25)
     @given(groups(), configs, st.sampled_from([2.0**-10, 2.0**7]))
-    def test_units_cancel(self, some, setting, factor):
+    def test_units_cancel(self, some_groups, setting, factor):
         """
         Seconds scaled by a power of two, which is exact, scale every clock by it.
         """
-        late = [g | {"finish_s": g["finish_s"] * factor} for g in some]
+        late = [g | {"finish_s": g["finish_s"] * factor} for g in some_groups]
         costs = {n: c * factor for n, c in COSTS.items()}
 
-        one, scaled = outcome_of(some, setting), outcome_of(late, setting, costs)
+        one, scaled = outcome_of(some_groups, setting), outcome_of(late, setting, costs)
 
         assert scaled.shuffle_s == one.shuffle_s * factor
         assert scaled.disk_files == one.disk_files
 
     @settings(max_examples=25)
     @given(groups(), configs)
-    def test_all_that_was_copied_is_kept(self, some, setting):
+    def test_all_that_was_copied_is_kept(self, some_groups, setting):
         """
         Without a combiner all that was copied is on disk or in memory, and each was fetched once.
         """
         setting |= {"use_combiner": False}
-        outcome = outcome_of(some, setting)
+        outcome = outcome_of(some_groups, setting)
 
-        copied = sum(g["count"] * g["segment_compressed_bytes"] for g in some)
+        copied = sum(g["count"] * g["segment_compressed_bytes"] for g in some_groups)
         kept = [f[0] for f in outcome.disk_files] + [s.compressed_bytes for s in outcome.left]
         assert math.fsum(kept) == pytest.approx(copied)
-        assert outcome.rounds <= sum(g["count"] for g in some)
+        assert outcome.rounds <= sum(g["count"] for g in some_groups)
 
     @settings(max_examples=25)
     @given(groups(), configs)
-    def test_lasts_at_least_as_long_as_its_parts(self, some, setting):
+    def test_lasts_at_least_as_long_as_its_parts(self, some_groups, setting):
         """
         No host gives two segments at once, and nothing is copied before it is there.
         """
-        outcome = outcome_of(some, setting)
+        outcome = outcome_of(some_groups, setting)
         per_host = {}
-        for g in some:
+        for g in some_groups:
             copy = g["segment_compressed_bytes"] * COSTS["network_s_per_byte"] * g["count"]
             per_host[g["host"]] = per_host.get(g["host"], 0.0) + copy
-        last = max((g["finish_s"] for g in some if g["count"]), default=0.0)
+        last = max((g["finish_s"] for g in some_groups if g["count"]), default=0.0)
 
         assert outcome.shuffle_s >= max([0.0, last, *per_host.values()]) * (1 - 1e-9)
 
@@ -175,9 +175,11 @@ class TestForms:
         """
         10^9 copiers are no more than there are hosts.
         """
-        some = [group(h, 3) for h in "abc"]
+        some_groups = [group(h, 3) for h in "abc"]
 
-        assert both(some, config(parallel_copies=10**9)) == both(some, config(parallel_copies=3))
+        assert both(some_groups, config(parallel_copies=10**9)) == both(
+            some_groups, config(parallel_copies=3)
+        )
 
 
 class TestSetting:
@@ -187,10 +189,10 @@ class TestSetting:
         """
         odd = {"combine_bytes_selectivity": 0.1, "combine_records_selectivity": 0.1,
                "map_output_compression_ratio": 0.2}  # fmt: skip
-        some = [group(h, 9) for h in "abc"]
+        some_groups = [group(h, 9) for h in "abc"]
         free = {n: 0.0 if "compress" in n or "combine" in n else c for n, c in COSTS.items()}
 
-        assert both(some, config(**odd)) == both(some, config(), free)
+        assert both(some_groups, config(**odd)) == both(some_groups, config(), free)
 
     @pytest.mark.parametrize(
         ("field", "value"),
@@ -228,12 +230,12 @@ class TestSetting:
 
 
 class TestGroups:
-    @pytest.mark.parametrize("some", [[], [group(count=0)]])
-    def test_nothing_to_copy(self, some):
+    @pytest.mark.parametrize("some_groups", [[], [group(count=0)]])
+    def test_nothing_to_copy(self, some_groups):
         """
         No groups, or only empty ones: everything is given, as 0 or [].
         """
-        answer = shuffle(some, config(), COSTS)
+        answer = shuffle(some_groups, config(), COSTS)
 
         assert not any(answer.values())
         assert answer["disk_files"] == []

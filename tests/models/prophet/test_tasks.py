@@ -41,9 +41,9 @@ def answer(startup_s=0.0, **parts):
     """
     The vectors' first case, with fields of its parts replaced.
     """
-    given = {name: {**part, **parts.get(name, {})} for name, part in PLAIN.items()}
-    return tasks(given["map_and_spill"], given["shuffle"], given["statistics"], given["costs"],
-                 given["config"], startup_s)  # fmt: skip
+    case = {name: {**part, **parts.get(name, {})} for name, part in PLAIN.items()}
+    return tasks(case["map_and_spill"], case["shuffle"], case["statistics"], case["costs"],
+                 case["config"], startup_s)  # fmt: skip
 
 
 def plan(**fields):
@@ -57,7 +57,7 @@ def plan(**fields):
     return Plan(**{**example, **fields})
 
 
-def times(given_plan, pool="separate", *, mib=16.0, costs=COSTS):
+def times(job_plan, pool="separate", *, mib=16.0, costs=COSTS):
     """
     Its times: segments of 16 MiB, five seconds behind each shuffle.
     """
@@ -69,7 +69,7 @@ def times(given_plan, pool="separate", *, mib=16.0, costs=COSTS):
         setting=read_setting(SETTING, costs),
         after=lambda _: ({}, 5.0),
     )
-    return job_times(given_plan, pool, reducer)
+    return job_times(job_plan, pool, reducer)
 
 
 class TestTasks:
@@ -216,10 +216,10 @@ class TestJob:
         """
         Steps 1 to 5 and 7 are those of all task-level models: waiting alone agrees to the last bit.
         """
-        given_plan = plan(num_maps=maps, num_reduces=reduces, map_slots=map_slots,
+        job_plan = plan(num_maps=maps, num_reduces=reduces, map_slots=map_slots,
                           reduce_slots=reduce_slots, slowstart=slowstart)  # fmt: skip
         free = dict.fromkeys(COSTS, 0.0)
-        job = times(given_plan, pool, costs=free)
+        job = times(job_plan, pool, costs=free)
         expected = schedule([10.0] * maps, reduces, 0.0, 5.0, map_slots, reduce_slots, slowstart,
                             pool, 1.0, 3.0)  # fmt: skip
 
@@ -231,7 +231,7 @@ class TestJob:
 
     @settings(max_examples=25)
     @given(st.integers(1, 30), st.integers(1, 9), st.floats(0, 1))
-    def test_reduces_that_begin_late_are_like_those_that_begin_at_the_end(
+    def test_reduces_that_start_late_are_like_those_that_start_at_the_end(
         self, maps, reduces, slowstart
     ):
         """

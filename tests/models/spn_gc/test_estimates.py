@@ -39,31 +39,31 @@ class TestSimulation:
         """
         Within 4 standard errors of 2000 replications, and as wide.
         """
-        found = simulate_net(means(*values), m, r, variant=variant, method=method, seed=3)
+        answer = simulate_net(means(*values), m, r, variant=variant, method=method, seed=3)
         exact = expected_net_time(means(*values), m, r, variant)
 
         error = exact["std_s"] / math.sqrt(2000)
-        assert abs(found["simulated_s"] - exact["expected_s"]) <= 4 * error + 1e-9
-        assert found["standard_error_s"] == pytest.approx(error, rel=0.25, abs=1e-9)
+        assert abs(answer["simulated_s"] - exact["expected_s"]) <= 4 * error + 1e-9
+        assert answer["standard_error_s"] == pytest.approx(error, rel=0.25, abs=1e-9)
 
     def test_has_the_distribution_of_the_obvious_form(self, variant, method):
         """
         Quantiles of 10^5 job times, beside those from plain loops over all delays.
         """
-        found = simulate_net(
+        answer = simulate_net(
             SMALL, 7, 3, replications=100_000, seed=5, variant=variant, method=method
         )
         plain = obvious_times(7, 3, variant, 2000)
 
         error = plain.std() / math.sqrt(2000)
-        assert found["simulated_s"] == pytest.approx(plain.mean(), abs=5 * error)
+        assert answer["simulated_s"] == pytest.approx(plain.mean(), abs=5 * error)
         for name, share in (
             ("quantile_05_s", 0.05),
             ("quantile_50_s", 0.5),
             ("quantile_95_s", 0.95),
         ):
             # The share of plain times below the quantile: a binomial, whose 5 sigma this is.
-            below = (plain <= found[name]).mean()
+            below = (plain <= answer[name]).mean()
             assert below == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 2000))
 
     def test_seed_decides_all(self, variant, method):
@@ -136,9 +136,9 @@ class TestOrder:
         """
         16 maps of one exponential phase of T take T (1 + 1/2 + ... + 1/16) = 3.38 T.
         """
-        found = expected_net_time(means(0, 0, 1.0), 16, 0)["expected_s"]
+        answer = expected_net_time(means(0, 0, 1.0), 16, 0)["expected_s"]
 
-        assert found == pytest.approx(3.380728993228993)
+        assert answer == pytest.approx(3.380728993228993)
 
 
 class TestSlots:
@@ -178,24 +178,24 @@ class TestSlots:
         """
         Then nothing is parallel, and no maximum is left: the sum of all means.
         """
-        found = simulate_net(SMALL, 20, 4, map_slots=1, reduce_slots=1, seed=1)
+        answer = simulate_net(SMALL, 20, 4, map_slots=1, reduce_slots=1, seed=1)
         maps = 20 * sum(SMALL[p] for p in PHASES[2:7])
         reduces = 4 * sum(SMALL[p] for p in PHASES[7:])
         spread = math.sqrt(sum(20 * SMALL[p] ** 2 for p in PHASES[2:7]))
 
-        assert found["map_stage_s"] == pytest.approx(maps, abs=4 * spread / math.sqrt(2000))
-        assert found["reduce_stage_s"] == pytest.approx(reduces, rel=0.05)
+        assert answer["map_stage_s"] == pytest.approx(maps, abs=4 * spread / math.sqrt(2000))
+        assert answer["reduce_stage_s"] == pytest.approx(reduces, rel=0.05)
 
     def test_fewer_slots_take_longer(self):
         """
         The same delays on 2, 4, 8 and 16 slots.
         """
-        found = [
+        answer = [
             simulate_net(SMALL, 32, 2, map_slots=s, replications=200)["map_stage_s"]
             for s in (16, 8, 4, 2)
         ]
 
-        assert found == sorted(found)
+        assert answer == sorted(answer)
 
 
 class TestTasksThatDiffer:
@@ -214,11 +214,11 @@ class TestTasksThatDiffer:
         Two slow maps among six, one slow reduce of two.
         """
         mixed = SMALL | {"t4_gpu_s": [1.0, 1.0, 30.0, 1.0, 1.0, 30.0], "t9_reduce_s": [5.0, 50.0]}
-        found = simulate_net(mixed, 6, 2, replications=20_000)
+        answer = simulate_net(mixed, 6, 2, replications=20_000)
         exact = expected_net_time(mixed, 6, 2)
 
         error = 4 * exact["std_s"] / math.sqrt(20_000)
-        assert found["simulated_s"] == pytest.approx(exact["expected_s"], abs=error)
+        assert answer["simulated_s"] == pytest.approx(exact["expected_s"], abs=error)
 
     def test_refuses_a_list_of_another_length(self):
         """

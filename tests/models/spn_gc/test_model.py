@@ -18,7 +18,7 @@ GPU = {"map_gpu_s", "gpu_block_bytes", "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d
 
 def profile(*, without=(), **changes):
     """
-    What a test job on GPUs tells.
+    What a test job on GPUs shows.
     """
     values = {n: v for n, v in {**GIVEN, **changes}.items() if n not in without}
     stat = {
@@ -54,21 +54,23 @@ class TestBothRules:
             "sort_buffer_mb", "sort_spill_percent", "sort_record_percent", "merge_factor",
             "reduce_heap_bytes", "shuffle_buffer_percent", "shuffle_merge_percent",
         )}), rules)  # fmt: skip
-        found = predict(name)
+        prediction = predict(name)
 
-        assert found.phases == {p: expected[p] for p in PHASES}
-        assert found.estimates["sum_of_means_s"] == expected["sum_of_means_s"]
+        assert prediction.phases == {p: expected[p] for p in PHASES}
+        assert prediction.estimates["sum_of_means_s"] == expected["sum_of_means_s"]
 
     def test_scores_the_simulated_time(self, name, rules):
         """
         Within 4 standard errors of the exact expectation, in both variants.
         """
-        found = predict(name)
+        prediction = predict(name)
 
-        error = 4 * found.dataflow["std_s"] / 2000**0.5
-        assert found.job_s == found.estimates["simulated_s"]
+        error = 4 * prediction.dataflow["std_s"] / 2000**0.5
+        assert prediction.job_s == prediction.estimates["simulated_s"]
         for variant in ("", "shared_shuffle_"):
-            drawn, exact = (found.estimates[f"{variant}{e}_s"] for e in ("simulated", "expected"))
+            drawn, exact = (
+                prediction.estimates[f"{variant}{e}_s"] for e in ("simulated", "expected")
+            )
             assert drawn == pytest.approx(exact, abs=error)
 
     def test_names_what_a_job_without_gpus_lacks(self, name, rules):
@@ -97,11 +99,14 @@ class TestBothRules:
         Needs nothing of reduces, and says nothing of them.
         """
         bare = profile(without=["reduce_s", "test_map_output_bytes", "test_reduce_bytes"])
-        found = predict(name, bare, num_reduces=0, reduce_slots=0)
+        prediction = predict(name, bare, num_reduces=0, reduce_slots=0)
 
-        assert set(found.phases) == set(PHASES[:6])
-        assert (found.reduce_task_s, set(found.measurable)) == (None, {"map_main_s", "map_tail_s"})
-        assert found.job_s > found.map_task_s
+        assert set(prediction.phases) == set(PHASES[:6])
+        assert (prediction.reduce_task_s, set(prediction.measurable)) == (
+            None,
+            {"map_main_s", "map_tail_s"},
+        )
+        assert prediction.job_s > prediction.map_task_s
 
     def test_map_function_scales_with_the_split(self, name, rules):
         """
@@ -151,11 +156,11 @@ class TestPrediction:
 
     def test_says_that_a_processor_stood_in(self):
         """
-        Times of a device that is the processor are told as such.
+        Times of a device that is the processor are reported as such.
         """
-        said = predict(given=profile(gpu_stand_in=1)).warnings
+        warnings = predict(given=profile(gpu_stand_in=1)).warnings
 
-        assert [w for w in said if "device=cpu" in w]
+        assert [w for w in warnings if "device=cpu" in w]
         assert predict(given=profile(gpu_stand_in=0)).warnings == predict().warnings
 
     def test_takes_block_and_replicas_from_the_input(self):
@@ -173,30 +178,30 @@ class TestPrediction:
         """
         What a history shows of a map and a reduce adds up to their times.
         """
-        found = predict()
+        prediction = predict()
         map_s, reduce_s = (
-            sum(found.measurable[p] for p in names)
+            sum(prediction.measurable[p] for p in names)
             for names in (("map_main_s", "map_tail_s"), ("shuffle_s", "sort_s", "reduce_rest_s"))
         )
 
-        assert (map_s, reduce_s) == pytest.approx((found.map_task_s, found.reduce_task_s))
-        assert map_s + reduce_s + found.phases["t1_load_s"] == pytest.approx(
-            found.estimates["sum_of_means_s"]
+        assert (map_s, reduce_s) == pytest.approx((prediction.map_task_s, prediction.reduce_task_s))
+        assert map_s + reduce_s + prediction.phases["t1_load_s"] == pytest.approx(
+            prediction.estimates["sum_of_means_s"]
         )
 
     def test_timeline_uses_the_slots(self):
         """
         16 maps on four slots are four waves of mean length, then the reduces.
         """
-        found = predict(slots=4, reduce_slots=1)
+        prediction = predict(slots=4, reduce_slots=1)
         maps, reduces = (
-            [s for s in found.timeline if s.kind == kind] for kind in ("map", "reduce")
+            [s for s in prediction.timeline if s.kind == kind] for kind in ("map", "reduce")
         )
 
         assert (len(maps), len(reduces)) == (16, 2)
-        assert maps[0].start_s == found.phases["t1_load_s"]
-        assert maps[-1].end_s == pytest.approx(3.0 + 4 * found.map_task_s)
-        assert reduces[-1].end_s == pytest.approx(maps[-1].end_s + 2 * found.reduce_task_s)
+        assert maps[0].start_s == prediction.phases["t1_load_s"]
+        assert maps[-1].end_s == pytest.approx(3.0 + 4 * prediction.map_task_s)
+        assert reduces[-1].end_s == pytest.approx(maps[-1].end_s + 2 * prediction.reduce_task_s)
 
     def test_workload_is_the_seed(self):
         """

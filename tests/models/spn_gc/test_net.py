@@ -54,12 +54,12 @@ class TestNet:
         """
         Equations (1) and (2), and the numbers of arcs.
         """
-        found = build_net(m, r, variant)
+        answer = build_net(m, r, variant)
         arcs = 5 * m + m * r + 2 * r + 1 if variant == "shared_read" else 6 * m + 3 * r
 
-        assert found["places"] == num_places(m, r) == len(found["place_names"])
-        assert found["transitions"] == num_transitions(m, r) == found["input_arcs"]
-        assert found["output_arcs"] == arcs == len(found["output_arc_list"])
+        assert answer["places"] == num_places(m, r) == len(answer["place_names"])
+        assert answer["transitions"] == num_transitions(m, r) == answer["input_arcs"]
+        assert answer["output_arcs"] == arcs == len(answer["output_arc_list"])
 
     @pytest.mark.parametrize(("m", "r"), [(1, 1), (1, 3), (2, 2), (3, 2)])
     def test_reachable_markings(self, variant, m, r):
@@ -86,11 +86,11 @@ class TestNet:
         The quadrature and the solved chain of all markings: two ways to one number.
         """
         phases = SMALL if r else SMALL | dict.fromkeys(PHASES[6:], 0.0)
-        found = expected_net_time(SMALL, m, r, variant)
+        answer = expected_net_time(SMALL, m, r, variant)
 
         mean, std = time_to_end(explore(timed_net(phases, m, r, variant)))
 
-        assert (found["expected_s"], found["std_s"]) == pytest.approx((mean, std), rel=1e-10)
+        assert (answer["expected_s"], answer["std_s"]) == pytest.approx((mean, std), rel=1e-10)
 
     @settings(max_examples=2, deadline=None)
     @given(values=delays)
@@ -122,25 +122,25 @@ class TestNet:
 
     def test_without_reduces_the_maps_are_all(self, variant):
         """
-        Every run ends in the marking that is said to be final.
+        Every run ends in the marking that is declared final.
         """
-        found = build_net(3, 0, variant)
+        answer = build_net(3, 0, variant)
         graph = explore(timed_net(SMALL, 3, 0, variant))
 
-        assert [tokens(graph.net, k) for k in graph.dead] == [found["final_marking"]]
-        assert not {"merge_1", "shuffle", "shuffle_1"} & set(found["transition_names"])
+        assert [tokens(graph.net, k) for k in graph.dead] == [answer["final_marking"]]
+        assert not {"merge_1", "shuffle", "shuffle_1"} & set(answer["transition_names"])
 
     def test_large_net_is_counted_and_not_listed(self, variant):
         """
         The counts need no list of a hundred million arcs.
         """
-        found = (
+        answer = (
             build_net(10_000, 9_999, variant)
             if variant == "shared_read"
             else build_net(MOST_ARCS, 1, variant)
         )
 
-        assert found.keys() == {"places", "transitions", "input_arcs", "output_arcs"}
+        assert answer.keys() == {"places", "transitions", "input_arcs", "output_arcs"}
 
     @pytest.mark.parametrize(
         ("m", "r", "name"), [(0, 1, "num_maps"), (1, -1, "num_reduces"), (1.5, 1, "num_maps")]
@@ -166,8 +166,8 @@ def test_phases_may_differ_from_task_to_task():
     Each transition has the mean of its own task.
     """
     net = timed_net(SMALL | {"t4_gpu_s": [1.0, 0.0], "t9_reduce_s": [5.0, 6.0, 7.0]}, 2, 3)
-    found = {t.name: t.mean for t in net.transitions}
+    answer = {t.name: t.mean for t in net.transitions}
 
     expected = {"gpu_1": 1.0, "gpu_2": 0.0, "reduce_1": 5.0, "reduce_2": 6.0, "reduce_3": 7.0}
-    assert dict(itertools.chain(found.items(), expected.items())) == found
+    assert dict(itertools.chain(answer.items(), expected.items())) == answer
     assert [t.name for t in net.transitions if t.is_immediate] == ["gpu_2"]
