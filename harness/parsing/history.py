@@ -46,6 +46,8 @@ from harness.text import excerpt
 _CHUNK_BYTES = 1 << 18
 # An event is kept whole while it is read; one with thousands of counters takes a tenth of this.
 _LARGEST_EVENT = 1 << 22
+# A binary event is smaller, and a byte of a foreign one may become an object of 240 bytes.
+_LARGEST_BINARY_EVENT = 1 << 20
 # Names and messages (stack traces, mostly) are cut: what is kept must not grow with the file.
 _LONGEST_TEXT = 4000
 # Hadoop's schema goes 8 deep and has 40 types; recursion in C must not exhaust the stack.
@@ -97,9 +99,9 @@ def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
     remaining = iter(pieces)
     head = b""
     while head.count(b"\n") < 2 and len(head) < _LARGEST_EVENT:
-        if (piece := next(remaining, None)) is None:
+        if (chunk := next(remaining, None)) is None:
             break
-        head += piece
+        head += chunk
     first, _, rest = head.partition(b"\n")
     schema_line, _, events = rest.partition(b"\n")
     form = first.strip()
@@ -120,49 +122,42 @@ def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
             f"not the schema of job history events: '{excerpt(schema_line)}'", source=source, line=2
         ) from error
     if form == b"Avro-Json":
-        _read_json(_lines(chain([events], remaining), source), symbols, job)
+        _read_json(chain([events], remaining), symbols, job)
     else:
         start = len(head) - len(events)
         _read_binary(chain([events], remaining), start, _avro_schema(schema, source), job)
     return job.trace()
 
 
-def _lines(pieces: Iterable[bytes], source: str) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers in the file, of which two were read before."""
-    number, started, started_bytes = 2, list[bytes](), 0
-    for piece in chain(pieces, [b"\n"]):
-        *finished, rest = piece.split(b"\n")
-        if finished:
-            finished[0] = b"".join((*started, finished[0]))
-            started, started_bytes = [], 0
-        yield from enumerate(finished, start=number + 1)
-        number += len(finished)
-        started.append(rest)
-        started_bytes += len(rest)
-        if started_bytes > _LARGEST_EVENT:
-            raise ParseError(
-                f"an event of more than {_LARGEST_EVENT} bytes", source=source, line=number + 1
-            )
-
-
-def _read_json(lines: Iterable[tuple[int, bytes]], symbols: frozenset[bytes], job: _Job) -> None:
+def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) -> None:
+    """Give *job* the events in *pieces*, which start behind the first two lines of the file."""
     skipped = symbols - {event_type.encode() for event_type in _READ}
-    for number, line in lines:
-        # Half of a history is events of tasks, which repeat what their attempts report.
-        if not line or (line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped):
-            continue
-        if line.isspace():
-            continue
-        job.place = number
-        try:
-            event = orjson.loads(line)
-        except ValueError as error:
-            raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
-        event_type = event.get("type") if isinstance(event, dict) else None
-        if not isinstance(event_type, str) or event_type.encode() not in symbols:
-            raise job.error(f"not an event of the schema: '{excerpt(line)}'")
-        if event_type in _READ:
-            job.add(event_type, _untagged(event.get("event")))
+    number, unended, unended_bytes = 2, list[bytes](), 0
+    for chunk in chain(pieces, [b"\n"]):
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*unended, lines[0]))
+            unended, unended_bytes = [], 0
+        unended.append(rest)
+        unended_bytes += len(rest)
+        for number, line in enumerate(lines, start=number + 1):
+            # Half of a history is events of tasks, which repeat what their attempts report.
+            is_skipped = line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped
+            if not line or is_skipped or line.isspace():
+                continue
+            job.place = number
+            try:
+                event = orjson.loads(line)
+            except ValueError as error:
+                raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
+            event_type = event.get("type") if isinstance(event, dict) else None
+            if not isinstance(event_type, str) or event_type.encode() not in symbols:
+                raise job.error(f"not an event of the schema: '{excerpt(line)}'")
+            if event_type in _READ:
+                job.add(event_type, _untagged(event.get("event")))
+        if unended_bytes > _LARGEST_EVENT:
+            job.place = number + 1
+            raise job.error(f"an event of more than {_LARGEST_EVENT} bytes")
 
 
 def _untagged(member: Any) -> Any:
@@ -182,41 +177,43 @@ def _avro_schema(schema: Any, source: str) -> Any:
     from fastavro import parse_schema
     from fastavro.schema import SchemaParseException, UnknownType
 
-    names = set[str]()
+    name_sets = set[str]()
 
-    def rebuilt(avro_type: Any, depth: int) -> Any:
-        if depth > _DEEPEST_TYPE or len(names) > _MOST_TYPES:
+    def rebuilt(avro_type: Any, nesting: int) -> Any:
+        if nesting > _DEEPEST_TYPE or len(name_sets) > _MOST_TYPES:
             raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
         if isinstance(avro_type, list):
-            members = [m if m == "null" else rebuilt(m, depth + 1) for m in avro_type]
+            members = [
+                member if member == "null" else rebuilt(member, nesting + 1) for member in avro_type
+            ]
             if not members or any(isinstance(member, list) for member in members):
                 raise ValueError("a union of nothing or of unions")
             return members
         if isinstance(avro_type, str):
             if avro_type in _PRIMITIVES:
                 return avro_type
-            if (type_name := _type_name(avro_type)) in names:
+            if (type_name := _type_name(avro_type)) in name_sets:
                 return type_name
             raise ValueError(
                 f"the type '{excerpt(avro_type)}' is not known here, or contains itself"
             )
-        shape = avro_type["type"]
-        if shape == "record":
+        type_kind = avro_type["type"]
+        if type_kind == "record":
             fields = [
-                {"name": _type_name(field["name"]), "type": rebuilt(field["type"], depth + 1)}
+                {"name": _type_name(field["name"]), "type": rebuilt(field["type"], nesting + 1)}
                 for field in avro_type["fields"]
             ]
             if not fields:
                 raise ValueError("a record without fields")
-            names.add(type_name := _type_name(avro_type["name"]))
-            return {"type": shape, "name": type_name, "fields": fields}
-        if shape == "enum":
-            names.add(type_name := _type_name(avro_type["name"]))
-            return {"type": shape, "name": type_name, "symbols": avro_type["symbols"]}
-        if shape in ("array", "map"):
-            inner = "items" if shape == "array" else "values"
-            return {"type": shape, inner: rebuilt(avro_type[inner], depth + 1)}
-        return rebuilt(shape, depth + 1)
+            name_sets.add(type_name := _type_name(avro_type["name"]))
+            return {"type": type_kind, "name": type_name, "fields": fields}
+        if type_kind == "enum":
+            name_sets.add(type_name := _type_name(avro_type["name"]))
+            return {"type": type_kind, "name": type_name, "symbols": avro_type["symbols"]}
+        if type_kind in ("array", "map"):
+            member_key = "items" if type_kind == "array" else "values"
+            return {"type": type_kind, member_key: rebuilt(avro_type[member_key], nesting + 1)}
+        return rebuilt(type_kind, nesting + 1)
 
     try:
         return parse_schema(rebuilt(schema, 0))
@@ -226,10 +223,10 @@ def _avro_schema(schema: Any, source: str) -> Any:
 
 
 def _type_name(name: Any) -> str:
-    match = _TYPE_NAME.fullmatch(name)
-    if match is None:
+    id_match = _TYPE_NAME.fullmatch(name)
+    if id_match is None:
         raise ValueError(f"'{excerpt(name)}' is not the name of a type")
-    return match[1]
+    return id_match[1]
 
 
 def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) -> None:
@@ -245,17 +242,18 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
         except (EOFError, ValueError, LookupError, TypeError, OverflowError) as error:
             # Nothing but reading an event shows where it ends: perhaps it goes on.
             unread = data[event_start:]
-            if len(unread) > _LARGEST_EVENT:
-                raise job.error(f"an event of more than {_LARGEST_EVENT} bytes") from error
+            if len(unread) > _LARGEST_BINARY_EVENT:
+                what = f"an event of more than {_LARGEST_BINARY_EVENT} bytes"
+                raise job.error(what) from error
             if is_last and isinstance(error, EOFError):
                 raise job.error("an event without its end: the history is cut", _CUT) from error
             if is_last:
                 raise job.error(f"not an event: {excerpt(error)}") from error
             more = bytearray()
             while len(more) < max(_CHUNK_BYTES, len(unread)) and not is_last:
-                piece = next(pieces, None)
-                is_last = piece is None
-                more += piece or b""
+                chunk = next(pieces, None)
+                is_last = chunk is None
+                more += chunk or b""
             start += event_start
             data = unread + more
             stream, event_start = BytesIO(data), 0
@@ -354,14 +352,14 @@ class _Job:
 
     def _add_attempt(self, event_type: str, fields: Mapping[str, Any]) -> None:
         attempt_id = self._text(fields, "attemptId")
-        match = _ATTEMPT_ID.fullmatch(attempt_id)
+        id_match = _ATTEMPT_ID.fullmatch(attempt_id)
         task_kind: TaskKind = "map" if event_type.startswith("MAP") else "reduce"
-        if match is None or match[3] != task_kind[0]:
+        if id_match is None or id_match[3] != task_kind[0]:
             raise self.error(f"'{excerpt(attempt_id)}' is not the id of a {task_kind} attempt")
-        self._check_job(f"job{match[1]}", attempt_id)
+        self._check_job(f"job{id_match[1]}", attempt_id)
         if event_type.endswith("STARTED"):
             start = self._starts[attempt_id] = {
-                "task_id": f"task{match[1]}{match[2]}",
+                "task_id": f"task{id_match[1]}{id_match[2]}",
                 "kind": task_kind,
                 "start_s": self._seconds(fields, "startTime"),
                 "container_id": self._text(fields, "containerId"),
@@ -372,19 +370,19 @@ class _Job:
             return
         # An attempt that has succeeded may still be lost with its node, and be killed then.
         self._end_places[attempt_id] = self.place
-        end = self._ends[attempt_id] = {
+        ended = self._ends[attempt_id] = {
             "state": _STATES[event_type.rpartition("_")[2]],
             "finish_s": self._seconds(fields, "finishTime"),
             "host": self._text(fields, "hostname"),
             "counters": self._counters(fields, "counters"),
         }
-        if end["state"] != "succeeded":
-            end["error"] = self._text(fields, "error")
+        if ended["state"] != "succeeded":
+            ended["error"] = self._text(fields, "error")
         elif task_kind == "map":
-            end["map_finish_s"] = self._seconds(fields, "mapFinishTime")
+            ended["map_finish_s"] = self._seconds(fields, "mapFinishTime")
         else:
-            end["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
-            end["sort_finish_s"] = self._seconds(fields, "sortFinishTime")
+            ended["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
+            ended["sort_finish_s"] = self._seconds(fields, "sortFinishTime")
 
     def trace(self) -> JobTrace:
         """Give the job, once all events are in; `ParseError` where they do not make one."""
@@ -397,16 +395,16 @@ class _Job:
             raise self.error("the job ends before it is submitted")
         defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
         attempts = []
-        for attempt_id, end in self._ends.items():
+        for attempt_id, ended in self._ends.items():
             self.place = self._end_places[attempt_id]
             start = self._starts.get(attempt_id)
-            if start is None and end["state"] == "succeeded":
+            if start is None and ended["state"] == "succeeded":
                 raise self.error(f"{attempt_id} succeeds without having started")
             if start is None:
                 continue  # It never got a container.
-            if end["finish_s"] < start["start_s"]:
+            if ended["finish_s"] < start["start_s"]:
                 raise self.error(f"{attempt_id} ends before it starts")
-            attempts.append(TaskAttempt(attempt_id=attempt_id, **{**end, **start}))
+            attempts.append(TaskAttempt(attempt_id=attempt_id, **{**ended, **start}))
         attempts.sort(key=attrgetter("start_s", "attempt_id"))
         # The job's own count of its successful tasks: a lost line must not go unseen.
         self.place = self._end_place
@@ -431,12 +429,12 @@ class _Job:
             raise self.error(f"{name} in the history of {self._job_id}")
 
     def _whole(self, fields: Mapping[str, Any], field_name: str) -> int:
-        value = fields.get(field_name)
-        if type(value) is not int or not 0 <= value < LARGEST:
+        field_value = fields.get(field_name)
+        if type(field_value) is not int or not 0 <= field_value < LARGEST:
             raise self.error(
-                f"{field_name} is {value_excerpt(value)}, not a whole number from 0 to 2**53"
+                f"{field_name} is {value_excerpt(field_value)}, not a whole number from 0 to 2**53"
             )
-        return value
+        return field_value
 
     def _seconds(self, fields: Mapping[str, Any], field_name: str) -> float:
         """Field *field_name*, milliseconds since the epoch, in seconds."""
@@ -444,33 +442,36 @@ class _Job:
 
     def _text(self, fields: Mapping[str, Any], field_name: str) -> str:
         """Field *field_name*; an absent or null one is empty."""
-        value = fields.get(field_name)
-        if isinstance(value, dict):
-            value = _untagged(value)
-        if value is not None and not isinstance(value, str):
-            raise self.error(f"{field_name} is {value_excerpt(value)}, not text")
-        return value[:_LONGEST_TEXT] if value else ""
+        field_value = fields.get(field_name)
+        if isinstance(field_value, dict):
+            field_value = _untagged(field_value)
+        if field_value is not None and not isinstance(field_value, str):
+            raise self.error(f"{field_name} is {value_excerpt(field_value)}, not text")
+        return field_value[:_LONGEST_TEXT] if field_value else ""
 
     def _counters(self, fields: Mapping[str, Any], field_name: str) -> Mapping[str, int]:
         """Field *field_name* as counters, keyed by the group's whole name and their own."""
-        value = fields.get(field_name)
-        if value is None:
+        field_value = fields.get(field_name)
+        if field_value is None:
             return {}
         try:
-            groups = (value if "groups" in value else _untagged(value))["groups"]
-            names = tuple((g["name"], *[c["name"] for c in g["counts"]]) for g in groups)
+            groups = (field_value if "groups" in field_value else _untagged(field_value))["groups"]
+            name_sets = tuple(
+                (group["name"], *[counter["name"] for counter in group["counts"]])
+                for group in groups
+            )
             values = [counter["value"] for group in groups for counter in group["counts"]]
-            positions = self._positions.get(names)
+            positions = self._positions.get(name_sets)
             if positions is None:
                 # Later ones override earlier ones of the same name.
                 keys = [
                     f"{_GROUPS.get(group, group[:_LONGEST_TEXT])}.{counter[:_LONGEST_TEXT]}"
-                    for group, *counters in names
+                    for group, *counters in name_sets
                     for counter in counters
                 ]
                 if len(self._positions) >= _MOST_NAME_SETS:
                     self._positions.clear()
-                positions = self._positions[names] = {key: at for at, key in enumerate(keys)}
+                positions = self._positions[name_sets] = {key: at for at, key in enumerate(keys)}
             if bool in map(type, values):
                 raise TypeError("true or false")
             return Counters(positions, array("q", values))

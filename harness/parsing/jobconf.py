@@ -24,8 +24,8 @@ def read_properties(text: bytes, source: str) -> dict[str, str]:
     line.
     """
     properties: dict[str, str] = {}
-    path: list[str] = []  # of the element that is being read
-    texts: dict[str, str] = {}  # of the property that is being read, by element
+    open_elements: list[str] = []  # of the element that is being read
+    property_texts: dict[str, str] = {}  # of the property that is being read, by element
     parser = expat.ParserCreate("utf-8")
 
     def content_error(what: str) -> ParseError:
@@ -36,25 +36,25 @@ def read_properties(text: bytes, source: str) -> dict[str, str]:
         raise content_error("a document type declaration, which Hadoop never writes")
 
     def start(element: str, _: object) -> None:
-        if not path and element != "configuration":
+        if not open_elements and element != "configuration":
             raise content_error(f"the root element is '{excerpt(element)}', not 'configuration'")
-        path.append(element)
-        if path == _PROPERTY:
-            texts.clear()
-        elif path in _LEAVES:
-            texts[element] = ""
+        open_elements.append(element)
+        if open_elements == _PROPERTY:
+            property_texts.clear()
+        elif open_elements in _LEAVES:
+            property_texts[element] = ""
 
     def add_text(characters: str) -> None:
-        if path in _LEAVES:
-            texts[path[-1]] += characters
+        if open_elements in _LEAVES:
+            property_texts[open_elements[-1]] += characters
 
     def end(_: str) -> None:
-        if path == _PROPERTY:
-            name = texts.get("name", "").strip()
-            if not name:
+        if open_elements == _PROPERTY:
+            property_name = property_texts.get("name", "").strip()
+            if not property_name:
                 raise content_error("a property without a name")
-            properties[name] = texts.get("value", "")
-        path.pop()
+            properties[property_name] = property_texts.get("value", "")
+        open_elements.pop()
 
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = refuse_doctype

@@ -25,10 +25,10 @@ def whole_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """
     previous: bytes | None = None
     number = 0
-    for number, line in enumerate(lines, start=1):
+    for number, log_line in enumerate(lines, start=1):
         if previous is not None:
             yield number - 1, previous
-        previous = line
+        previous = log_line
     if previous is not None and previous.endswith(b"\n"):
         yield number, previous
 

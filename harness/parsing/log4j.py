@@ -55,13 +55,13 @@ class Reader:
         flags = re.ASCII | re.DOTALL
         self._rules = {
             logger: [
-                (name, re.compile(start, flags), re.compile(whole, flags))
-                for name, (start, whole) in rules.items()
+                (name, re.compile(start_pattern, flags), re.compile(whole_pattern, flags))
+                for name, (start_pattern, whole_pattern) in rules.items()
             ]
             for logger, rules in messages.items()
         }
         starts = (
-            f"{re.escape(logger)}: (?:{'|'.join(start for start, _ in rules.values())})"
+            f"{re.escape(logger)}: (?:{'|'.join(pattern for pattern, _ in rules.values())})"
             for logger, rules in messages.items()
         )
         self._any_start = re.compile("|".join(starts).encode())
@@ -73,20 +73,22 @@ class Reader:
         A last line without an end is left out: the task was killed.  `ParseError` names *source*
         and the line that does not read.
         """
-        for number, line in whole_lines(lines):
-            if not self._any_start.search(line):
+        for number, log_line in whole_lines(lines):
+            if not self._any_start.search(log_line):
                 continue
-            layout = _LAYOUT.fullmatch(line.decode("utf-8", "replace").rstrip("\r\n\t "))
+            layout = _LAYOUT.fullmatch(log_line.decode("utf-8", "replace").rstrip("\r\n\t "))
             if layout is None:
-                raise _unreadable_line_error(number, line, source)
+                raise _unreadable_line_error(number, log_line, source)
             # Other classes may quote what they like.
-            for name, start, whole in self._rules.get(layout["logger"], ()):
-                if not start.match(layout["message"]):
+            for name, start_pattern, whole_pattern in self._rules.get(layout["logger"], ()):
+                if not start_pattern.match(layout["message"]):
                     continue
-                message = whole.fullmatch(layout["message"])
-                parts = message.groups() if message else ()
-                if message is None or any(p.isdecimal() and int(p) > LARGEST for p in parts):
-                    raise _unreadable_line_error(number, line, source)
+                message = whole_pattern.fullmatch(layout["message"])
+                variable_parts = message.groups() if message else ()
+                if message is None or any(
+                    p.isdecimal() and int(p) > LARGEST for p in variable_parts
+                ):
+                    raise _unreadable_line_error(number, log_line, source)
                 stamp = layout["stamp"].replace(",", ".")
                 try:
                     at_s = datetime.fromisoformat(stamp).replace(tzinfo=zone).timestamp()
@@ -94,13 +96,13 @@ class Reader:
                     raise ParseError(
                         f"no such time: {layout['stamp']}", source=source, line=number
                     ) from error
-                yield Event(at_s, layout["thread"], name, parts, number, line)
+                yield Event(at_s, layout["thread"], name, variable_parts, number, log_line)
                 break
 
 
-def _unreadable_line_error(number: int, line: bytes, source: str) -> ParseError:
+def _unreadable_line_error(number: int, log_line: bytes, source: str) -> ParseError:
     return ParseError(
-        f"not a line of a task's log: '{excerpt(line)}'",
+        f"not a line of a task's log: '{excerpt(log_line)}'",
         source=source,
         line=number,
         fix="keep Hadoop's layout of container logs: %d{ISO8601} %p [%t] %c: %m%n",

@@ -57,23 +57,20 @@ _LONG_UNIT, _STEP_S = 0x8000, 32e-9
 _MOST_UNITS_BYTES = 1 << 28
 
 
-class _Slot(NamedTuple):
+class _Recorded(NamedTuple):
+    """A span's slot with its thread, and with the text and the numbers that follow it."""
+
+    thread: int
+    thread_name: str
     kind: int
+    unused: int
     start_ns: int
     end_ns: int
     cpu_start_ns: int
     cpu_end_ns: int
     amount: int
-
-
-class _Recorded(NamedTuple):
-    """A span with its thread, and with the text and the numbers that follow it."""
-
-    thread: int
-    thread_name: str
-    slot: _Slot
-    text: str
-    details: tuple[int, ...]
+    text: str = ""
+    details: tuple[int, ...] = ()
 
 
 def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
@@ -82,12 +79,12 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
 
     A file that is not the tracer's, or is not consistent, is `ParseError` with *source*.
     """
-    data = bytearray()
+    unit_file = bytearray()
     for chunk in chunks:
-        data += chunk
-        if len(data) > HEAD + _MOST_CHUNKS * CHUNK:
+        unit_file += chunk
+        if len(unit_file) > HEAD + _MOST_CHUNKS * CHUNK:
             raise _recording_error("larger than any recording", source)
-    recording = bytes(data)
+    recording = bytes(unit_file)
     if len(recording) < HEAD or not recording.startswith(_MAGIC):
         raise _recording_error(f"not a recording: '{excerpt(recording[:8])}'", source)
     (_, _, unit_records, wall_us, anchor_ns, process_ms, opening_ns, lost, state, used_chunks,
@@ -134,87 +131,79 @@ class _Clock:
         return seconds
 
 
-def _spans(data: bytes, used_chunks: int, clock: _Clock, source: str) -> Iterator[Span]:
+def _spans(recording: bytes, used_chunks: int, clock: _Clock, source: str) -> Iterator[Span]:
     """Spans in the order of their start, with their parents: of each thread, those around them."""
     recorded: list[_Recorded] = []
-    starts = range(HEAD, len(data) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]
-    for chunk_start in starts:
-        recorded += _slots(data[chunk_start : chunk_start + CHUNK], source)
-    recorded.sort(key=lambda span: span.slot.start_ns)
-    last_ns = max((max(span.slot.start_ns, span.slot.end_ns) for span in recorded), default=0)
+    for chunk_start in range(HEAD, len(recording) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]:
+        chunk = recording[chunk_start : chunk_start + CHUNK]
+        thread, name_size, name = _OWNER.unpack_from(chunk)
+        thread_name = _text(name[: max(0, min(name_size, len(name)))])
+        other_threads = len(recorded)
+        for offset in range(SLOT, len(chunk) // SLOT * SLOT, SLOT):
+            kind = int.from_bytes(chunk[offset : offset + 4], "little", signed=True)
+            if kind > 0:
+                span = _Recorded(thread, thread_name, *_SPAN.unpack_from(chunk, offset))
+                if kind not in SPAN_NAMES:
+                    raise _recording_error(f"a span of the unknown kind {kind}", source)
+                if span.end_ns and span.end_ns < span.start_ns:
+                    what = f"a span ({SPAN_NAMES[kind]}) that ends before it starts"
+                    raise _recording_error(what, source)
+                recorded.append(span)
+            elif kind in (_TEXT, _NUMBERS) and len(recorded) > other_threads:
+                span = recorded.pop()
+                if kind == _TEXT:
+                    added_text = _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
+                    span = span._replace(text=span.text + added_text)
+                elif not span.details:
+                    span = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
+                recorded.append(span)
+    recorded.sort(key=lambda span: span.start_ns)
+    last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
     around: dict[int, list[tuple[int, int]]] = {}
-    for place, (thread, thread_name, slot, text, details) in enumerate(recorded):
-        start_s, end_ns = clock.at(slot.start_ns), slot.end_ns or last_ns
+    for number, span in enumerate(recorded):
+        start_s, end_ns = clock.at(span.start_ns), span.end_ns or last_ns
         clock.at(end_ns)
-        stack = around.setdefault(thread, [])
-        while stack and stack[-1][1] <= slot.start_ns:
-            stack.pop()
-        parent = stack[-1][0] if stack else -1
-        stack.append((place, end_ns))
-        cpu_ns = slot.cpu_end_ns - slot.cpu_start_ns if slot.cpu_end_ns and slot.end_ns else None
+        enclosing = around.setdefault(span.thread, [])
+        while enclosing and enclosing[-1][1] <= span.start_ns:
+            enclosing.pop()
+        parent = enclosing[-1][0] if enclosing else -1
+        enclosing.append((number, end_ns))
+        cpu_ns = span.cpu_end_ns - span.cpu_start_ns if span.cpu_end_ns and span.end_ns else None
         if cpu_ns is not None and not 0 <= cpu_ns <= _LONGEST_NS:
-            name = SPAN_NAMES[slot.kind]
-            raise _recording_error(f"a span ({name}) with CPU time below zero", source)
+            what = f"a span ({SPAN_NAMES[span.kind]}) with CPU time below zero"
+            raise _recording_error(what, source)
         yield Span(
-            name=text if slot.kind == 100 and text else SPAN_NAMES[slot.kind],
-            thread=thread_name,
+            name=span.text if span.kind == 100 and span.text else SPAN_NAMES[span.kind],
+            thread=span.thread_name,
             start_s=start_s,
-            wall_s=(end_ns - slot.start_ns) / 1e9,
+            wall_s=(end_ns - span.start_ns) / 1e9,
             cpu_s=None if cpu_ns is None else cpu_ns / 1e9,
             parent=parent,
-            open=not slot.end_ns,
-            amount=slot.amount,
-            text=text,
-            details=details,
+            open=not span.end_ns,
+            amount=span.amount,
+            text=span.text,
+            details=span.details,
         )
-
-
-def _slots(chunk: bytes, source: str) -> Iterator[_Recorded]:
-    """Spans of the *chunk* of one thread, whose name stands in front of them."""
-    thread, name_size, name = _OWNER.unpack_from(chunk)
-    thread_name = _text(name[: max(0, min(name_size, len(name)))])
-    span: _Recorded | None = None
-    for at in range(SLOT, len(chunk) // SLOT * SLOT, SLOT):
-        kind = int.from_bytes(chunk[at : at + 4], "little", signed=True)
-        if kind == _TEXT and span:
-            span = span._replace(text=span.text + _text(chunk[at + 8 : at + SLOT].rstrip(b"\0")))
-        elif kind == _NUMBERS and span:
-            span = span._replace(details=span.details or _LONGS.unpack_from(chunk, at)[2:])
-        elif kind > 0:
-            if span:
-                yield span
-            kind, _, start_ns, end_ns, cpu_start_ns, cpu_end_ns, amount = _SPAN.unpack_from(
-                chunk, at
-            )
-            if kind not in SPAN_NAMES:
-                raise _recording_error(f"a span of the unknown kind {kind}", source)
-            if end_ns and end_ns < start_ns:
-                what = f"a span ({SPAN_NAMES[kind]}) that ends before it starts"
-                raise _recording_error(what, source)
-            slot = _Slot(kind, start_ns, end_ns, cpu_start_ns, cpu_end_ns, amount)
-            span = _Recorded(thread, thread_name, slot, "", ())
-    if span:
-        yield span
 
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").translate(_VISIBLE)
 
 
-def _record_loop(data: bytes, source: str) -> RecordLoop:
-    sums = _SUMS.unpack_from(data, 256)
-    histogram = _HISTOGRAM.unpack_from(data, 1024)
-    if min(*sums, *histogram) < 0 or max(*sums, *histogram) > 2**53:
+def _record_loop(recording: bytes, source: str) -> RecordLoop:
+    loop_sums = _SUMS.unpack_from(recording, 256)
+    histogram = _HISTOGRAM.unpack_from(recording, 1024)
+    if min(*loop_sums, *histogram) < 0 or max(*loop_sums, *histogram) > 2**53:
         raise _recording_error("sums of the record loop that no task reaches", source)
     (records, read_ns, alone_ns, spilling_ns, overlapped, outputs, sampled_ns, samples,
-     exact_ns) = sums[:9]  # fmt: skip
+     exact_ns) = loop_sums[:9]  # fmt: skip
     blocked_ns, blocked, reduce_function_ns, spilling_read_ns, read_samples = (
-        sums[11], sums[12], sums[15], sums[16], sums[17],
+        loop_sums[11], loop_sums[12], loop_sums[15], loop_sums[16], loop_sums[17],
     )  # fmt: skip
     # A sample may split a total, and never exceed it.
     most_ns = alone_ns + spilling_ns + reduce_function_ns
     output_ns = min(sampled_ns * outputs / samples, most_ns) if samples else exact_ns
-    last_bucket = max((n for n, count in enumerate(histogram, start=1) if count), default=0)
+    last_bucket = max((bucket for bucket, count in enumerate(histogram, 1) if count), default=0)
     return RecordLoop(
         records=records,
         read_s=read_ns / 1e9,
@@ -233,7 +222,7 @@ def _record_loop(data: bytes, source: str) -> RecordLoop:
     )
 
 
-def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
+def read_units(unit_file: bytes, source: str) -> tuple[int, NDArray[Any]]:
     """
     Read records per unit, and the seconds of each unit, in their order.
 
@@ -242,18 +231,20 @@ def read_units(data: bytes, source: str) -> tuple[int, NDArray[Any]]:
     """
     import numpy as np
 
-    size = len(data)
-    if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not data.startswith(_UNITS_MAGIC):
+    size = len(unit_file)
+    if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
         raise ParseError(
-            f"not durations of units: '{excerpt(data[:8])}'",
+            f"not durations of units: '{excerpt(unit_file[:8])}'",
             source=source,
             fix="give the ltrace.units of one task",
         )
-    _, unit_records, _ = _UNITS_HEAD.unpack_from(data)
+    _, unit_records, _ = _UNITS_HEAD.unpack_from(unit_file)
     if unit_records < 1:
         raise ParseError(f"units of {unit_records} records", source=source)
     word_count = (size - _UNITS_HEAD.size) // 2
-    words = np.frombuffer(data, "<u2", offset=_UNITS_HEAD.size, count=word_count).astype(np.int64)
+    words = np.frombuffer(unit_file, "<u2", offset=_UNITS_HEAD.size, count=word_count).astype(
+        np.int64
+    )
     # A word with its top bit set starts a unit, unless it is the second of one: in a run of such
     # words every other one starts one.
     is_long = words >= _LONG_UNIT

@@ -29,24 +29,24 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
 
     A line that is not such a sample is `ParseError` with *source*, line and field.
     """
-    for number, line in limited(whole_lines(lines), source):
-        if line.isspace():
+    for number, sample_line in limited(whole_lines(lines), source):
+        if sample_line.isspace():
             continue
         try:
-            values = orjson.loads(line)
+            values = orjson.loads(sample_line)
             if not isinstance(values, dict) or values.keys() != _MACHINE_FIELDS:
                 raise ValueError(f"the fields are not {', '.join(sorted(_MACHINE_FIELDS))}")
-            for name, value in values.items():
-                if name == "memory_pressure" and value is None:
+            for name, field_value in values.items():
+                if name == "memory_pressure" and field_value is None:
                     continue
-                is_number = type(value) is int or (
-                    type(value) is float and name not in _WHOLE_FIELDS
+                is_number = type(field_value) is int or (
+                    type(field_value) is float and name not in _WHOLE_FIELDS
                 )
-                if not is_number or not 0 <= value < LARGEST:
-                    raise ValueError(f"{name} is {value_excerpt(value)}")
+                if not is_number or not 0 <= field_value < LARGEST:
+                    raise ValueError(f"{name} is {value_excerpt(field_value)}")
         except ValueError as error:
             raise ParseError(
-                f"not a sample of the machine: '{excerpt(line)}': {error}",
+                f"not a sample of the machine: '{excerpt(sample_line)}': {error}",
                 source=source,
                 line=number,
             ) from error
@@ -61,14 +61,14 @@ def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
     units of fixed work that were done and the CPU time they took; or a header after ``#``.  Any
     other line is `ParseError` with *source* and line.
     """
-    for number, line in limited(whole_lines(lines), source):
-        if line.isspace() or line.startswith(b"#"):
+    for number, sample_line in limited(whole_lines(lines), source):
+        if sample_line.isspace() or sample_line.startswith(b"#"):
             continue
-        match = _SPEED_LINE.fullmatch(line)
+        match = _SPEED_LINE.fullmatch(sample_line)
         values = [int(text) for text in match.groups()] if match else [LARGEST]
         if max(values) >= LARGEST:
             raise ParseError(
-                f"not a sample of the speed probe: '{excerpt(line)}'",
+                f"not a sample of the speed probe: '{excerpt(sample_line)}'",
                 source=source,
                 line=number,
                 fix="a sample is: epoch_ms thread units cpu_ns",

@@ -104,8 +104,12 @@ def read_shuffle_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) ->
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
         shuffle.take(event)
-    pending = [copy for visit in shuffle.visiting.values() for copy in visit.copies]
-    copies = sorted([*shuffle.copies, *pending], key=lambda copy: (copy.start_s, copy.map_attempt))
+    pending = [
+        map_copy for open_visit in shuffle.visiting.values() for map_copy in open_visit.copies
+    ]
+    copies = sorted(
+        [*shuffle.copies, *pending], key=lambda map_copy: (map_copy.start_s, map_copy.map_attempt)
+    )
     return replace(
         shuffle.moments,
         copies=tuple(copies),
@@ -170,27 +174,32 @@ class _Shuffle:
     def _take_copy(self, event: Event) -> None:
         if event.name == "freed":
             # The visit is over: what it brought has come from this host.
-            visit = self.visiting.pop(event.thread, _OpenVisit())
+            open_visit = self.visiting.pop(event.thread, _OpenVisit())
             host, milliseconds = event.parts
             start_s = min(
-                [event.at_s - int(milliseconds) / 1e3, *(copy.start_s for copy in visit.copies)]
+                [
+                    event.at_s - int(milliseconds) / 1e3,
+                    *(map_copy.start_s for map_copy in open_visit.copies),
+                ]
             )
-            self.copies += [replace(copy, visit=len(self.visits)) for copy in visit.copies]
+            self.copies += [
+                replace(map_copy, visit=len(self.visits)) for map_copy in open_visit.copies
+            ]
             self.visits.append(VisitLog(host, start_s, event.at_s))
             return
-        visit = self.visiting.setdefault(event.thread, _OpenVisit())
+        open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
         if event.name == "copy":
             attempt, raw_bytes, sent_bytes, place = event.parts
             to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
-            visit.pending = CopyLog(
+            open_visit.pending = CopyLog(
                 attempt, int(sent_bytes), int(raw_bytes), to, event.at_s, event.at_s
             )
             return
-        copy = visit.pending
-        if copy is None or copy.map_attempt != event.parts[1]:
+        map_copy = open_visit.pending
+        if map_copy is None or map_copy.map_attempt != event.parts[1]:
             raise order_error(event, "a map output", self._source)
-        visit.copies.append(replace(copy, finish_s=max(event.at_s, copy.start_s)))
-        visit.pending = None
+        open_visit.copies.append(replace(map_copy, finish_s=max(event.at_s, map_copy.start_s)))
+        open_visit.pending = None
 
     def _end_merge(self, event: Event, kind: Literal["memory", "disk"]) -> None:
         started = self._merging.pop(kind, None)

@@ -21,8 +21,9 @@ A spill that the flush makes (the last one) ends on another thread than ``SpillT
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
+from typing import Any
 
 from harness.errors import ParseError
 from harness.parsing.log4j import Event, Messages, Reader, order_error
@@ -98,38 +99,25 @@ def read_task_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) -> Ta
     `ParseError` with *source* and line: a spill that ends without a start, starts twice, or is
     out of count; a second task in the same log; a message that does not read like Hadoop's.
     """
-    task = _Task(source)
+    collected_task = _Task(source)
     for event in _READER.events(lines, source, zone):
         if event.name in _MOMENTS:
-            task.take_moment(event)
+            collected_task.take_moment(event)
         else:
-            task.take(event)
+            collected_task.take(event)
     return TaskLog(
-        attempt_id=task.attempt_id,
-        spills=tuple(task.spills),
-        large_records=task.large_records,
-        merge_passes=task.merge_passes,
-        merged_bytes=task.merged_bytes,
-        **{f"{name}_s": at_s for name, at_s in task.moments.items()},
+        attempt_id=collected_task.attempt_id,
+        spills=tuple(collected_task.spills),
+        large_records=collected_task.large_records,
+        merge_passes=collected_task.merge_passes,
+        merged_bytes=collected_task.merged_bytes,
+        **{f"{name}_s": at_s for name, at_s in collected_task.moments.items()},
     )
 
 
 def spills_of(log: TaskLog) -> tuple[Spill, ...]:
     """When the task of *log* spilled."""
-    return tuple(Spill(spill.start_s, spill.finish_s, spill.last) for spill in log.spills)
-
-
-@dataclass
-class _RunningSpill:
-    """A spill that has started: when, what it takes, and where the ring's marks stood."""
-
-    start_s: float
-    records: int | None = None
-    buffer_bytes: int | None = None
-    data_end: int = 0
-    metadata_end: int = 0
-    room_records: int | None = None
-    room_bytes: int | None = None
+    return tuple(Spill(running.start_s, running.finish_s, running.last) for running in log.spills)
 
 
 class _Task:
@@ -141,7 +129,9 @@ class _Task:
         self.spills: list[SpillLog] = []
         self.large_records = self.merge_passes = self.merged_bytes = 0
         self._source = source
-        self._running: _RunningSpill | None = None
+        # What is known of the spill that has started, and where the ring's marks stood.
+        self._running: dict[str, Any] | None = None
+        self._data_end = self._metadata_end = 0
         self._last_index = -1  # A record larger than the buffer has an index, and no line.
         self._ring_ints = 0
 
@@ -155,7 +145,7 @@ class _Task:
 
     def take(self, event: Event) -> None:
         """Let the next event of the buffer, a spill or the merge follow from those before."""
-        spill, numbers = self._running, event.numbers()
+        running, numbers = self._running, event.numbers()
         match event.name:
             case "buffer":
                 self._ring_ints = 4 * numbers[1]
@@ -167,60 +157,48 @@ class _Task:
                 if "flush" in self.moments:
                     self.merged_bytes += max(numbers[1], 0)
             case "spill":
-                if spill is not None:
+                if running is not None:
                     raise order_error(event, "a spill", self._source)
-                self._running = _RunningSpill(event.at_s)
+                self._running = {"start_s": event.at_s}
+                self._data_end = self._metadata_end = 0
             case "data":
                 start, end, ring_bytes = numbers
-                if spill is None or max(start, end) > ring_bytes:
+                if running is None or max(start, end) > ring_bytes:
                     raise order_error(event, "marks of a spill", self._source)
-                spill.buffer_bytes = _distance(start, end, ring_bytes)
-                spill.data_end = end
+                running["buffer_bytes"] = _distance(start, end, ring_bytes)
+                self._data_end = end
             case "records":
                 _, end, length, _ = numbers
-                if spill is None or length % 4 != 1:
+                if running is None or length % 4 != 1:
                     raise order_error(event, "marks of a spill", self._source)
-                spill.records = (length + 3) // 4
-                spill.metadata_end = 4 * end
+                running["records"] = (length + 3) // 4
+                self._metadata_end = 4 * end
             case "equator":
                 # The free part of the ring is shared: how much each side has until the spill ends.
                 # Without a spill the buffer is made, or emptied for a record that does not fit.
                 ring_bytes = 4 * self._ring_ints
-                if spill and ring_bytes and None not in (spill.records, spill.buffer_bytes):
-                    free = _distance(spill.data_end, numbers[0], ring_bytes)
-                    spill.room_records = free // _METADATA_BYTES
-                    spill.room_bytes = _distance(numbers[0], spill.metadata_end, ring_bytes)
+                if running and ring_bytes and running.keys() >= {"records", "buffer_bytes"}:
+                    free_bytes = _distance(self._data_end, numbers[0], ring_bytes)
+                    running["room_records"] = free_bytes // _METADATA_BYTES
+                    running["room_bytes"] = _distance(numbers[0], self._metadata_end, ring_bytes)
             case "finished":
-                self._finish(event)
+                (index,) = numbers
+                if running is None or index <= self._last_index:
+                    raise order_error(event, "a spill", self._source)
+                if len(self.spills) >= _MOST_SPILLS:
+                    what = f"more than {_MOST_SPILLS} spills"
+                    raise ParseError(what, source=self._source, line=event.number)
+                self._running, self._last_index = None, index
+                is_last = event.thread != "SpillThread"
+                self.spills.append(SpillLog(finish_s=event.at_s, last=is_last, **running))
             case _:  # reset: the spill's space is given back
-                if spill is not None:
+                if running is not None:
                     raise order_error(event, "space given back", self._source)
                 if self.spills and self._ring_ints and self.spills[-1].reset_s is None:
                     collected = _distance(numbers[2], numbers[1], self._ring_ints) // 4
                     self.spills[-1] = replace(
                         self.spills[-1], collected=collected, reset_s=event.at_s
                     )
-
-    def _finish(self, event: Event) -> None:
-        spill, (index,) = self._running, event.numbers()
-        if spill is None or index <= self._last_index:
-            raise order_error(event, "a spill", self._source)
-        if len(self.spills) >= _MOST_SPILLS:
-            raise ParseError(
-                f"more than {_MOST_SPILLS} spills", source=self._source, line=event.number
-            )
-        self._running, self._last_index = None, index
-        self.spills.append(
-            SpillLog(
-                start_s=spill.start_s,
-                finish_s=event.at_s,
-                last=event.thread != "SpillThread",
-                records=spill.records,
-                buffer_bytes=spill.buffer_bytes,
-                room_records=spill.room_records,
-                room_bytes=spill.room_bytes,
-            )
-        )
 
 
 def _distance(start: int, end: int, ring: int) -> int:

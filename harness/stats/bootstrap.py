@@ -36,12 +36,12 @@ def mean_interval(
     generator = np.random.default_rng(seed)
     block_rows = max(1, _BLOCK // sample.size)
     means = []
-    for row in range(0, resamples, block_rows):
-        shape = (min(block_rows, resamples - row), sample.size)
-        means.append(sample[generator.integers(0, sample.size, size=shape)].mean(axis=1))
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
+    for first_row in range(0, resamples, block_rows):
+        block_shape = (min(block_rows, resamples - first_row), sample.size)
+        means.append(sample[generator.integers(0, sample.size, size=block_shape)].mean(axis=1))
+    lower, upper = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     mean = float(sample.mean())
-    return min(float(low), mean), max(float(high), mean)
+    return min(float(lower), mean), max(float(upper), mean)
 
 
 def paired_difference(
@@ -60,6 +60,8 @@ def paired_difference(
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values do not make pairs")
-    differences = [left - right for left, right in zip(first, second, strict=True)]
-    low, high = mean_interval(differences, seed=seed, level=level, resamples=resamples)
-    return float(np.mean(differences)), low, high
+    differences = [
+        first_value - second_value for first_value, second_value in zip(first, second, strict=True)
+    ]
+    lower, upper = mean_interval(differences, seed=seed, level=level, resamples=resamples)
+    return float(np.mean(differences)), lower, upper

@@ -32,13 +32,13 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     Groups do not overlap; columns in none are separable.  Columns that are zero everywhere are in
     none (`zero_columns`).
     """
-    used, unit, _ = _unit_columns(design)
-    if used.size < 2:
+    used_columns, unit, _ = _unit_columns(design)
+    if used_columns.size < 2:
         return []
     projector, share = _unseen_directions(unit, limit)
     members = np.flatnonzero(share > 0.5)
     # Each column of a group leads, step by step, to the group's root.
-    parent = list(range(used.size))
+    parent = list(range(used_columns.size))
 
     def root(column: int) -> int:
         while parent[column] != column:
@@ -48,11 +48,11 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     for member in members:
         coupling = np.abs(projector[member])
         coupling[member] = 0.0
-        near = members[coupling[members] > _COUPLED * projector[member, member]]
-        for column in [int(np.argmax(coupling)), *near.tolist()]:
+        coupled = members[coupling[members] > _COUPLED * projector[member, member]]
+        for column in [int(np.argmax(coupling)), *coupled.tolist()]:
             parent[root(column)] = root(int(member))
     by_root: dict[int, list[int]] = {}
-    for place, column in enumerate(used.tolist()):
+    for place, column in enumerate(used_columns.tolist()):
         by_root.setdefault(root(place), []).append(column)
     return [tuple(columns) for columns in by_root.values() if len(columns) > 1]
 
@@ -88,31 +88,35 @@ def soft_constraints(
     stays free.  *ratios* are positive, one for each column of the group.
     """
     columns = list(group)
-    used, unit, lengths = _unit_columns(design)
+    used_columns, unit, lengths = _unit_columns(design)
     projector, _ = _unseen_directions(unit, limit)
-    places = [used.tolist().index(column) for column in columns]
+    places = [used_columns.tolist().index(column) for column in columns]
     values, vectors = np.linalg.eigh(projector[np.ix_(places, places)])
     open_directions = vectors[:, values > 0.5].T
     scale = lengths[places]
     wanted = ratios * scale
     wanted = wanted / np.linalg.norm(wanted)
-    rows = np.zeros((len(open_directions), design.shape[1]))
-    rows[:, columns] = (open_directions - np.outer(open_directions @ wanted, wanted)) * scale
-    return rows
+    constraint_rows = np.zeros((len(open_directions), design.shape[1]))
+    constraint_rows[:, columns] = (
+        open_directions - np.outer(open_directions @ wanted, wanted)
+    ) * scale
+    return constraint_rows
 
 
 def _unit_columns(design: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Columns that are not zero, those brought to length 1, and the lengths that they had."""
     lengths = np.linalg.norm(design, axis=0)
-    used = np.flatnonzero(lengths)
-    return used, design[:, used] / lengths[used], lengths[used]
+    used_columns = np.flatnonzero(lengths)
+    return used_columns, design[:, used_columns] / lengths[used_columns], lengths[used_columns]
 
 
 def _unseen_directions(unit: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
     """Projector on the unseen directions, and their share in each coefficient's variance."""
     missing = max(0, unit.shape[1] - len(unit))
     square = np.vstack([unit, np.zeros((missing, unit.shape[1]))])
-    _, values, rows = np.linalg.svd(square, full_matrices=False)
+    _, values, constraint_rows = np.linalg.svd(square, full_matrices=False)
     hidden = values < values[0] / limit
-    variance = rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
-    return rows[hidden].T @ rows[hidden], variance[hidden].sum(axis=0) / variance.sum(axis=0)
+    variance = constraint_rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
+    return constraint_rows[hidden].T @ constraint_rows[hidden], variance[hidden].sum(
+        axis=0
+    ) / variance.sum(axis=0)

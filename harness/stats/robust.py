@@ -80,25 +80,25 @@ def nnls_robust(
     if not (np.isfinite(rows).all() and np.isfinite(values).all()):
         raise ValueError("a number is not finite")
     lengths = np.linalg.norm(rows, axis=0)
-    used = lengths > 0
-    unit = rows[:, used] / lengths[used]
+    used_columns = lengths > 0
+    unit = rows[:, used_columns] / lengths[used_columns]
     # Soft constraints in the coordinates of unit columns, as rows of length 1.
-    unit_constraints = np.zeros((0, int(used.sum())))
+    unit_constraints = np.zeros((0, int(used_columns.sum())))
     if constraints is not None and len(constraints):
-        unit_constraints = constraints[:, used] / lengths[used]
+        unit_constraints = constraints[:, used_columns] / lengths[used_columns]
         norms = np.linalg.norm(unit_constraints, axis=1)
         unit_constraints /= np.maximum(norms, 1e-300)[:, None]
     size = float(np.abs(values).max()) or 1.0
     solution, scale = _reweighted(unit, values / size, unit_constraints)
     coefficients = np.zeros(design.shape[1])
-    coefficients[used] = solution * size / lengths[used]
+    coefficients[used_columns] = solution * size / lengths[used_columns]
     residuals = values / size - unit @ solution
     covariance = np.full((design.shape[1],) * 2, 0.0)
-    stretch = size / lengths[used]
+    stretch = size / lengths[used_columns]
     weighted = _weighted_constraints(unit_constraints, unit, solution, scale)
     sandwich = _sandwich(unit, weighted, residuals, scale) * np.outer(stretch, stretch)
-    covariance[np.ix_(used, used)] = sandwich
-    covariance[~used, ~used] = np.inf
+    covariance[np.ix_(used_columns, used_columns)] = sandwich
+    covariance[~used_columns, ~used_columns] = np.inf
     return RobustFit(coefficients, covariance, np.abs(residuals) > TUKEY * scale, scale * size)
 
 
@@ -119,11 +119,11 @@ def _reweighted(
     rank = int(np.linalg.matrix_rank(unit))
     scale = smallest = 1e-9 * float(np.median(np.abs(values))) or 1e-12
     solution = _solve(unit, values, constraints * _LEAST_WEIGHT, np.ones(len(values)))
-    for step in range(_FIRST_STEPS + _STEPS):
+    for iteration in range(_FIRST_STEPS + _STEPS):
         distance = np.abs(values - unit @ solution)
-        left = np.sort(distance)[rank:]
-        scale = max(float(np.median(left)) / NORMAL_MAD if len(left) else 0.0, smallest)
-        if step < _FIRST_STEPS:
+        remaining = np.sort(distance)[rank:]
+        scale = max(float(np.median(remaining)) / NORMAL_MAD if len(remaining) else 0.0, smallest)
+        if iteration < _FIRST_STEPS:
             weights = scale / np.maximum(distance, 1e-3 * scale)
         else:
             weights = np.clip(1 - (distance / (TUKEY * scale)) ** 2, 0, None) ** 2
@@ -131,7 +131,7 @@ def _reweighted(
         previous = solution
         solution = _solve(unit, values, weighted, np.maximum(weights, _FORGOTTEN))
         change = np.abs(solution - previous).max()
-        if step > _FIRST_STEPS and change <= _CLOSE * np.abs(solution).max():
+        if iteration > _FIRST_STEPS and change <= _CLOSE * np.abs(solution).max():
             break
     return solution, scale
 
@@ -141,9 +141,9 @@ def _solve(
 ) -> np.ndarray:
     from scipy.optimize import nnls
 
-    root = np.sqrt(weights)
-    design = np.vstack([unit * root[:, None], constraints])
-    solution, _ = nnls(design, np.concatenate([values * root, np.zeros(len(constraints))]))
+    root_weights = np.sqrt(weights)
+    design = np.vstack([unit * root_weights[:, None], constraints])
+    solution, _ = nnls(design, np.concatenate([values * root_weights, np.zeros(len(constraints))]))
     return np.asarray(solution)
 
 
@@ -151,8 +151,8 @@ def _sandwich(
     unit: np.ndarray, constraints: np.ndarray, residuals: np.ndarray, scale: float
 ) -> np.ndarray:
     """A^-1 B A^-1 with A = mean(psi') X'X + T'T and B = sum of psi^2 x x' + s^2 T'T."""
-    count = len(residuals)
-    free = count - int(np.linalg.matrix_rank(unit))
+    row_count = len(residuals)
+    free = row_count - int(np.linalg.matrix_rank(unit))
     if free <= 0:
         return np.full((unit.shape[1],) * 2, np.inf)
     square = (residuals / (TUKEY * scale)) ** 2
@@ -162,6 +162,6 @@ def _sandwich(
     slope = max(0.1, float(np.mean(slopes)))
     squares = constraints.T @ constraints
     bread = np.linalg.pinv(slope * unit.T @ unit + squares, rcond=1e-15, hermitian=True)
-    meat = (unit * psi[:, None]).T @ (unit * psi[:, None]) * (count / free)
+    meat = (unit * psi[:, None]).T @ (unit * psi[:, None]) * (row_count / free)
     covariance: np.ndarray = bread @ (meat + scale**2 * constraints.T @ constraints) @ bread
     return covariance
