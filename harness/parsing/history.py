@@ -140,7 +140,8 @@ def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) ->
             unended, unended_bytes = [], 0
         unended.append(rest)
         unended_bytes += len(rest)
-        for number, line in enumerate(lines, start=number + 1):
+        for line in lines:
+            number += 1
             # Half of a history is events of tasks, which repeat what their attempts report.
             is_skipped = line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped
             if not line or is_skipped or line.isspace():

@@ -160,7 +160,6 @@ class _Task:
                 if running is not None:
                     raise order_error(event, "a spill", self._source)
                 self._running = {"start_s": event.at_s}
-                self._data_end = self._metadata_end = 0
             case "data":
                 start, end, ring_bytes = numbers
                 if running is None or max(start, end) > ring_bytes:

@@ -551,6 +551,24 @@ TOO_LONG = b"\xfe" * 8 + b"\x01"  # a size of many terabytes
 class TestForeignSchemas:
     """The schema in a binary history is foreign, too."""
 
+    def test_tiny_records(self):
+        """
+        An event of millions of tiny records is refused before they fill the memory.
+        """
+        tiny = {"type": "record", "name": "Tiny", "fields": [{"name": "a", "type": "int"}]}
+        taken = []
+
+        def pieces():
+            yield schema(records={"type": "array", "items": tiny})
+            yield bytes(2) + b"\x80\x80\x80\x10"  # an event with 2**24 of them
+            for _ in range(64):
+                taken.append(1)
+                yield bytes(1 << 18)
+
+        with pytest.raises(ParseError, match="more than 1048576 bytes"):
+            read_history(pieces(), "x")
+        assert len(taken) <= 8
+
     @pytest.mark.parametrize(
         ("kind", "message"),
         [
