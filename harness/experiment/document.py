@@ -59,16 +59,16 @@ class _PlainComposer(Composer):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.parser.peek_event()
-        what = note = ""
+        complaint = note = ""
         if isinstance(event, AliasEvent) or event.anchor is not None:
             name = excerpt(event.anchor)
-            what, note = f"anchors and aliases ({name}) are not used", "write it out"
+            complaint, note = f"anchors and aliases ({name}) are not used", "write it out"
         elif event.tag is not None:
-            what, note = f"the tag {excerpt(event.tag)} is not used", "remove it"
+            complaint, note = f"the tag {excerpt(event.tag)} is not used", "remove it"
         elif self.depth >= MAX_DEPTH:
-            what, note = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
-        if what:
-            raise _RefusedError(problem=what, problem_mark=event.start_mark, note=note)
+            complaint, note = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
+        if complaint:
+            raise _RefusedError(problem=complaint, problem_mark=event.start_mark, note=note)
         return super().compose_node(parent, index)
 
 
@@ -134,20 +134,20 @@ class Document:
             path = path[:-1]
         return self.places[path]
 
-    def problem(self, path: Path, what: str, fix: str, *, key: bool = False) -> None:
-        """Note that *what* is wrong at *path* (or with its *key*), and how to correct it."""
+    def problem(self, path: Path, problem: str, fix: str, *, key: bool = False) -> None:
+        """Note that *complaint* is wrong at *path* (or with its *key*), and how to correct it."""
         self.reported.add(path)
-        self._problems.setdefault((self.place(path, key=key), what), fix)
+        self._problems.setdefault((self.place(path, key=key), problem), fix)
 
     def raise_problems(self) -> None:
         """Raise `SpecError` with everything noted, in the order of the file."""
         if not self._problems:
             return
         problems = sorted(self._problems.items())
-        (first, what), fix = problems[0]
+        (first, problem), fix = problems[0]
         if len(problems) == 1:
-            raise SpecError(what, where=str(first), fix=fix)
-        lines = [f"  {at}: {what}; {fix}" for (at, what), fix in problems[:_MOST_PROBLEMS]]
+            raise SpecError(problem, where=str(first), fix=fix)
+        lines = [f"  {at}: {problem}; {fix}" for (at, problem), fix in problems[:_MOST_PROBLEMS]]
         if len(problems) > _MOST_PROBLEMS:
             lines.append(f"  and {len(problems) - _MOST_PROBLEMS} more")
         raise SpecError(
@@ -181,29 +181,29 @@ class Document:
             }
             if kind == "missing":
                 missing = str(location[-1])
-                what = f"{name or 'the experiment'} lacks '{missing}'"
+                problem = f"{name or 'the experiment'} lacks '{missing}'"
                 fix = f"add {missing}: {keys[missing]}"
             elif kind == "extra_forbidden":
-                known = list(keys)
+                known_names = list(keys)
                 if model is WorkloadAxes:
                     workload = self.mapping(*path[:-1]).get("name", "")
-                    known += self.known_parameters.get(workload, ())
-                what = f"unknown key '{excerpt(path[-1])}' in {around or 'the experiment'}"
-                fix, is_key = did_you_mean(str(path[-1]), known), True
+                    known_names += self.known_parameters.get(workload, ())
+                problem = f"unknown key '{excerpt(path[-1])}' in {around or 'the experiment'}"
+                fix, is_key = did_you_mean(str(path[-1]), known_names), True
             elif kind in ("model_type", "dict_type"):
                 names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
-                what, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
+                problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
             elif kind in ("value_error", "given_twice"):
                 text = str(context["error"]) if kind == "value_error" else each["msg"]
                 # The errors of `harness.units` say what to write after a colon.
-                what, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
+                problem, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
                 is_key, fix = location[-1] == "[key]", advice or fix
-                colon = " " if what.startswith(("is ", "limits ")) else ": "
-                what = f"{around if is_key else name}{colon}{what}"
+                colon = " " if problem.startswith(("is ", "limits ")) else ": "
+                problem = f"{around if is_key else name}{colon}{problem}"
                 item = (*path, context["index"]) if kind == "given_twice" else path
             else:  # a bound of a record, beyond those of the file
-                what = f"{name}: {excerpt(each['msg'].lower())}"
-            self.problem(item, what, fix, key=is_key)
+                problem = f"{name}: {excerpt(each['msg'].lower())}"
+            self.problem(item, problem, fix, key=is_key)
 
     def override(self, override: str) -> None:
         """
@@ -222,9 +222,9 @@ class Document:
             )
         place = Place(0, 0, f"--set {override}")
         if key.partition(".")[0] in _HADOOP:
-            what = f"'{excerpt(key)}' is a property of Hadoop, not a key of the experiment"
+            problem = f"'{excerpt(key)}' is a property of Hadoop, not a key of the experiment"
             fix = "put configuration. before it (each job), or cluster.site. (the whole cluster)"
-            self._problems.setdefault((place, what), fix)
+            self._problems.setdefault((place, problem), fix)
             return
         parts = key.split(".")
         for head in PROPERTIES:
@@ -236,24 +236,23 @@ class Document:
             names: list[Any] = []
             step: str | int = part
             if isinstance(around, list):
-                names = [n.get("name") if isinstance(n, dict) else None for n in around]
+                names = [item.get("name") if isinstance(item, dict) else None for item in around]
                 short = part.isascii() and part.isdecimal() and len(part) < 6
                 number = int(part) if short else len(names)
                 step = names.index(part) if part in names else number
             if not (isinstance(around, dict) or (isinstance(step, int) and step < len(names))):
-                known = ", ".join(excerpt(n or str(i)) for i, n in enumerate(names))
-                fix = f"name one of {known}, or a number below {len(names)}"
+                known_names = ", ".join(excerpt(name or index) for index, name in enumerate(names))
+                fix = f"name one of {known_names}, or a number below {len(names)}"
                 alone = "a single value stands there: override it as a whole"
-                what = f"nothing is at '{excerpt(part)}'"
-                self._problems.setdefault((place, what), fix if names else alone)
+                problem = f"nothing is at '{excerpt(part)}'"
+                self._problems.setdefault((place, problem), fix if names else alone)
                 return
             path = (*path, step)
             if isinstance(around, dict) and part not in around:
                 around[part] = {}
                 self.places[path] = self.key_places[path] = place
-        below = [old for old in self.places if old[: len(path)] == path]
-        for old in below:
-            del self.places[old]
+        for replaced_path in [old for old in self.places if old[: len(path)] == path]:
+            del self.places[replaced_path]
         self.key_places[path] = place
         self.put(path, self._load(text, path, place))
 
@@ -298,17 +297,17 @@ class Document:
             return [self._collect(child, (*path, index), place) for index, child in children]
         mapping: dict[str, Any] = {}
         for key, child in node.value:
-            below = (*path, key.value) if isinstance(key, ScalarNode) else path
+            inner_path = (*path, key.value) if isinstance(key, ScalarNode) else path
             at = place(key.start_mark)
             if not isinstance(key, ScalarNode):
                 self._problems.setdefault((at, "a key is not a word"), "write NAME: VALUE")
             elif key.value in mapping:
-                first = self.key_places[below].line
-                what = f"{excerpt(key.value)} is given twice, first in line {first}"
-                self._problems.setdefault((at, what), "leave one of them")
+                first = self.key_places[inner_path].line
+                problem = f"{excerpt(key.value)} is given twice, first in line {first}"
+                self._problems.setdefault((at, problem), "leave one of them")
             else:
-                self.key_places[below] = at
-                mapping[key.value] = self._collect(child, below, place)
+                self.key_places[inner_path] = at
+                mapping[key.value] = self._collect(child, inner_path, place)
         return mapping
 
 
@@ -330,9 +329,10 @@ def _model_at(path: Path) -> type[BaseModel]:
     model: type[BaseModel] = Experiment
     for part in path:
         fields = model.model_fields.items()
-        annotation = next(
-            (f.annotation for n, f in fields if part in (n, f.validation_alias)), None
+        annotations = (
+            info.annotation for name, info in fields if part in (name, info.validation_alias)
         )
+        annotation = next(annotations, None)
         model = _model_in(annotation) or model
     return model
 
@@ -340,4 +340,4 @@ def _model_at(path: Path) -> type[BaseModel]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((m for a in get_args(annotation) if (m := _model_in(a))), None)
+    return next(filter(None, map(_model_in, get_args(annotation))), None)

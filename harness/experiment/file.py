@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -85,17 +86,18 @@ def read_experiment(
         fix = f"add schema: {FORMAT}, the version of this format"
         document.problem((), "the experiment lacks 'schema'", fix)
     elif type(version) is not int:
-        what = f"schema: '{excerpt(written)}' is not a version of this format"
-        document.problem(("schema",), what, f"write {FORMAT}")
-    _check_properties(document, known)
+        problem = f"schema: '{excerpt(written)}' is not a version of this format"
+        document.problem(("schema",), problem, f"write {FORMAT}")
     if known:
         document.known_parameters = known.parameters
         _resolve_sizes(document, known.scales)
-        _check_names(document, known)
-    data = {key: node for key, node in document.data.items() if key != "schema"}
+    _check_names(document, known)
+    contents = {key: node for key, node in document.data.items() if key != "schema"}
     context = {"parameters": known.parameters if known else None}
     try:
-        experiment = Experiment.model_validate(data, context=context, by_alias=True, by_name=False)
+        experiment = Experiment.model_validate(
+            contents, context=context, by_alias=True, by_name=False
+        )
     except ValidationError as error:
         document.add_errors(error)
         document.raise_problems()
@@ -131,44 +133,40 @@ def places(text: str, source: str) -> dict[str, str]:
     return keys | {f"workloads.{name}": str(document.place(path)) for path, name, _ in entries}
 
 
-def _check_properties(document: Document, known: KnownNames | None) -> None:
-    """Note names that are not properties of Hadoop, and sizes where Hadoop reads MiB."""
+def _check_names(document: Document, known: KnownNames | None) -> None:
+    """Note names that there are not, bad arguments of workloads, and sizes for numbers of MiB."""
     for head in PROPERTIES:
         for name in document.mapping(*head):
             path = (*head, name)
             if _PROPERTY.fullmatch(name) is None:
-                what = f"{dotted(head)}: '{excerpt(name)}' is not the name of a property"
-                document.problem(path, what, "write a name such as mapreduce.job.reduces", key=True)
+                problem = f"{dotted(head)}: '{excerpt(name)}' is not the name of a property"
+                fix = "write a name such as mapreduce.job.reduces"
+                document.problem(path, problem, fix, key=True)
             elif known and head[0] != "predict" and (complaint := known.objection(name)):
-                what = f"{dotted(head)}: {complaint[0]}"
-                document.problem(path, what, complaint[1], key=True)
-            for below, scalar in document.scalars(path):
+                document.problem(path, f"{dotted(head)}: {complaint[0]}", complaint[1], key=True)
+            for inner_path, scalar in document.scalars(path):
                 if name.endswith((".mb", "-mb")) and not scalar.quoted and has_unit(scalar):
-                    what = f"{dotted(below)}: '{excerpt(scalar)}' for a number of MiB"
+                    problem = f"{dotted(inner_path)}: '{excerpt(scalar)}' for a number of MiB"
                     mebibytes = max(1, round(parse_bytes(scalar) / MIB))
-                    document.problem(below, what, f"write {mebibytes}")
-
-
-def _check_names(document: Document, known: KnownNames) -> None:
-    """Note providers, models, workloads and arguments of workloads that there are not."""
-    for path, what, names in (
+                    document.problem(inner_path, problem, f"write {mebibytes}")
+    if not known:
+        return
+    for path, named_part, names in (
         (("cluster", "provider"), "provider", known.providers),
         (("predict", "models"), "model", known.models),
-        *(((*at, "name"), "workload", known.workloads) for at, *_ in document.workloads()),
+        *(((*path, "name"), "workload", known.workloads) for path, *_ in document.workloads()),
     ):
-        for below, scalar in document.scalars(path):
+        for inner_path, scalar in document.scalars(path):
             if NAME.fullmatch(scalar) and scalar not in names:
-                missing = f"{dotted(below)}: there is no {what} '{scalar}'"
-                document.problem(below, missing, did_you_mean(scalar, list(names)))
+                problem = f"{dotted(inner_path)}: there is no {named_part} '{scalar}'"
+                document.problem(inner_path, problem, did_you_mean(scalar, list(names)))
     for path, workload, entry in document.workloads():
         for key in entry.keys() - {"name", "input", "seed"}:
-            for below, scalar in document.scalars((*path, key)):
-                try:
+            for inner_path, scalar in document.scalars((*path, key)):
+                with suppress(ValueError):  # the model refuses what is not a value of an argument
                     value = argument_value(scalar)
-                except ValueError:
-                    continue  # the model refuses it
-                if complaint := known.refusal(workload, key, value):
-                    document.problem(below, *complaint)
+                    if complaint := known.refusal(workload, key, value):
+                        document.problem(inner_path, *complaint)
 
 
 def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) -> None:
@@ -182,28 +180,28 @@ def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) 
         if workload not in scales or "input" not in entry:
             continue
         scale = used[workload] = scales[workload]
-        for below, scalar in document.scalars((*path, "input")):
+        for inner_path, scalar in document.scalars((*path, "input")):
             if scalar in scale:
-                document.put(below, Scalar(str(scale[scalar]), written=scalar))
+                document.put(inner_path, Scalar(str(scale[scalar]), written=scalar))
             elif _NAME_OF_SIZE.fullmatch(scalar):
-                what = f"{dotted((*path, 'input'))}: {workload} has no size called '{scalar}'"
-                document.problem(below, excerpt(what, 200), _size_fix(scalar, scale))
+                problem = f"{dotted((*path, 'input'))}: {workload} has no size called '{scalar}'"
+                document.problem(inner_path, excerpt(problem, 200), _size_fix(scalar, scale))
     chosen = ("predict", "profile_on", "input")
     sizes: dict[str, tuple[Place, Scalar]] = {}
     unresolved = False
-    for below, scalar in document.scalars(chosen):
+    for inner_path, scalar in document.scalars(chosen):
         meant = {scale[scalar] for scale in used.values() if scalar in scale}
         if not _NAME_OF_SIZE.fullmatch(scalar):
-            sizes[f"{below} {scalar}"] = document.place(below), scalar
+            sizes[f"{inner_path} {scalar}"] = document.place(inner_path), scalar
         elif meant:
             for size in sorted(meant):
                 text = str(size)
-                sizes[text] = document.place(below), Scalar(text, written=scalar)
+                sizes[text] = document.place(inner_path), Scalar(text, written=scalar)
         else:
             unresolved = True
-            what = f"predict.profile_on: no workload here has a size called '{excerpt(scalar)}'"
+            problem = f"predict.profile_on: no workload here has a size called '{excerpt(scalar)}'"
             names = dict.fromkeys(name for scale in used.values() for name in scale)
-            document.problem(below, what, _size_fix(scalar, names))
+            document.problem(inner_path, problem, _size_fix(scalar, names))
     if sizes and not unresolved:
         document.put(chosen, [scalar for _, scalar in sizes.values()])
         for index, (place, _) in enumerate(sizes.values()):
@@ -226,29 +224,29 @@ def _check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames |
     if known:
         for key in sorted(set(known.required_fields.get(provider, ())) - given.keys()):
             example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
-            what = f"provider {provider} needs cluster.{key}"
-            document.problem(("cluster",), what, f"add {key}: {example}")
+            problem = f"provider {provider} needs cluster.{key}"
+            document.problem(("cluster",), problem, f"add {key}: {example}")
         takers = [name for name, fields in known.extra_fields.items() if fields]
         extra = {key for fields in known.extra_fields.values() for key in fields}
         for key in sorted(given.keys() & extra - set(known.extra_fields.get(provider, ()))):
-            what = f"provider {provider} does not take cluster.{key}"
+            problem = f"provider {provider} does not take cluster.{key}"
             fix = f"write provider: {' or '.join(takers)}, or remove the line"
-            document.problem(("cluster", key), what, fix, key=True)
+            document.problem(("cluster", key), problem, fix, key=True)
     if count and not 2 <= count <= MOST_HOSTS:
-        what = f"{count} hosts are not 2 to {MOST_HOSTS}"
+        problem = f"{count} hosts are not 2 to {MOST_HOSTS}"
         fix = "name a master and at least one worker"
-        document.problem(("cluster", "hosts"), what, fix, key=True)
+        document.problem(("cluster", "hosts"), problem, fix, key=True)
     elif count and cluster.workers != (count - 1,):
         written = ", ".join(map(str, cluster.workers))
-        what = f"{count} hosts are a master and {count - 1} workers, not {written}"
-        document.problem(("cluster", "workers"), what, f"write workers: {count - 1}", key=True)
+        problem = f"{count} hosts are a master and {count - 1} workers, not {written}"
+        document.problem(("cluster", "workers"), problem, f"write workers: {count - 1}", key=True)
     fewest = min(cluster.workers)
     workers = [f"worker{number}" for number in range(1, fewest + 1)]
     for name in cluster.nodes:
         if name not in workers:
-            what = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
+            problem = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
             fix = excerpt(did_you_mean(name, workers))
-            document.problem(("cluster", "nodes", name), what, fix, key=True)
+            document.problem(("cluster", "nodes", name), problem, fix, key=True)
 
 
 def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -> None:
@@ -272,16 +270,16 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     for axis, values in experiment.predict.profile_on.items():
         path = (*_PROFILE_ON, axis)
         if axis not in axes:
-            what = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
-            document.problem(path, what, did_you_mean(axis, sorted(axes)), key=True)
+            problem = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
+            document.problem(path, problem, did_you_mean(axis, sorted(axes)), key=True)
             all_exist = False
             continue
         existing = {meaning(value) for value in axes[axis]}
         lacking = [value for value in values if meaning(value) not in existing]
         if lacking and not (narrowed and len(lacking) < len(values)):
             missing = ", ".join(_readable(axis, value) for value in lacking)
-            what = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
-            document.problem(path, what, f"its values are {', '.join(axes[axis])}")
+            problem = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
+            document.problem(path, problem, f"its values are {', '.join(axes[axis])}")
             all_exist = False
     if not all_exist:
         return
@@ -291,11 +289,11 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     alternatives = "; ".join(choices) or "no axis has two values yet"
     fix = f"choose some values and leave some: {alternatives}"
     for workload in sorted(unfed):
-        what = f"predict.profile_on selects no cell of {workload}"
-        document.problem(_PROFILE_ON, what, fix, key=True)
+        problem = f"predict.profile_on selects no cell of {workload}"
+        document.problem(_PROFILE_ON, problem, fix, key=True)
     if len(profiling) == len(cells):
-        what = "predict.profile_on selects every cell, and none is left to score"
-        document.problem(_PROFILE_ON, what, fix, key=True)
+        problem = "predict.profile_on selects every cell, and none is left to score"
+        document.problem(_PROFILE_ON, problem, fix, key=True)
 
 
 def _readable(axis: str, value: str | float) -> str:

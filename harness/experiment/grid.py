@@ -31,7 +31,7 @@ from harness.records.trial import (
     WorkloadSpec,
     digest,
     trial_id,
-)  # fmt: skip
+)
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
 MAX_CELLS = 10_000
@@ -76,14 +76,14 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     count = experiment.design.points
     if count is None:
         count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
-    for number, most, what in (
+    for number, most, noun in (
         (count, MAX_CELLS, "cells"),
         (count * experiment.repeat, MAX_TRIALS, "trials"),
         (count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells"),
     ):
         if number > most:
             raise SpecError(
-                f"the grid has more than {most} {what}",
+                f"the grid has more than {most} {noun}",
                 where="workloads, configuration, cluster, repeat",
                 fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
             )

@@ -55,9 +55,7 @@ from harness.experiment.values import (
     filled_list,
 )
 from harness.records.trial import Hardware, Record, SshAccess, TraceMode, Tracing
-from harness.units import (
-    MIB,
-)
+from harness.units import MIB
 
 
 class _FileRecord(Record):

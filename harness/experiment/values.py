@@ -24,12 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from harness.text import excerpt
-from harness.units import (
-    MIB,
-    parse_bytes,
-    parse_duration,
-    parse_rate,
-)
+from harness.units import MIB, parse_bytes, parse_duration, parse_rate
 
 FORMAT = 1
 UNLIMITED = "unlimited"
@@ -96,7 +91,13 @@ def _reader(read: Callable[[Scalar], Any]) -> BeforeValidator:
 
 
 def _number(
-    what: str, least: float, most: float, write: str = "", *, whole: bool = True, auto: bool = False
+    noun: str,
+    least: float,
+    most: float,
+    write: str = "",
+    *,
+    whole: bool = True,
+    auto: bool = False,
 ) -> Callable[[Scalar], float]:
     """Make a reader of numbers from *least* to *most*, or of ``auto``."""
 
@@ -108,7 +109,7 @@ def _number(
             assert isinstance(number, int | float)
             if least <= number <= most:
                 return number
-        wrong = f"'{excerpt(scalar)}' is not a {what} from {least} to {most}"
+        wrong = f"'{excerpt(scalar)}' is not a {noun} from {least} to {most}"
         raise ValueError(f"{wrong}; {write or f'write one such as {max(least, 3)}'}")
 
     return read
@@ -135,10 +136,6 @@ def _bytes(scalar: Scalar) -> int:
 def _seconds(scalar: Scalar) -> float:
     value = scalar.value
     return parse_duration(value if isinstance(value, int | float) else str(scalar))
-
-
-def _bytes_per_s(scalar: Scalar) -> int:
-    return parse_rate(str(scalar))
 
 
 def _or_unlimited(read: Callable[[Scalar], float]) -> BeforeValidator:
@@ -210,15 +207,15 @@ def _matching(pattern: re.Pattern[str], complaint: str) -> Callable[[str], str]:
     return read
 
 
-def _name_of(what: str) -> BeforeValidator:
+def _name_of(noun: str) -> BeforeValidator:
     letters = "use letters, digits, _ and -, starting with a letter"
-    return _reader(_matching(NAME, f"cannot name the {what}; {letters}"))
+    return _reader(_matching(NAME, f"cannot name the {noun}; {letters}"))
 
 
-def _like(pattern: str, what: str, example: str) -> tuple[BeforeValidator, WithJsonSchema]:
+def _like(pattern: str, noun: str, example: str) -> tuple[BeforeValidator, WithJsonSchema]:
     """Annotations of a text that matches *pattern*."""
     schema = {"type": "string", "pattern": f"^({pattern})$", "examples": [example]}
-    complaint = f"is not a valid {what}; write one such as {example}"
+    complaint = f"is not a valid {noun}; write one such as {example}"
     return _reader(_matching(re.compile(pattern, re.ASCII), complaint)), WithJsonSchema(schema)
 
 
@@ -239,11 +236,11 @@ def _distinct(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -
     for index, item in enumerate(axis if info.context else ()):
         earlier = first.setdefault(item, items[index])
         if earlier is not items[index]:
-            what = f"'{excerpt(items[index].written)}' is given twice"
+            problem = f"'{excerpt(items[index].written)}' is given twice"
             if earlier.written != items[index].written:
-                what += f", first as '{excerpt(earlier.written)}'"
-            problem = {"what": what, "index": index}
-            raise PydanticCustomError("given_twice", "{what}; leave one", problem)
+                problem += f", first as '{excerpt(earlier.written)}'"
+            details = {"what": problem, "index": index}
+            raise PydanticCustomError("given_twice", "{what}; leave one", details)
     return axis
 
 
@@ -286,8 +283,8 @@ _read_time = _quantity(_seconds, 1e-9, 1e9, "is not a time to wait; write 90 s o
 _read_cores = _number(
     "number of cores", LEAST_CORES, MOST_CORES, "write one such as 0.5", whole=False
 )
-_read_disk = _quantity(_bytes_per_s, MIB, 2**63, "is too slow; write 1 MiB/s or more")
-_read_network = _quantity(_bytes_per_s, LEAST_NETWORK, 2**63, "is too slow; write 1 Mbit/s or more")
+_read_disk = _quantity(parse_rate, MIB, 2**63, "is too slow; write 1 MiB/s or more")
+_read_network = _quantity(parse_rate, LEAST_NETWORK, 2**63, "is too slow; write 1 Mbit/s or more")
 _read_memory = _quantity(_read_size, LEAST_MEMORY, 2**63, "holds no daemons; write 1 GiB or more")
 _read_gpus = _number(
     "number of GPUs", 0, MOST_GPUS, "write 1, or auto for those that a node has", auto=True

@@ -33,7 +33,7 @@ from harness.store.files import (
     remove_tree,
     rename_durably,
     sync_tree,
-)  # fmt: skip
+)
 from harness.store.run import EXPERIMENT, MANIFEST, Run
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt

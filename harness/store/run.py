@@ -39,7 +39,7 @@ from harness.store.files import (
     sync_tree,
     validate_stored,
     write_file,
-)  # fmt: skip
+)
 from harness.store.recordings import Recorded
 from harness.store.trials import RawLogs, TrialFolder, read_trial
 from harness.text import excerpt

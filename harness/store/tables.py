@@ -32,7 +32,7 @@ from harness.store.files import (
     parse_json,
     read_file,
     validate_stored,
-)  # fmt: skip
+)
 from harness.text import excerpt
 
 FROM_RAW = "make it again from the raw logs: harness collect FILE"

@@ -24,7 +24,7 @@ from harness.store.files import (
     remove_tree,
     rename_durably,
     sync_tree,
-)  # fmt: skip
+)
 from harness.text import excerpt
 
 RECORD = "trial.json"
