@@ -1,6 +1,9 @@
-"""Settings of all tests."""
+"""Settings of all tests, and what keeps the fast ring fast."""
 
 import signal
+import sys
+
+import pytest
 
 from hypothesis import settings
 
@@ -13,3 +16,36 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("fast", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("fast")  # another one: pytest --hypothesis-profile thorough
+
+SLOW_RINGS = ("process", "live", "long")
+STARTS_A_PROCESS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+DRAWS = "matplotlib"
+
+running_fast_tests = []
+
+
+def refuse_slow_work(event, arguments):
+    """
+    An audit hook: fail the fast test that starts a process or draws. The failure is no `Exception`,
+    so that no code under test takes it for an answer.
+    """
+    if not running_fast_tests:
+        return
+    if event in STARTS_A_PROCESS or (event == "import" and arguments[0] == DRAWS):
+        pytest.fail(f"{event} {arguments[0]!r:.80} in a test of the fast ring: mark it `process`")
+
+
+sys.addaudithook(refuse_slow_work)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """
+    Watch each test of the fast ring, its fixtures included.
+    """
+    if not any(item.get_closest_marker(ring) for ring in SLOW_RINGS):
+        running_fast_tests.append(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        running_fast_tests.clear()

@@ -6,8 +6,6 @@ import re
 
 from pathlib import Path
 
-import pytest
-
 from harness import errors
 from harness.cli import COMMANDS
 from harness.cli.list import KINDS
@@ -17,21 +15,22 @@ PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("bench/*.md")])
 
 
-def name_of(path):
+def links(pattern):
     """
-    Give parametrised tests the path inside the project.
+    Page and match of every link on the pages that is as *pattern* says.
     """
-    return str(path.relative_to(PROJECT))
+    for page in PAGES:
+        for match in re.findall(pattern, page.read_text(encoding="utf-8")):
+            yield page, match
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_lead_somewhere():
     """
     Every relative link of a page names a file of the project.
     """
-    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    relative = links(r"\]\((?!https?://|#)([^)#\s]+)")
 
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert [(page.name, to) for page, to in relative if not (page.parent / to).exists()] == []
 
 
 def headings(page):
@@ -42,17 +41,17 @@ def headings(page):
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_to_headings(page):
+def test_links_lead_to_headings():
     """
     What stands behind the # of a link is a heading of the page that it names.
     """
-    text = page.read_text(encoding="utf-8")
-    links = re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)", text)
+    dead = [
+        f"{page.name}: {to}#{heading}"
+        for page, (to, heading) in links(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)")
+        if heading not in headings(page.parent / to if to else page)
+    ]
 
-    lost = [(to, at) for to, at in links if at not in headings(page.parent / to if to else page)]
-
-    assert lost == []
+    assert dead == []
 
 
 def test_reference_has_every_variable():
@@ -83,14 +82,14 @@ def test_experiment_of_the_guide_is_read():
     assert (cells, cells * experiment.repeat) == (12, 36)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *KINDS])
-def test_reference_has_every_command(name):
+def test_reference_has_every_command():
     """
-    A command or a kind of thing that is not in the reference does not exist for its reader.
+    A command, or a kind that is listed, that is not in the reference does not exist for its reader.
     """
     reference = (PROJECT / "docs" / "reference.md").read_text(encoding="utf-8")
+    names = [*COMMANDS, *KINDS]
 
-    assert re.search(rf"`(harness )?(list )?{name}\b", reference)
+    assert [n for n in names if not re.search(rf"`(harness )?(list )?{n}\b", reference)] == []
 
 
 def test_reference_has_every_exit_status():

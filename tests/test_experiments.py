@@ -36,6 +36,7 @@ def planned(path, capsys, tmp_path):
     return json.loads(capsys.readouterr().out)["trials"]
 
 
+@pytest.mark.process
 def test_all_workloads_feed_a_profile_and_are_scored(experiment, capsys, tmp_path):
     """
     A workload without profiling cells cannot be predicted, one without others is not scored.
@@ -50,6 +51,7 @@ def test_all_workloads_feed_a_profile_and_are_scored(experiment, capsys, tmp_pat
 COUNTED = [path for path in EXPERIMENTS if COUNTS[path]]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("experiment_file", COUNTED, ids=lambda path: path.stem)
 def test_says_how_many_trials_it_has(experiment_file, capsys, tmp_path):
     """

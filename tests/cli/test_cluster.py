@@ -163,6 +163,7 @@ def test_up_refuses(harness, arguments, reported):
     assert done.there == {}
 
 
+@pytest.mark.process
 def test_status_as_json(harness):
     """
     One document, with every daemon and whether it runs.
@@ -179,6 +180,7 @@ def test_status_as_json(harness):
     ]
 
 
+@pytest.mark.process
 def test_status_for_people(harness):
     """
     The same as lines.
@@ -191,6 +193,7 @@ def test_status_for_people(harness):
     assert "  resourcemanager on master    does not answer\n" in shown
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "node",
     [
@@ -218,6 +221,7 @@ def test_status_of_a_hostile_resourcemanager(harness, monkeypatch, node):
     assert all(type(n["memory_mb"]) is int for n in json.loads(reported.out)["nodes"])
 
 
+@pytest.mark.process
 def test_status_has_what_limited_nodes_are(harness):
     """
     What was asked and what was measured.
@@ -249,6 +253,7 @@ def test_a_file_limits_nodes_of_a_cluster_by_hand(harness, tmp_path):
     }
 
 
+@pytest.mark.process
 def test_status_tells_of_hosts_and_nodes(harness):
     """
     Clock, disk and versions of each host; what YARN says of its nodes.
@@ -266,6 +271,7 @@ def test_status_tells_of_hosts_and_nodes(harness):
     assert re.search(r"worker1:8041 +RUNNING +2 +512 +1536 +3\.5\.0", shown)
 
 
+@pytest.mark.process
 def test_status_tells_of_gpus(harness, monkeypatch):
     """
     Where a host has some: what they are, and what the driver's tool says of lost ones.
@@ -307,6 +313,7 @@ def test_logs_of_some_daemons(harness):
         raise harness("logs", "moon").error
 
 
+@pytest.mark.process
 def test_the_only_cluster_needs_no_name(harness):
     """
     With two of them the command asks which.
@@ -367,6 +374,7 @@ def test_down_all_goes_on_behind_one_that_cannot_be_removed(harness, monkeypatch
     assert done.error.what == "no way to c"
 
 
+@pytest.mark.process
 def test_what_a_cluster_cannot_show_is_told(harness, monkeypatch):
     """
     At its start, when it can still be left, and whenever it is looked at.

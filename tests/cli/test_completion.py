@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 BASH = """
 eval "$(_HARNESS_COMPLETE=bash_source harness)"
 compopt() { :; }

@@ -6,6 +6,8 @@ import pytest
 
 from harness.cli.entry import main
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def no_java(tmp_path, monkeypatch):

@@ -66,6 +66,7 @@ class TestHelp:
         assert all(f"  {name}  " in out or f"  {name} " in out for name in COMMANDS)
         assert out.rstrip().endswith("harness COMMAND --help")
 
+    @pytest.mark.process
     def test_imports_no_heavy_library(self):
         """
         Whoever asks for help does not wait for libraries that only a computation needs.
@@ -220,6 +221,7 @@ class TestInterruption:
         assert run(body) == 130
         assert "interrupted: what is finished is kept" in capsys.readouterr().err
 
+    @pytest.mark.process
     def test_while_it_is_loaded_it_is_quiet(self, tmp_path):
         """
         Ctrl-C before there is anything to clean up ends with the same status, and no traceback.
@@ -253,6 +255,7 @@ class TestInterruption:
 
         assert signal.getsignal(signal.SIGTERM) is before
 
+    @pytest.mark.process
     def test_reader_that_leaves_is_no_error(self):
         """
         ``harness ... | head`` ends like any other program whose reader has gone.

@@ -56,6 +56,7 @@ class TestUsage:
         assert last.startswith(f"  fix: {fix}")
 
 
+@pytest.mark.process
 class TestOutput:
     @pytest.mark.parametrize("arguments", [["--help"], ["list", "models"], ["list", "reports"]])
     def test_that_is_full(self, arguments):
@@ -106,6 +107,7 @@ class TestOutput:
         assert rb"f\xfcr" in done.stdout
 
 
+@pytest.mark.process
 class TestFolder:
     def test_that_was_removed_under_the_shell(self, tmp_path):
         """

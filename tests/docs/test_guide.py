@@ -29,6 +29,7 @@ def example():
     return names["WordMean"]()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["check", "format --check"])
 def test_module_of_the_guide_has_the_form_of_the_others(how):
     """

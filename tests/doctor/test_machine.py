@@ -88,6 +88,7 @@ class TestCores:
 class TestKernel:
     """Namespaces, disks and links of nodes."""
 
+    @pytest.mark.process
     def test_refused_namespaces(self, shim):
         """
         Clusters use ports instead; the fix is named.
@@ -100,6 +101,7 @@ class TestKernel:
         assert "ports of the loopback address" in finding.what
         assert finding.fix
 
+    @pytest.mark.process
     def test_no_shaping(self, shim):
         """
         A kernel without the queue is a note: only limits of links need it.

@@ -15,6 +15,8 @@ from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome
 from harness.hadoop_home.java import Java
 
+pytestmark = pytest.mark.process
+
 SUMS = {
     "lib/hadoop-common-3.5.0.jar": "0" * 64,
     "lib/hadoop-mapreduce-examples-3.4.2.jar": "1" * 64,

@@ -49,6 +49,7 @@ def test_launcher_on_the_path_leads_to_its_jdk(jdk, tmp_path_factory):
     assert find_java({"PATH": str(commands)}).home == home
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("version", ["11.0.2+9", "1.8.0_402", "16", ""])
 def test_old_java_is_refused(jdk, version):
     """

@@ -11,6 +11,8 @@ from harness.hadoop_home import instrumented
 from harness.hadoop_home.home import HadoopHome
 from tests.ltrace.spanfile import read_spans
 
+pytestmark = pytest.mark.process
+
 LIMIT_S = 120
 SORT = 12
 

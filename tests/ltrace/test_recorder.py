@@ -14,6 +14,8 @@ from harness.hadoop_home import home as homes
 from harness.parsing.ltrace import read_ltrace
 from tests.ltrace.spanfile import read_spans, read_units
 
+pytestmark = pytest.mark.process
+
 LIMIT_S = 120
 ATTEMPT = "attempt_1795249792446_0003_m_000000_0"
 MAIN, TASK, MAP_LOOP, SPILL, SORT = 1, 2, 6, 11, 12

@@ -70,6 +70,7 @@ def keep(run):
     return kept
 
 
+@pytest.mark.process
 def test_each_worker_describes_its_own_gpus(keep, run, tmp_path):
     """
     One that does not have what it offers is named; what another cluster had is kept.
@@ -86,6 +87,7 @@ def test_each_worker_describes_its_own_gpus(keep, run, tmp_path):
     assert only.startswith("the GPUs of worker2 may not work: 1 offered, none found (")
 
 
+@pytest.mark.process
 def test_a_node_that_offers_more_than_it_has_is_named(keep, tmp_path):
     """
     Without words of the driver's tool there are none to tell.
@@ -95,6 +97,7 @@ def test_a_node_that_offers_more_than_it_has_is_named(keep, tmp_path):
     ]
 
 
+@pytest.mark.process
 def test_this_machine_is_described_once(keep, run, monkeypatch, tmp_path):
     """
     Where all nodes are on it; what it lacks was said before the cluster was started.
@@ -108,6 +111,7 @@ def test_this_machine_is_described_once(keep, run, monkeypatch, tmp_path):
     }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("java", "why"),
     [
@@ -132,6 +136,7 @@ def test_why_rates_are_missing(keep, run, tmp_path, java, why):
     assert entry == {"devices": [L4], "library": "", "rates_missing": why}
 
 
+@pytest.mark.process
 def test_rates_are_measured_once_in_a_run(keep, run, tmp_path):
     """
     Those that are missing are tried again: somebody may have built the library meanwhile.
@@ -145,6 +150,7 @@ def test_rates_are_measured_once_in_a_run(keep, run, tmp_path):
     assert entries["worker2"].rates_missing is None
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_a_processor_is_no_gpu(tmp_path):
     """

@@ -17,6 +17,8 @@ from harness.hadoop_home.java import find_java
 from harness.monitor.probe import SpeedProbe, probe_jar, usable_cores
 from harness.parsing.samples import read_speed
 
+pytestmark = pytest.mark.process
+
 LIMIT_S = 60  # for what takes a second on an idle machine
 
 

@@ -142,6 +142,7 @@ class TestRead:
         """
         assert read_rates(PRINTED.replace(line + "\n", "")) is None
 
+    @pytest.mark.process
     @pytest.mark.parametrize(
         "line", ["how guess", "mem_read 0", "mem_read -1", f"disk_read {10**16}"]
     )
@@ -154,6 +155,7 @@ class TestRead:
 
         assert read_rates("\n".join(lines)) is None
 
+    @pytest.mark.process
     @given(st.text() | st.lists(st.sampled_from(PRINTED.splitlines())).map("\n".join))
     def test_any_text_gives_rates_or_nothing(self, text):
         """

@@ -123,6 +123,7 @@ def test_a_pull_that_does_not_end_well(monkeypatch, engine, reason):
     engine.over.set()
 
 
+@pytest.mark.process
 class TestOnTheSpot:
     @pytest.fixture
     def script(self, tmp_path, monkeypatch):

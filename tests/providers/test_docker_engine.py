@@ -66,6 +66,7 @@ class TestConnect:
             == "no Docker engine answers: Connection refused"
         )
 
+    @pytest.mark.process
     @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
     def test_a_socket_of_others(self, tmp_path_factory):
         """

@@ -117,6 +117,7 @@ def app(cluster, state="RUNNING", containers=1, **more):
     }  # fmt: skip
 
 
+@pytest.mark.process
 class TestLife:
     def test_finds_it_and_leaves_nothing(self, cluster, masters):
         """
@@ -294,6 +295,7 @@ class TestRefusals:
         with pytest.raises(SpecError, match="no such folder"):
             cluster().up()
 
+    @pytest.mark.process
     def test_addresses_in_the_experiment(self, cluster, masters, monkeypatch):
         """
         Instead of a folder.
@@ -353,6 +355,7 @@ class TestRefusals:
             cluster().up()
 
 
+@pytest.mark.process
 class TestWork:
     def test_idle_is_about_our_own(self, cluster, masters):
         """

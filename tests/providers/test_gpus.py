@@ -135,6 +135,7 @@ def test_any_answer_is_read(text, links, fields):
     assert json.loads(json.dumps(devices.described())).keys() >= {"devices", "library"}
 
 
+@pytest.mark.process
 def test_a_missing_command_has_failed():
     """
     As in a shell, its status is 127.

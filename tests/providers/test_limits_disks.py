@@ -63,6 +63,7 @@ def test_a_disk_is_no_larger_than_what_is_in_it(kernel, tmp_path, monkeypatch):
     assert (facts.st_size, facts.st_blocks, commands) == (64 * MIB, 0, ["mkfs.ext4"])
 
 
+@pytest.mark.process
 def test_the_last_line_of_a_failed_command_is_reported(tmp_path):
     """
     With the command, and one line that cannot move a terminal's cursor.

@@ -26,6 +26,8 @@ from harness.store import Run, files
 from tests.run import fakes
 from tests.run.fakes import Fault, terasort
 
+pytestmark = pytest.mark.process
+
 RATES = NodeRates(
     disk_read_bps=(10**8,), disk_write_bps=(10**8,), mem_read_bps=(10**8,),
     mem_write_bps=(10**8,), how="direct",

@@ -58,6 +58,7 @@ def log(tmp_path):
     return tmp_path / "client-0.log"
 
 
+@pytest.mark.process
 class TestRun:
     def test_names_the_job_that_the_client_ran(self, log):
         """

@@ -125,6 +125,7 @@ class TestMeasure:
         assert (caught.value.fix, clusters.running) == ("make setup", 0)
         assert any("harness-jobs.jar is missing: this machine" in x for x in s.console.lines)
 
+    @pytest.mark.process
     def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
         """
         Without classes that have hooks nothing is started, for nothing would be recorded; a trace
@@ -193,6 +194,7 @@ class TestMeasure:
             if x.startswith("warning: an input of 4.88 KiB shows nothing")
         ]
 
+    @pytest.mark.process
     def test_runs_the_whole_plan(self, session):
         """
         Every trial of the plan is done, in its order, and the run says what it is.
@@ -206,6 +208,7 @@ class TestMeasure:
         assert run.read_manifest().versions.hadoop == "3.5.0"
         assert run.read_manifest().seed == 7
 
+    @pytest.mark.process
     def test_goes_on_where_it_was_interrupted(self, session, clusters):
         """
         Interrupted at any trial and started again: the same trials, none lost, none twice.
@@ -222,6 +225,7 @@ class TestMeasure:
         assert set(run.trials()) == {t.id for t in s.trials}
         assert clusters.jobs.count("terasort") == 4
 
+    @pytest.mark.process
     def test_takes_down_what_a_killed_run_left(self, session, clusters):
         """
         Before anything is started, by the name that the run gives its cluster.
@@ -230,6 +234,7 @@ class TestMeasure:
 
         assert clusters.removed == [cluster_name(run)]
 
+    @pytest.mark.process
     def test_counts_the_failures(self, session, clusters):
         """
         Failed trials end a run like others; they are counted, also those of an earlier start.
@@ -243,6 +248,7 @@ class TestMeasure:
         assert failed == 1
         assert sorted(r.state for r in run.trials().values()) == ["done"] * 3 + ["failed"]
 
+    @pytest.mark.process
     def test_makes_missing_traces(self, session):
         """
         A run killed between a trial and its trace has the trace after the next start.
@@ -258,6 +264,7 @@ class TestMeasure:
 
         assert run.read_trace(first) == expected
 
+    @pytest.mark.process
     @pytest.mark.parametrize("new", [False, True])
     def test_a_finished_run_is_left_alone(self, session, measured, new):
         """
@@ -269,6 +276,7 @@ class TestMeasure:
         assert first.path != second.path
         assert session().latest().path == second.path
 
+    @pytest.mark.process
     def test_says_when_tasks_outnumber_cores(self, session, monkeypatch):
         """
         Contention is measured only knowingly; the limits of running tasks count.
@@ -282,6 +290,7 @@ class TestMeasure:
         ]
 
 
+@pytest.mark.process
 class TestNewerSchema:
     @pytest.mark.parametrize("name", ["manifest.json", "trials/*/trial.json"])
     def test_is_refused_and_left_alone(self, session, clusters, name):
@@ -313,6 +322,7 @@ def content(folder):
 
 
 class TestGpus:
+    @pytest.mark.process
     @pytest.mark.parametrize(
         ("written", "per_node", "origin"),
         [("auto", [2], "found on the nodes"), ("[0, 3]", [0, 3], "declared, not detected")],
@@ -374,6 +384,7 @@ class TestGpus:
             line[: len(text)] for line, text in zip(warnings, expected, strict=True)
         ] == expected
 
+    @pytest.mark.process
     def test_manifest_without_any(self, measured):
         """
         Nothing is looked for, and nothing said.
@@ -392,6 +403,7 @@ class TestPlan:
         assert plan.pending == s.trials
         assert (clusters.started, s.results_dir.exists()) == ([], False)
 
+    @pytest.mark.process
     def test_knows_what_is_done(self, session):
         """
         The unfinished run is what would be continued.
@@ -493,6 +505,7 @@ class TestExperiment:
 
 
 class TestCollect:
+    @pytest.mark.process
     def test_makes_all_traces_again(self, measured):
         """
         They are derived from the raw logs, and come out the same.

@@ -115,6 +115,7 @@ def test_a_trial_takes_the_sum_of_its_jobs(evaluation):
     assert {"job_s", "each_job_s"} <= scored
 
 
+@pytest.mark.process
 def test_the_report_shows_them(evaluation):
     """
     A row for each job, the timeline of all, and the document for scripts.

@@ -20,6 +20,8 @@ from harness.run.trial import TrialRunner
 from harness.workloads import WORKLOADS
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault, Rounds, terasort
 
+pytestmark = pytest.mark.process
+
 
 class Bench:
     """

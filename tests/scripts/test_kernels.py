@@ -17,6 +17,8 @@ from harness.workloads import WORKLOADS
 from tests.workloads.local_runner import PROJECT, LocalRunner
 from tests.workloads.test_gpu_jobs import put, spec_of
 
+pytestmark = pytest.mark.process
+
 LIBRARY = Path("workloads/gpu/target/native")
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 BASIC = ("bash", "cat", "cut", "dirname", "getent", "mkdir", "readlink", "sed", "sort")
 TOOLS = ("ip", "unshare", "nsenter", "flock")

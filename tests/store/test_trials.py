@@ -307,6 +307,7 @@ def named(folder, trial):
     return sorted(folder.glob(f"{trial.id}-*"))
 
 
+@pytest.mark.process
 def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
     """
     Killed again and again and started again each time, a run ends with each trial once and whole.
@@ -358,6 +359,7 @@ class TestLock:
 
         assert f"end it: kill {os.getpid()} " in caught.value.fix
 
+    @pytest.mark.process
     def test_ends_with_its_process(self, run, make):
         """
         A killed harness holds nothing, and neither does a child that it left.

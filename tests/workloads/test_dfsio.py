@@ -78,6 +78,7 @@ class TestWrite:
             ("part-m-00001", line("part-data-00001", self.second, 1.5)),
         ]
 
+    @pytest.mark.process
     def test_right_files_pass_with_their_rates(self):
         """
         The bytes are made here once more; rates are told as TestDFSIO tells them.
@@ -92,6 +93,7 @@ class TestWrite:
             "deviation (bytes/s)": 2000,
         }
 
+    @pytest.mark.process
     @pytest.mark.parametrize(
         ("which", "instead", "reason"),
         [
@@ -112,6 +114,7 @@ class TestWrite:
 
         assert reason in self.verdict(*outputs).reason
 
+    @pytest.mark.process
     def test_input_is_a_line_for_each_file(self):
         """
         Its size is not that of the files, which hold as many whole records as fit a block.

@@ -204,6 +204,7 @@ def points():
     return np.array(read_cloud(data, 3))
 
 
+@pytest.mark.process
 class TestGenerator:
     """The bytes that our generator makes."""
 
@@ -233,6 +234,7 @@ class TestGenerator:
         assert min(kstest(column, "norm").pvalue for column in offs.T) > 1e-4
 
 
+@pytest.mark.process
 class TestOracle:
     """scikit-learn, one iteration at a time."""
 
@@ -265,6 +267,7 @@ class TestOracle:
 class TestSample:
     """What is kept of the input."""
 
+    @pytest.mark.process
     @given(st.integers(1, 500))
     @settings(max_examples=10, deadline=None)
     def test_ignores_files_and_chunks(self, chunk):
@@ -301,6 +304,7 @@ class TestSample:
             workload.sample(spec(), named(cloud_bytes(points[:5]), spoil(points)))
 
 
+@pytest.mark.process
 class TestVerdict:
     """The proof of the output."""
 

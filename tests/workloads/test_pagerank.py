@@ -114,6 +114,7 @@ def made():
     return asked, printed(content, seed=seed, count=int(records), properties=job.properties)
 
 
+@pytest.mark.process
 class TestGenerator:
     """The bytes that our generator makes."""
 

@@ -54,6 +54,7 @@ class TestChecksum:
         assert summed([b"ab" * 8, b"cd" * 8]) != summed([b"ab" * 4 + b"cd" * 4] * 2)
 
 
+@pytest.mark.process
 class TestNoise:
     @pytest.mark.parametrize("seed", [0, 7, 2**63 - 1])
     def test_is_what_the_generator_makes(self, seed):

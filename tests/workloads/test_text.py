@@ -121,6 +121,7 @@ class TestPlan:
             generate_text(spec(seed=2**63), MIB, "zipf", "/in")
 
 
+@pytest.mark.process
 class TestBytes:
     """What the generator makes."""
 
@@ -170,6 +171,7 @@ class TestBytes:
 class TestZipf:
     """Words as frequent as in real text."""
 
+    @pytest.mark.process
     def test_frequencies(self):
         """
         Test of fit by chi-square over 4 MB: the word of rank r is as frequent as 1/r, with a class
@@ -184,6 +186,7 @@ class TestZipf:
         assert seen.sum() == counts.total()
         assert stats.chisquare(np.add.reduceat(seen, edges), expected).pvalue > 0.001
 
+    @pytest.mark.process
     def test_lines_have_ten_to_twelve_words(self):
         """
         But for the last of a page; each length is as frequent as the others.
@@ -204,6 +207,7 @@ class TestZipf:
             assert all((c in "aeiou") == (i % 2 == 1) for i, c in enumerate(word))
 
 
+@pytest.mark.process
 class TestRandom:
     """Text by the law of RandomTextWriter."""
 
