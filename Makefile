@@ -16,13 +16,14 @@ test:  ## three rings: fast, process, live
 	@scripts/setup dev
 	@$(MAKE) --no-print-directory fast process live
 
-fast:  ## no process, compiler, JVM or figure: half a minute
+fast:  ## no process, compiler, JVM or figure
 	.venv/bin/pytest -n auto -m "not process and not live and not long"
 
-process:  ## what starts processes, compilers and JVMs, or draws: two minutes
+process:  ## what starts processes, compilers and JVMs, or draws
 	.venv/bin/pytest -n auto -m "process and not live and not long" --hypothesis-profile thorough
 
-live:  ## real clusters of this machine
+live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
+	.venv/bin/python -m tests.live.engine
 	.venv/bin/pytest -m "live and not long"
 
 test-long:  ## what takes many minutes

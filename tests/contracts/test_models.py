@@ -121,7 +121,6 @@ def _random_state():
     return random.getstate(), legacy[1].tolist(), legacy[2]
 
 
-@settings(max_examples=25)
 @given(cost=costs, cell=cells())
 def test_times_are_finite_and_not_negative(name, cost, cell):
     """
@@ -160,7 +159,6 @@ def test_nothing_is_changed(name, cell):
     assert (profile.model_dump_json(), _random_state()) == before
 
 
-@settings(max_examples=25)
 @given(cell=cells())
 def test_more_input_takes_no_less_time(name, cell):
     """

@@ -1,5 +1,6 @@
 """
-What every provider keeps to: on a fake of small processes, and on each real one (`live`).
+What every provider keeps to: on a fake of small processes (`process`), on `local` (`live`), and on
+each other one (`long`).
 
 Every provider of `PROVIDERS` is tried; `BENCHES` adds what some of them need around them.
 """
@@ -132,9 +133,9 @@ BENCHES = {
     "ansible": Bench(place=bare_place, left=left_on_hosts, fields=BARE),
 }
 # What takes an engine, bare hosts or a second cluster takes many minutes.
-QUICK = {"fake": (), "local": pytest.mark.live, "local on ports": pytest.mark.live}
-SLOW = (pytest.mark.live, pytest.mark.long)
-EVERY = [pytest.param(name, marks=QUICK.get(name, SLOW)) for name in BENCHES]
+RINGS = {"fake": pytest.mark.process, "local": pytest.mark.live}
+LONG = (pytest.mark.live, pytest.mark.long)
+EVERY = [pytest.param(name, marks=RINGS.get(name, LONG)) for name in BENCHES]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.trial import WorkloadSpec
@@ -219,7 +219,6 @@ def test_commands_are_stable(name):
     assert asked(workload, spec_of(name)) == first
 
 
-@settings(max_examples=20)
 @given(size=st.integers(20_000, 10**9), block=st.integers(2**20, 2**28))
 def test_every_file_is_one_split(name, size, block):
     """

@@ -310,6 +310,7 @@ class TestScore:
 
 
 class TestReport:
+    @pytest.mark.process
     def test_is_written_in_every_format(self, copy):
         """
         The first is the one to open; each holds the question and shows the failed trials, but

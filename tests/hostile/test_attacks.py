@@ -206,6 +206,7 @@ class TestNames:
 
 
 class TestText:
+    @pytest.mark.process
     def test_a_job_and_its_hosts(self, run):
         """
         What a job is called is shown in every report, and obeyed in none.
@@ -217,7 +218,7 @@ class TestText:
         attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)
         job = dataclasses.replace(job, name=EVIL, user=EVIL, diagnostics=EVIL, attempts=attempts)
         trials = [r.model_copy(update={"reason": EVIL, "state": "failed"}) for r in data.trials]
-        only = {"scores": ScoreBook(), "measurements": (), "profiles": {}, "machine": {}}
+        only = {"score_book": ScoreBook(), "measurements": (), "profiles": {}, "machine": {}}
         hostile = dataclasses.replace(data, timelines=[(record, job)], trials=trials, **only)
 
         for name, form in REPORTS.items():
@@ -355,7 +356,7 @@ class TestForeignRuns:
         path = run.trial_dir(trial.id) / "trace" / "job.json"
         path.write_text('{"schema_version": 1, "jobs": []}')
 
-        with pytest.raises(DataError, match="its trace holds no job"):
+        with pytest.raises(DataError, match="its trace has no job"):
             evaluation(run).report_data()
 
     @pytest.mark.parametrize(

@@ -4,12 +4,17 @@ A Docker engine for tests: the machine's own, or one that is started for them on
 A private one lives in a process namespace, so that whatever a test does to it, the kernel ends all
 of it with its first process; it leaves the machine's packet filter and forwarding as they are.
 What it has built stays in ``.cache/docker`` for the next time.
+
+    python -m tests.live.engine     have the image of a node built, unless its content is there
+
+``make live`` does so before the tests: building takes minutes, finding it takes none.
 """
 
 import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -140,11 +145,20 @@ class PrivateEngine:
 @contextlib.contextmanager
 def ready():
     """
-    The address of an engine that has the image of a node, and the `PrivateEngine` that it is, or
-    `None`; the test is skipped where none can be.
+    `running`; the test is skipped where no engine can be.
     """
     if reason := missing():
         pytest.skip(reason)
+    with running() as engine:
+        yield engine
+
+
+@contextlib.contextmanager
+def running():
+    """
+    The address of an engine that has the image of a node, and the `PrivateEngine` that it is, or
+    `None` where the machine has its own.
+    """
     with contextlib.ExitStack() as stack:
         private = None if answers() else stack.enter_context(PrivateEngine())
         address = private.address if private else os.environ.get("DOCKER_HOST", DEFAULT)
@@ -189,3 +203,18 @@ def left(cluster, address=None):
     names = [e.name for k, h in zip(kinds, how, strict=True) for e in k.list(filters=filters, **h)]
     engine.client.close()
     return names
+
+
+def main():
+    """
+    Have the image built, or say on standard error why the Docker tests will be skipped.
+    """
+    if reason := missing():
+        sys.stderr.write(f"the Docker tests will be skipped: {reason}\n")
+        return
+    with running():
+        pass
+
+
+if __name__ == "__main__":
+    main()

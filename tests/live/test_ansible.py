@@ -38,7 +38,9 @@ from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 from tests.live.packages import unpacked
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+pytestmark = [
+    pytest.mark.live, pytest.mark.long, pytest.mark.skipif(bool(lacking()), reason=lacking()),
+]  # fmt: skip
 
 PROJECT = Path(__file__).parents[2]
 LIMIT_S = 600
@@ -186,7 +188,6 @@ class TestLife:
         assert files(place.hosts[:3]) == before
         assert (state.known_names(), masters()) == ([], [])
 
-    @pytest.mark.long
     def test_check_on_bare_hosts_puts_nothing_there(self, place, tmp_path):
         """
         ``--check`` says what would be done.
@@ -200,7 +201,6 @@ class TestLife:
         assert (files(place.hosts[:2]), set(checked.changed)) == (before, {"master", "worker1"})
 
 
-@pytest.mark.long
 def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     """
     All three at once, on hosts that let no root in and whose root has named them all: a job is
@@ -228,7 +228,6 @@ def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     assert (done, files(hosts), state.known_names()) == ((0, True), before, [])
 
 
-@pytest.mark.long
 def test_hosts_that_keep_hadoop_have_class_data_archives(place):
     """
     Made once and used by every daemon; made anew for a Java that has changed, and for it alone.
@@ -249,7 +248,6 @@ def test_hosts_that_keep_hadoop_have_class_data_archives(place):
     assert first[1][1] != third[1][1]
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not Path(SYSTEMD).exists(), reason="apt-get install -y systemd")
 class TestSystemd:
     def test_daemons_are_a_service(self, place, tmp_path):
@@ -316,7 +314,6 @@ ARCHIVES = (
 )
 
 
-@pytest.mark.long
 def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
     """
     The smoke experiment, from bare hosts to its report; nothing is left on them.
@@ -395,7 +392,6 @@ def awaited(look):
     return result
 
 
-@pytest.mark.long
 def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
     """
     By what the driver's tool says there; copies are measured there, too, and as there is no device
@@ -420,7 +416,6 @@ def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
     assert tuple(shown["worker1"]["devices"]) == result[1].devices
 
 
-@pytest.mark.long
 class TestFaults:
     def test_unreachable_host_is_named(self, place):
         """

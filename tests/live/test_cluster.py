@@ -66,6 +66,7 @@ def as_nobody():
     return [*reached, str(HERE / "as_nobody.py"), *map(str, needed), "--"]
 
 
+@pytest.mark.long
 def test_two_clusters_side_by_side(folder):
     """
     Two clusters have the same addresses and do not see each other; the first process of one ends

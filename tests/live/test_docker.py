@@ -238,6 +238,7 @@ class TestNode:
         assert facts["Uid"].split() == ["10000"] * 4
         assert (int(facts["CapEff"], 16), facts["NoNewPrivs"]) == (0, "1")
 
+    @long
     def test_endless_output_ends(self, node):
         """
         A node that never stops talking is ended, and reported as that; nothing of it runs on.
@@ -248,6 +249,7 @@ class TestNode:
             host.run(["yes"])
         assert until(lambda: "yes" not in host.run(["cat", "/proc/2/cmdline"]).out)
 
+    @long
     def test_files_that_are_no_files_stay_there(self, node, tmp_path):
         """
         A link out of the container is not followed, here or there.
@@ -259,6 +261,7 @@ class TestNode:
             host.get("passwd", tmp_path / "passwd")
         assert not (tmp_path / "passwd").exists()
 
+    @long
     def test_want_of_memory_is_reported(self, alone, node):
         """
         A daemon that ran out of memory is distinguished from one that was killed by hand.
@@ -300,6 +303,7 @@ class TestNode:
         assert (well, ill) == (True, True), health()
         assert health()["Log"][-1]["Output"] == "sleeper has ended\n"
 
+    @long
     def test_jvms_tell_their_threads(self, node, tmp_path):
         """
         Each JVM of a node, by the name of its daemon, in a file here.
@@ -317,6 +321,7 @@ class TestNode:
         assert dump.name == "resourcemanager-bare.txt"
         assert "Full thread dump" in dump.read_text()
 
+    @long
     def test_a_container_that_ended_says_so(self, alone, node):
         """
         No command runs there, and why is reported.

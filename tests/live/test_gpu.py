@@ -12,6 +12,7 @@ from tests.live.runs import command, output, settings
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
 ]
 
@@ -63,7 +64,6 @@ def test_kmeans_runs_a_job_for_each_iteration(tmp_path):
     assert {len(t.job_ids) for t in trials} == {2}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["gpu-sbs", "gpu-matmul"])
 def test_one_job(tmp_path, name):
     """

@@ -12,7 +12,7 @@ from harness.tracer.selftest import JOBS_JAR, SLEEP, JobBench
 from harness.workloads.base import JobCommand
 from tests.live.runs import settings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long]
 
 JOB = {"sleep.maps": "3", "sleep.records": "1", "sleep.work": "1500", "mapreduce.job.reduces": "0"}
 NVIDIA_SMI = {"mapreduce.map.resource.yarn.io/gpu": "1"}

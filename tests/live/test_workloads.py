@@ -3,6 +3,7 @@ Every workload at its smallest size on a cluster of three workers, generators, a
 """
 
 import hashlib
+import shutil
 import subprocess
 
 import pytest
@@ -27,6 +28,8 @@ MIB = 2**20
 # Smallest sizes of each workload, with arguments: the quick ones in `make test`, all in
 # `make test-long`.
 QUICK = [{"name": "sleep"}, {"name": "sort"}, {"name": "pagerank", "iterations": 2}]
+if shutil.which("g++"):  # else the jar has no library
+    QUICK.append({"name": "gpu-kmeans", "device": "cpu", "iterations": 1})
 LONG = [
     {"name": "sort", "order": "total"},
     {"name": "wordcount"},

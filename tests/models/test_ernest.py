@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
@@ -57,7 +57,6 @@ def predict(known, **fields):
 
 
 class TestFit:
-    @settings(max_examples=30)
     @given(coefficients, st.integers(1, 4096), st.integers(1, 64))
     def test_finds_the_law_again(self, theta, mib, slots):
         """
@@ -78,7 +77,6 @@ class TestFit:
         assert [flow[n] for n in COEFFICIENTS] == pytest.approx(TRUE)
         assert flow["fit_residual_s"] == pytest.approx(0, abs=1e-9)
 
-    @settings(max_examples=20)
     @given(SEEDS)
     def test_is_the_best_of_all_non_negative_fits(self, seed):
         """
@@ -95,7 +93,6 @@ class TestFit:
         assert (slope >= -1e-8 * np.linalg.norm(times)).all()
         assert np.abs(slope[fitted > 0]).max(initial=0) < 1e-8 * np.linalg.norm(times)
 
-    @settings(max_examples=20)
     @given(coefficients, st.floats(0.01, 100))
     def test_units_cancel(self, theta, factor):
         """
@@ -172,7 +169,6 @@ class TestLeftOut:
 
         assert [FEATURES[k] for k in independent_columns(design)] == ["1", "scale/machines"]
 
-    @settings(max_examples=20)
     @given(SEEDS)
     def test_what_is_kept_has_full_rank(self, seed):
         """

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
@@ -109,7 +109,6 @@ class TestPrediction:
         assert maps == pytest.approx(prediction.map_task_s)
 
     @names
-    @settings(max_examples=25)
     @given(
         splits=st.integers(1, 40), reduces=st.integers(0, 20), slots=st.integers(1, 5),
         slowstart=st.floats(0, 1), rate=st.floats(1e5, 1e9),
@@ -324,7 +323,6 @@ class TestRefuses:
 
 
 @names
-@settings(max_examples=20)
 @given(factor=st.floats(0.01, 100))
 def test_units_cancel(name, factor):
     """

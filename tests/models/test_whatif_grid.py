@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
@@ -129,7 +129,6 @@ def assert_as_specified(rows, rule, shared=()):
 
 
 class TestNumbers:
-    @settings(max_examples=60)
     @given(grids(), rules)
     def test_any_jobs(self, drawn, rule):
         """
@@ -432,7 +431,6 @@ class TestRefusals:
 huge = st.sampled_from([0.0, 5e-324, 1e-308, 1e-200, 1e-100, 1e100, 1e200, 1.7e308])
 
 
-@settings(max_examples=60)
 @given(jobs, st.dictionaries(
     st.sampled_from([n for n in FIELDS if FIELDS[n] in (selectivities, ratios, prices)]
                     + ["split_bytes", "sort_buffer_mb", "reduce_heap_bytes", "input_record_bytes"]),

@@ -221,7 +221,6 @@ def test_endless_output_is_refused_once(tmp_path, limits, what, monkeypatch):
         collected(tmp_path, archive(*(f"c1/{n}" for n in range(9))), limits=limits)
 
 
-@settings(max_examples=20)
 @given(st.binary(max_size=300), st.integers(0, 200))
 def test_any_bytes_end_in_an_error_of_ours(tmp_path_factory, noise, place):
     """

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError, MachineError
@@ -575,7 +575,6 @@ def interrupt_at(job):
     return lambda number: number == job and os.kill(os.getpid(), signal.SIGINT)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.binary(max_size=6).filter(lambda s: b"\n" not in s), max_size=6), st.data())
 def test_slice_begins_with_a_whole_line(tmp_path_factory, lines, data):
     """

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError, MachineError
@@ -225,7 +225,6 @@ def test_last_line(log, text, expected):
     assert last_line(log) == expected
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=200))
 def test_any_log_has_a_last_line(tmp_path_factory, data):
     """

@@ -4,7 +4,7 @@ Tests for `harness.scoring.score`.
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.prediction import Prediction
@@ -265,7 +265,6 @@ class TestComparisons:
         assert c.cells == 1
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.randoms())
 def test_order_does_not_matter(random):
     """

@@ -57,7 +57,6 @@ class TestMaximum:
         assert moments.mean == pytest.approx(3 * (1 / k).sum(), rel=1e-13)
         assert moments.std == pytest.approx(3 * math.sqrt((1 / k**2).sum()), rel=1e-12)
 
-    @settings(max_examples=20)
     @given(delays)
     def test_of_one(self, means):
         """

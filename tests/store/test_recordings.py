@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError
@@ -60,7 +60,6 @@ class Kept:
 
 
 class TestRecordings:
-    @settings(max_examples=20)
     @given(recorded=st.lists(spans, max_size=3))
     def test_come_back_as_they_were_written(self, tmp_path_factory, recorded):
         """

@@ -23,9 +23,12 @@ SMALL = {
 # Records of the task's counters that say what it did.
 COUNTER = re.compile(r"\b([A-Z0-9_]+)=(\d+)$", re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("g++") is None, reason="there is no g++, so the jar has no library"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        shutil.which("g++") is None, reason="there is no g++, so the jar has no library"
+    ),
+]
 
 
 def spec_of(name, **changes):

@@ -20,7 +20,10 @@ KERNELS = Path(__file__).parents[2] / "workloads" / "gpu" / "kernels"
 EMULATION = Path(__file__).with_name("cuda_emulation.h")
 OUT_OF_MEMORY, BAD_ARGUMENT = 2, 10001
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
+]
 
 
 class Device:

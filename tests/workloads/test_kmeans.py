@@ -238,7 +238,7 @@ class TestGenerator:
 class TestOracle:
     """scikit-learn, one iteration at a time."""
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 4), st.floats(0, 20))
     def test_is_the_slow_way(self, seed, centres, width, epsilon):
         """
@@ -269,7 +269,7 @@ class TestSample:
 
     @pytest.mark.process
     @given(st.integers(1, 500))
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     def test_ignores_files_and_chunks(self, chunk):
         """
         However points are spread over files in their order and cut into chunks.

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import JobError, SpecError
@@ -54,7 +54,6 @@ def judged(links, *outputs, **parameters):
 class TestGraphSize:
     """Pages, links and bytes, known beforehand."""
 
-    @settings(max_examples=50)
     @given(st.integers(0, 2**63), st.integers(0, 3000))
     def test_bytes_are_those_of_all_lines(self, seed, pages):
         """
@@ -78,7 +77,6 @@ class TestGraphSize:
         """
         assert law.line_bytes(links) == len(line(7, [8] * links))
 
-    @settings(max_examples=50)
     @given(st.integers(0, 100), st.integers(20_000, 10**9), st.integers(MIB, 2**28))
     def test_comes_near_in_few_files(self, seed, size, block):
         """
@@ -346,7 +344,6 @@ class TestSample:
 class TestVerdict:
     """The proof of the output."""
 
-    @settings(max_examples=20)
     @given(graphs, st.integers(1, 4), st.floats(0, 0.99))
     def test_accepts_right_ranks(self, links, iterations, damping):
         """

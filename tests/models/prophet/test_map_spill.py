@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
@@ -77,7 +77,6 @@ class TestAgainstSimulation:
 
 
 class TestMapAndSpill:
-    @settings(max_examples=30)
     @given(st.floats(1e-7, 1e-4), st.integers(1, 5))
     def test_branches_meet(self, cost, machines):
         """
@@ -95,7 +94,6 @@ class TestMapAndSpill:
         assert [e["main_thread_sleeps"] for e in ends] == [False, True]
         assert ends[0]["map_and_spill_s"] == pytest.approx(ends[1]["map_and_spill_s"], rel=1e-6)
 
-    @settings(max_examples=30)
     @given(st.fixed_dictionaries(dict.fromkeys(TIMES, costs)), st.floats(1e-3, 1e3))
     def test_units_cancel(self, times, factor):
         """
@@ -107,7 +105,6 @@ class TestMapAndSpill:
         for name in ("map_and_spill_s", "spill_s", "last_spill_s", "map_s", "overlap_s"):
             assert scaled[name] == pytest.approx(one[name] * factor, rel=1e-9)
 
-    @settings(max_examples=30)
     @given(st.fixed_dictionaries(dict.fromkeys(TIMES, costs)), st.floats(1, 10))
     def test_a_slower_part_never_helps(self, times, factor):
         """

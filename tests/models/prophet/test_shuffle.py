@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
@@ -109,7 +109,6 @@ def test_traces_are_those_of_the_vectors(case):
 
 
 class TestForms:
-    @settings(max_examples=60)
     @given(groups(), configs)
     def test_are_equal(self, some_groups, setting):
         """
@@ -120,7 +119,6 @@ class TestForms:
         assert (outcome, trace) == obvious
         assert outcome_of(some_groups, setting) == outcome
 
-    @settings(max_examples=25)
     @given(groups(), configs, st.sampled_from([2.0**-10, 2.0**7]))
     def test_units_cancel(self, some_groups, setting, factor):
         """
@@ -134,7 +132,6 @@ class TestForms:
         assert scaled.shuffle_s == one.shuffle_s * factor
         assert scaled.disk_files == one.disk_files
 
-    @settings(max_examples=25)
     @given(groups(), configs)
     def test_all_that_was_copied_is_kept(self, some_groups, setting):
         """
@@ -148,7 +145,6 @@ class TestForms:
         assert math.fsum(kept) == pytest.approx(copied)
         assert outcome.rounds <= sum(g["count"] for g in some_groups)
 
-    @settings(max_examples=25)
     @given(groups(), configs)
     def test_lasts_at_least_as_long_as_its_parts(self, some_groups, setting):
         """

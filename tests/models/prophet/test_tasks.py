@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
@@ -205,7 +205,6 @@ class TestJob:
         assert job.job_s == pytest.approx(40.334096384)
         assert (job.map_waves, job.reduce_waves) == (2, 2)
 
-    @settings(max_examples=40)
     @given(
         st.integers(0, 40), st.integers(0, 9), st.integers(1, 7), st.integers(1, 5),
         st.floats(0, 1), st.sampled_from(["separate", "shared"]),
@@ -229,7 +228,6 @@ class TestJob:
         assert job.map_waves == expected["map_waves"]
         assert job.reduce_waves == expected["reduce_waves"]
 
-    @settings(max_examples=25)
     @given(st.integers(1, 30), st.integers(1, 9), st.floats(0, 1))
     def test_reduces_that_start_late_are_like_those_that_start_at_the_end(
         self, maps, reduces, slowstart

@@ -33,7 +33,7 @@ delays = st.lists(st.one_of(st.just(0.0), st.floats(0.01, 100.0)), min_size=9, m
 @VARIANT
 @METHOD
 class TestSimulation:
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(values=delays, m=st.integers(1, 60), r=st.integers(0, 10))
     def test_agrees_with_the_expectation(self, variant, method, values, m, r):
         """
@@ -143,7 +143,6 @@ class TestOrder:
 
 class TestSlots:
     @pytest.mark.parametrize("runs", [3, 20])
-    @settings(max_examples=25)
     @given(tasks=st.integers(1, 12), slots=st.integers(1, 6), seed=st.integers(0, 99))
     def test_makespan_is_the_schedulers(self, runs, tasks, slots, seed):
         """

@@ -48,7 +48,6 @@ def job_time(drawn, m, r, variant):
 
 @VARIANT
 class TestNet:
-    @settings(max_examples=25)
     @given(m=tasks, r=tasks)
     def test_counts_are_those_of_the_paper(self, variant, m, r):
         """
@@ -92,7 +91,7 @@ class TestNet:
 
         assert (answer["expected_s"], answer["std_s"]) == pytest.approx((mean, std), rel=1e-10)
 
-    @settings(max_examples=2, deadline=None)
+    @settings(max_examples=2)
     @given(values=delays)
     def test_simulated_net_agrees_with_the_expectation(self, variant, values):
         """
@@ -105,7 +104,6 @@ class TestNet:
         error = 5 * exact["std_s"] / math.sqrt(len(times))
         assert abs(times.mean() - exact["expected_s"]) <= error + 1e-9
 
-    @settings(max_examples=25)
     @given(m=tasks, r=tasks, seed=st.integers(0, 99))
     def test_token_game_ends_at_the_formula(self, variant, m, r, seed):
         """

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
@@ -79,7 +79,6 @@ class TestBothRules:
         with pytest.raises(ModelError, match=f"{name} is missing"):
             spn_phases(given_, rules)
 
-    @settings(max_examples=25)
     @given(value=NOT_POSITIVE)
     @example(value=0)
     def test_refuses_sizes_and_rates_that_are_not_above_0(self, rules, value):
@@ -108,7 +107,6 @@ class TestBothRules:
         with pytest.raises(ModelError, match=rf"^{name} = "):
             spn_phases(parameters(**{name: value}), rules)
 
-    @settings(max_examples=25)
     @given(name=st.sampled_from(SECONDS), factor=st.floats(1.0, 100.0))
     def test_monotone_in_times(self, rules, name, factor):
         """
@@ -120,7 +118,6 @@ class TestBothRules:
 
         assert all(after[phase] >= before[phase] for phase in PHASES)
 
-    @settings(max_examples=25)
     @given(factor=st.floats(0.01, 100.0))
     def test_units_cancel(self, rules, factor):
         """

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.models.vet.change_point import change_point, line_error
@@ -67,7 +67,6 @@ def units(kind, count, seed=3):
 
 
 class TestChangePoint:
-    @settings(max_examples=60)
     @given(lists, st.integers(2, 12))
     def test_is_that_of_exact_arithmetic(self, values, omega):
         """
