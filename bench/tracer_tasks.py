@@ -176,14 +176,14 @@ def tied(daemons: Mapping[str, int]) -> Iterator[dict[str, int]]:
     places = {name: own[k % len(own)] for k, name in enumerate(nodes)}
     try:
         for name, pid in daemons.items():
-            _tie(pid, {cores[places.get(name, 0)]})
+            _pin(pid, {cores[places.get(name, 0)]})
         yield {name.removeprefix(_TASKS_OF): place for name, place in places.items()}
     finally:
         for pid in daemons.values():
-            _tie(pid, set(cores))
+            _pin(pid, set(cores))
 
 
-def _tie(pid: int, cores: set[int]) -> None:
+def _pin(pid: int, cores: set[int]) -> None:
     """Tie all threads of a process, and with them all that it starts from now on."""
     with suppress(FileNotFoundError):  # it has ended
         for thread in Path(f"/proc/{pid}/task").iterdir():

@@ -33,8 +33,8 @@ def read_links(data):
     Links of each page, whatever the order of the lines.
     """
     rows = [row.split(b"\t") for row in data.splitlines()]
-    found = {int(page): [int(link) for link in links.split()] for page, _, links in rows}
-    return [found[page] for page in sorted(found)]
+    by_page = {int(page): [int(link) for link in links.split()] for page, _, links in rows}
+    return [by_page[page] for page in sorted(by_page)]
 
 
 def slow_ranks(links, iterations=3, damping=0.85):

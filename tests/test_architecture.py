@@ -5,6 +5,7 @@ The rules of the whole package, checked on its syntax trees and on its table of 
 import ast
 import re
 
+from functools import cache
 from pathlib import Path
 
 import click
@@ -41,18 +42,19 @@ def name_of(path):
     return str(path.relative_to(PROJECT))
 
 
-def tree(path):
+@cache
+def syntax_nodes(path):
     """
-    The syntax tree of a module.
+    All nodes of a module's syntax tree.
     """
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def imported(path):
     """
     Yield the dotted name of everything that the module at *path* imports.
     """
-    for node in ast.walk(tree(path)):
+    for node in syntax_nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -68,7 +70,7 @@ def touching_calls(path):
     """
     reads_package_data = any(name.startswith("importlib.resources") for name in imported(path))
     forbidden = TOUCHES if reads_package_data else TOUCHES | READS
-    for node in ast.walk(tree(path)):
+    for node in syntax_nodes(path):
         if isinstance(node, ast.Call):
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if called in forbidden:
@@ -103,7 +105,7 @@ def test_modules_and_functions_are_short():
     offenders = [
         f"{name_of(path)}: {node.name}"
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in syntax_nodes(path)
         if isinstance(node, ast.FunctionDef)
         and node.end_lineno - (node.body[1:] or node.body)[0].lineno >= 60
     ]

@@ -97,8 +97,8 @@ def read(files):
     """
     What the maps tell that read each file at 1 GB/s.
     """
-    told = (f"{zlib.crc32(data):08x}\t{len(data)}\t{len(data)}" for data in files)
-    return "".join(f"part-m-{n:05d}\t{line}\n" for n, line in enumerate(told)).encode()
+    lines = (f"{zlib.crc32(data):08x}\t{len(data)}\t{len(data)}" for data in files)
+    return "".join(f"part-m-{n:05d}\t{line}\n" for n, line in enumerate(lines)).encode()
 
 
 def slept(files):
@@ -208,15 +208,15 @@ def test_commands_are_stable(name):
     Planned, generated and submitted twice: the same, and the workload kept nothing in between.
     """
 
-    def asked(workload, spec):
+    def planned(workload, spec):
         made = workload.generate(spec, BLOCK, "/in")
         return workload.plan_input(spec, BLOCK), made, workload.submit(spec, "/in", "/out")
 
     workload = WORKLOADS[name]
-    first = asked(workload, spec_of(name))
-    asked(workload, spec_of(name, seed=2, size=2 * SIZE))
+    first = planned(workload, spec_of(name))
+    planned(workload, spec_of(name, seed=2, size=2 * SIZE))
 
-    assert asked(workload, spec_of(name)) == first
+    assert planned(workload, spec_of(name)) == first
 
 
 @given(size=st.integers(20_000, 10**9), block=st.integers(2**20, 2**28))

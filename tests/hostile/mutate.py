@@ -155,7 +155,7 @@ def _json_value(data: bytes, _: bytes, random: Random) -> bytes:
 def changed(value: Any, random: Random) -> Any:
     """*value*, a tree as JSON makes it, with one node replaced, doubled, renamed or removed."""
     if not value or not isinstance(value, dict | list) or random.random() < 0.05:
-        return _strange(value, random)
+        return _odd_value(value, random)
     keys = list(value) if isinstance(value, dict) else range(len(value))
     key, kind = random.choice(keys), random.random()
     if kind < 0.08:
@@ -175,7 +175,7 @@ def _without(value: Any, key: Any) -> Any:
     return [*value[:key], *value[key + 1 :]]
 
 
-def _strange(value: Any, random: Random) -> Any:
+def _odd_value(value: Any, random: Random) -> Any:
     """Return something else in the place of a leaf, more often than not of its own type."""
     kind = random.random()
     if isinstance(value, str) and kind < 0.6:

@@ -18,7 +18,7 @@ JOBS = ("disk", "passes", "stalled", "uneven")
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedTask:
     """An attempt, what its history says of it, and what its logs do."""
 
     attempt: TaskAttempt
@@ -42,14 +42,14 @@ def history(job) -> JobTrace:
 
 
 @cache
-def reported(job) -> tuple[Told, ...]:
+def reported(job) -> tuple[RecordedTask, ...]:
     """The attempts of a recorded job whose logs are here."""
     logs = {p.name.removesuffix(".gz") for p in (CONTAINERS / job).iterdir()}
     result = []
     for attempt in history(job).attempts:
         short = re.search(r"[mr]_\d+_\d+$", attempt.attempt_id)[0]
         if f"{short}.syslog" in logs:
-            result.append(Told(attempt, *_logs(job, short, logs)))
+            result.append(RecordedTask(attempt, *_logs(job, short, logs)))
     return tuple(result)
 
 
@@ -68,4 +68,4 @@ def every(kind, *jobs):
 
 def named(task):
     """Name of a case."""
-    return task.attempt.attempt_id[-16:] if isinstance(task, Told) else None
+    return task.attempt.attempt_id[-16:] if isinstance(task, RecordedTask) else None

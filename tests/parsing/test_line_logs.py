@@ -210,7 +210,7 @@ class TestMachine:
 RECORDED = [
     line for name in ("terasort-map.syslog", "terasort-reduce.syslog") for line in lines(name)
 ]
-OURS = [
+HARNESS_LINES = [
     *syslog((1, "main", BEGIN), (2, "main", "Finished spill 0")),
     b"1768471200500 1 40 1500000\n",
     json.dumps(SAMPLE).encode() + b"\n",
@@ -219,7 +219,9 @@ OURS = [
 
 @pytest.mark.parametrize("read", [read_task_log, read_machine, read_speed])
 @given(
-    log=st.lists(st.sampled_from([*RECORDED, *OURS]) | st.binary(max_size=60), max_size=20),
+    log=st.lists(
+        st.sampled_from([*RECORDED, *HARNESS_LINES]) | st.binary(max_size=60), max_size=20
+    ),
     flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(1, 255)), max_size=4),
 )
 def test_any_bytes_are_read_or_refused(read, log, flips):

@@ -55,10 +55,10 @@ def test_without_a_compiler(project):
     One line with the package; what was built before is gone, and the set-up goes on.
     """
     (project / LIBRARY).mkdir(parents=True)
-    status, said = kernels(project, CXX="no-such-compiler")
+    status, output = kernels(project, CXX="no-such-compiler")
 
-    assert (status, said.count("\n")) == (0, 1)
-    assert "apt-get install -y g++" in said
+    assert (status, output.count("\n")) == (0, 1)
+    assert "apt-get install -y g++" in output
     assert not (project / LIBRARY).exists()
 
 

@@ -146,21 +146,21 @@ def test_python_too_old(machine):
     machine.python("python3", "3.9.2")
     machine.answer("apt-cache", 'case "$2" in python3.11-venv) exit 0;; *) exit 100;; esac')
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert f"Python 3.9.2 is too old ({machine.bin}/python3): the harness needs 3.11" in said
-    assert "fix: sudo apt-get install -y --no-install-recommends python3.11-venv" in said
+    assert f"Python 3.9.2 is too old ({machine.bin}/python3): the harness needs 3.11" in output
+    assert "fix: sudo apt-get install -y --no-install-recommends python3.11-venv" in output
 
 
 def test_chosen_python_that_does_not_run(machine):
     """
     PYTHON is the user's word: no other interpreter is taken in its stead.
     """
-    status, said = machine.check(PYTHON="/none/python3")
+    status, output = machine.check(PYTHON="/none/python3")
 
     assert status == 3
-    assert "PYTHON=/none/python3 is not a Python that runs" in said
+    assert "PYTHON=/none/python3 is not a Python that runs" in output
 
 
 @pytest.mark.parametrize(
@@ -181,13 +181,13 @@ def test_ordinary_user_gets_the_command(machine, tool, complaint, package):
     machine.answer("apt-cache", "exit 0")
     machine.take_away(tool)
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert complaint in said
+    assert complaint in output
     assert (
         f"fix: sudo apt-get update && sudo apt-get install -y --no-install-recommends {package}"
-        in said
+        in output
     )
 
 
@@ -197,10 +197,10 @@ def test_all_that_is_missing_is_said_at_once(machine):
     """
     machine.take_away("javac", "mvn", "ip")
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert [line[4:8] for line in said.splitlines() if line.startswith("  - ")] == [
+    assert [line[4:8] for line in output.splitlines() if line.startswith("  - ")] == [
         "a JD",
         "Mave",
         "ipro",
@@ -224,10 +224,10 @@ def test_python_without_venv(machine):
     machine.python("python3", "3.11.2", venv=False)
     machine.answer("apt-get", "exit 99")
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert said.endswith(" python3.11-venv\n")
+    assert output.endswith(" python3.11-venv\n")
 
 
 def test_jdk_too_old(machine):
@@ -236,21 +236,21 @@ def test_jdk_too_old(machine):
     """
     machine.answer("javac", "echo javac 11.0.2 >&2")
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert "a JDK, 17 or newer: javac is 11.0.2" in said
+    assert "a JDK, 17 or newer: javac is 11.0.2" in output
 
 
 def test_java_home_without_a_jdk(machine):
     """
     An explicit choice is not overruled by installing something else.
     """
-    status, said = machine.check(JAVA_HOME="/none/jdk")
+    status, output = machine.check(JAVA_HOME="/none/jdk")
 
     assert status == 3
-    assert "JAVA_HOME is /none/jdk" in said
-    assert "fix: unset JAVA_HOME" in said
+    assert "JAVA_HOME is /none/jdk" in output
+    assert "fix: unset JAVA_HOME" in output
 
 
 class TestRoot:
@@ -279,10 +279,10 @@ class TestRoot:
         """
         log = self.with_apt(machine)
 
-        status, said = machine.check()
+        status, output = machine.check()
 
         assert status == 0
-        assert "installing system packages: openjdk-17-jdk-headless" in said
+        assert "installing system packages: openjdk-17-jdk-headless" in output
         assert log.read_text().splitlines() == [
             "update -qq",
             "install -y -qq --no-install-recommends openjdk-17-jdk-headless",
@@ -305,10 +305,10 @@ class TestRoot:
         self.with_apt(machine)
         machine.answer("apt-get", "exit 0")
 
-        status, said = machine.check()
+        status, output = machine.check()
 
         assert status == 3
-        assert "there is no javac" in said
+        assert "there is no javac" in output
 
     def test_does_not_have_python_replaced(self, machine):
         """
@@ -327,10 +327,10 @@ def test_other_systems_are_refused(machine):
     """
     machine.answer("uname", "echo Darwin")
 
-    status, said = machine.check()
+    status, output = machine.check()
 
     assert status == 3
-    assert "this is Darwin" in said
+    assert "this is Darwin" in output
 
 
 def test_scripts_are_executable():

@@ -57,10 +57,10 @@ def zipf_words():
     """
     Words of the Zipf text from the most to the least frequent.
     """
-    found, chances = {}, draws(20_000, 0)
-    while len(found) < 20_000:
+    vocabulary, chances = {}, draws(20_000, 0)
+    while len(vocabulary) < 20_000:
         number = next(chances)
         form = ("cvc", "cvcv", "cvcvc", "cvcvcv")[number & 3]
         letters = ("bdfghjklmnprstvz" if kind == "c" else "aeiou" for kind in form)
-        found["".join(a[(number >> 8 * i & 255) % len(a)] for i, a in enumerate(letters, 1))] = None
-    return list(found)
+        vocabulary["".join(a[(number >> 8 * i & 255) % len(a)] for i, a in enumerate(letters, 1))] = None
+    return list(vocabulary)

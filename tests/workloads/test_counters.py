@@ -82,7 +82,7 @@ def test_every_counter_matters(job, counter):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("complaints", "expected"),
     [
         (terasort(records=7), "MAP_INPUT_RECORDS is 100003 and not 7 (records of the input)"),
         (terasort(SHUFFLED_MAPS=20), "SHUFFLED_MAPS is 20 and not 21 (maps x reduces)"),
@@ -112,8 +112,8 @@ def test_every_counter_matters(job, counter):
         (complaint({}, maps=1, reduces=1), "the job's counters lack MAP_INPUT_RECORDS"),
     ],
 )
-def test_says_what_does_not_add_up(said, expected):
+def test_says_what_does_not_add_up(complaints, expected):
     """
     The counter, its value, the value that it should have, and why.
     """
-    assert said == expected
+    assert complaints == expected

@@ -35,13 +35,13 @@ def spec_of(name, size=20_000_000, **parameters):
 @pytest.mark.parametrize("name", NAMES)
 class TestDevice:
     @pytest.mark.parametrize(
-        ("device", "asked"), [("gpu", {GPU_OF_MAP: "1"}), ("cpu", {}), ("any", {})]
+        ("device", "properties"), [("gpu", {GPU_OF_MAP: "1"}), ("cpu", {}), ("any", {})]
     )
-    def test_only_a_gpu_is_asked_of_the_cluster(self, name, device, asked):
+    def test_only_a_gpu_is_asked_of_the_cluster(self, name, device, properties):
         """
         A stand-in takes no GPU's place in the scheduler.
         """
-        assert WORKLOADS[name].properties(spec_of(name, device=device)) == asked
+        assert WORKLOADS[name].properties(spec_of(name, device=device)) == properties
 
     def test_arguments_reach_the_job(self, name):
         """

@@ -118,13 +118,13 @@ def libraries(tmp_path_factory):
     """
     The libraries by their kind, built when they are asked for.
     """
-    folder, found = tmp_path_factory.mktemp("kernels"), {}
+    folder, libraries = tmp_path_factory.mktemp("kernels"), {}
 
     def library(kind):
-        if kind not in found:
+        if kind not in libraries:
             (emulated if kind == "emulation" else built)(out := folder / f"{kind}.so")
-            found[kind] = ctypes.CDLL(str(out))
-        return found[kind]
+            libraries[kind] = ctypes.CDLL(str(out))
+        return libraries[kind]
 
     return library
 
@@ -261,10 +261,10 @@ def test_matmul(device, count, tile, repeats):
     rng = np.random.default_rng(4)
     pairs = rng.uniform(-1, 1, (count, 2, tile, tile)).astype(np.float32)
 
-    found = device.matmul(pairs, repeats)
+    answer = device.matmul(pairs, repeats)
 
     exact = pairs[:, 0].astype(float) @ pairs[:, 1].astype(float)
-    np.testing.assert_allclose(found, exact, atol=1e-6 * tile)
+    np.testing.assert_allclose(answer, exact, atol=1e-6 * tile)
 
 
 def test_memory_beyond_the_limit_is_refused_and_the_device_goes_on(library):
@@ -299,10 +299,10 @@ def test_a_kernel_reads_no_further_than_its_block(device):
     device.kmeans(mixture(100, 4, 2), mixture(2, 4, 2))
     ns, room = c_double(), np.zeros(10_000)
 
-    asked = device.lib.hg_kmeans(device.handle, c_int64(10**9), 4, at(room), 2, byref(ns))
+    status = device.lib.hg_kmeans(device.handle, c_int64(10**9), 4, at(room), 2, byref(ns))
     taken = device.lib.hg_download(device.handle, at(room), c_int64(room.nbytes), byref(ns))
 
-    assert (asked, taken) == (BAD_ARGUMENT, BAD_ARGUMENT)
+    assert (status, taken) == (BAD_ARGUMENT, BAD_ARGUMENT)
 
 
 def test_memory_rate(device):

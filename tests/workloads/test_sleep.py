@@ -36,18 +36,18 @@ def output(rows_by_key=None, read=0, mapped=5 * 10**6, reduced=3 * 10**8, calls=
     # Each map deals its records out from key 0 on.
     under = rows_by_key or {0: [0, 3], 1: [1, 4], 2: [2]}
     wide = ROWS[:, [*range(RECORD), *range(4)]]
-    told = [f"{k}\t{len(v)}\t{checksum(wide[v]):016x}" for k, v in under.items()]
-    told += [f"read\t5\t{read}", f"map\t{calls}\t{mapped}", f"reduce\t3\t{reduced}"]
-    return "\n".join([*told, ""]).encode()
+    lines = [f"{k}\t{len(v)}\t{checksum(wide[v]):016x}" for k, v in under.items()]
+    lines += [f"read\t5\t{read}", f"map\t{calls}\t{mapped}", f"reduce\t3\t{reduced}"]
+    return "\n".join([*lines, ""]).encode()
 
 
 def verdict(*outputs, **parameters):
     """
     What is said of output files with these bytes.
     """
-    asked = spec(**parameters)
+    requested = spec(**parameters)
     listed = ((f"part-{i}", [data]) for i, data in enumerate(outputs))
-    return workload.verdict(asked, listed, workload.sample(asked, FILES))
+    return workload.verdict(requested, listed, workload.sample(requested, FILES))
 
 
 class TestVerdict:

@@ -105,19 +105,19 @@ class TestPlanInput:
         assert workload.plan_input(spec(), 2 * MIB).key not in keys
 
     @pytest.mark.parametrize(
-        ("asked", "block", "complaint"),
+        ("requested", "block", "complaint"),
         [
             (spec(149), MIB, "149 bytes is not within 1 % of whole rows"),
             (spec(), 99, "a block of 99 bytes does not hold a record"),
             (spec(skew=2), MIB, "has no parameter 'skew'"),
         ],
     )
-    def test_refuses_what_it_cannot_make(self, asked, block, complaint):
+    def test_refuses_what_it_cannot_make(self, requested, block, complaint):
         """
         Sizes off by more than 1 %, blocks below a row and unknown parameters are errors.
         """
         with pytest.raises(SpecError, match=complaint):
-            workload.plan_input(asked, block)
+            workload.plan_input(requested, block)
 
 
 def test_generates_by_a_job():
