@@ -62,5 +62,6 @@ def zipf_words():
         number = next(chances)
         form = ("cvc", "cvcv", "cvcvc", "cvcvcv")[number & 3]
         letters = ("bdfghjklmnprstvz" if kind == "c" else "aeiou" for kind in form)
-        vocabulary["".join(a[(number >> 8 * i & 255) % len(a)] for i, a in enumerate(letters, 1))] = None
+        word = "".join(a[(number >> 8 * i & 255) % len(a)] for i, a in enumerate(letters, 1))
+        vocabulary[word] = None
     return list(vocabulary)
