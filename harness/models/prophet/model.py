@@ -9,14 +9,13 @@ from typing import Any
 
 from harness.errors import ModelError
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
-from harness.models.prophet.shuffle import Outcome, Segment, read_setting, shuffle
+from harness.models.prophet.shuffle import Segment, read_setting, shuffle
 from harness.models.prophet.tasks import (
     JobTimes,
     Plan,
     Reduce,
-    Reducer,
+    ReduceSide,
     after_shuffle,
-    after_shuffle_s,
     job_times,
     map_task,
     task_job,
@@ -118,7 +117,7 @@ class Prophet:
         }
         statistics, costs = statistics_and_costs(profile)
         job = task_job(statistics, config)
-        plan = partial(
+        job_plan = partial(
             Plan,
             num_maps=job_input.num_splits,
             num_reduces=configuration.num_reduces,
@@ -130,7 +129,7 @@ class Prophet:
             **view.overheads(),
         )
         predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
-        return predict(view, job, read_costs(costs, job.config), plan)
+        return predict(view, job, read_costs(costs, job.config), job_plan)
 
 
 def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Plan]) -> Prediction:
@@ -143,17 +142,17 @@ def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Pla
         "map_function_s": m.map_function_s(map_flow.map_in_records, costs),
         "map_write_s": m.write_s(map_flow.map_out_bytes, ratio, costs),
     }
-    plan = make_plan(map_task_s=sum(phases.values()))
-    pool_times = {pool: job_times(plan, pool) for pool in POOLS}
+    job_plan = make_plan(map_task_s=sum(phases.values()))
+    pool_times = {pool: job_times(job_plan, pool) for pool in POOLS}
     warnings = [
         f"no {name}: taken as 0"
         for name in ("hdfs_read_s_per_byte", "hdfs_write_s_per_byte")
         if not view.statistic(name)
     ]
-    measurable = {"map_main_s": plan.map_task_s, "map_tail_s": 0.0}
+    measurable = {"map_main_s": job_plan.map_task_s, "map_tail_s": 0.0}
     warnings += view.absent_overheads()
     return _prediction(
-        pool_times, plan, phases, measurable, map_flow=vars(map_flow), warnings=warnings
+        pool_times, job_plan, phases, measurable, map_flow=vars(map_flow), warnings=warnings
     )
 
 
@@ -172,26 +171,20 @@ def _predict_with_reduces(
     }
     startup_s = view.value("map_startup_s")
     answer = map_task(map_side, job, costs, startup_s)
-    plan = make_plan(map_task_s=answer["map_task_s"])
+    job_plan = make_plan(map_task_s=answer["map_task_s"])
     segment = None
     if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
         compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
         records = answer["map_final_records"] / job.config.num_reduces
         segment = Segment(compressed_bytes / job.ratio, compressed_bytes, records)
 
-    def after(outcome: Outcome) -> tuple[dict[str, Any], float]:
-        quantities = after_shuffle(outcome, job, costs)
-        return quantities, after_shuffle_s(quantities)
-
-    make_reducer = partial(
-        Reducer, num_nodes=plan.num_nodes, segment=segment, setting=setting, after=after
-    )
-    pool_times = {pool: job_times(plan, pool, make_reducer) for pool in POOLS}
+    side = ReduceSide(segment, setting, partial(after_shuffle, job=job, costs=costs))
+    pool_times = {pool: job_times(job_plan, pool, side) for pool in POOLS}
     reduces = pool_times["separate"].reduces
     phases = {
         "startup_s": startup_s,
         **{name: answer[name] for name in _MAP_PHASES},
-        "reduce_startup_s": plan.reduce_startup_s,
+        "reduce_startup_s": job_plan.reduce_startup_s,
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
         **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
     }
@@ -204,7 +197,7 @@ def _predict_with_reduces(
     }
     return _prediction(
         pool_times,
-        plan,
+        job_plan,
         phases,
         measurable_phases(answer, phases, reduces),
         map_flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
@@ -234,7 +227,7 @@ def measurable_phases(
 
 def _prediction(
     pool_times: Mapping[str, JobTimes],
-    plan: Plan,
+    job_plan: Plan,
     phases: Mapping[str, float],
     measurable: Mapping[str, float],
     *,
@@ -246,14 +239,14 @@ def _prediction(
     reduce_task_s = None
     if reduces:
         reduce_task_s = fmean(
-            reduce.end_s - reduce.start_s - plan.task_overhead_s for reduce in reduces
+            reduce.end_s - reduce.start_s - job_plan.task_overhead_s for reduce in reduces
         )
     reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
     return Prediction(
         model="prophet",
         cell="",
         job_s=separate.job_s,
-        map_task_s=plan.map_task_s,
+        map_task_s=job_plan.map_task_s,
         reduce_task_s=reduce_task_s,
         map_waves=separate.map_waves,
         reduce_waves=separate.reduce_waves,

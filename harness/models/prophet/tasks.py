@@ -258,51 +258,18 @@ def num_evicted(segments: Sequence[Segment], max_retained_bytes: float) -> int:
 # Job
 
 
-class Reducer:
+@dataclass(frozen=True)
+class ReduceSide:
+    """What each map leaves for a reduce, its shuffle, and the quantities that follow a shuffle."""
+
+    segment: Segment | None
+    setting: Setting
+    after: Callable[[Outcome], dict[str, Any]]
+
+
+def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes:
     """
-    Algorithm 1 and what follows it, for reduces that start to copy at any time.
-
-    *after* gives the quantities behind a shuffle, of which *after_s* are the seconds.  Reduces that
-    start together, and all that start when the last map is over, are computed once.
-    """
-
-    def __init__(
-        self,
-        maps: Sequence[Span],
-        num_nodes: int,
-        segment: Segment | None,
-        setting: Setting,
-        after: Callable[[Outcome], tuple[dict[str, Any], float]],
-    ) -> None:
-        ends = Counter((end, i % num_nodes) for i, (_, end) in enumerate(maps))
-        self._groups = [
-            (f"node {node}", count, end, segment) for (end, node), count in sorted(ends.items())
-            if segment is not None
-        ]  # fmt: skip
-        self._maps_end = max((end for _, end in maps), default=0.0)
-        self._setting, self._after = setting, after
-        self._results: dict[float, tuple[Outcome, dict[str, Any], float]] = {}
-
-    def reduce(self, copy_start: float) -> tuple[Outcome, dict[str, Any], float]:
-        """Shuffle that starts at *copy_start*, what follows, and the seconds of that."""
-        start = min(copy_start, self._maps_end)
-        if start not in self._results:
-            groups = [
-                Group(host, count, end - start, segment)
-                for host, count, end, segment in self._groups
-            ]
-            outcome = run_shuffle(groups, self._setting)
-            self._results[start] = (outcome, *self._after(outcome))
-        return self._results[start]
-
-
-def job_times(
-    plan: Plan, pool: str, make_reducer: Callable[[Sequence[Span]], Reducer] | None = None
-) -> JobTimes:
-    """
-    Steps 1 to 7 under a *pool*.
-
-    *make_reducer* makes the reduces' side from the maps' spans; without it no reduce runs.
+    Steps 1 to 7 under a *pool*; without a *side* no reduce runs.
 
     ``ModelError`` for a slot count below 1 that is used, a slow start outside [0, 1], a time or
     count that is negative or not finite.
@@ -318,28 +285,41 @@ def job_times(
         check_count(name, getattr(plan, name), where=WHERE, low=1)
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
-    spans = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
-    maps_end = max((reduce_end for _, reduce_end in spans), default=0.0)
+    maps = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
+    maps_end = max((end for _, end in maps), default=0.0)
     map_waves = math.ceil(plan.num_maps / plan.map_slots)
-    if plan.num_reduces == 0 or make_reducer is None:
-        return JobTimes(spans, [], map_waves, 0, maps_end + plan.job_overhead_s)
+    if plan.num_reduces == 0 or side is None:
+        return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
     slots, free_at = plan.reduce_slots, list[float]()
     if pool == "shared":  # equally long maps leave the slots in the order of their start
-        slots, free_at = plan.map_slots, [reduce_end for _, reduce_end in spans[-plan.map_slots :]]
+        slots, free_at = plan.map_slots, [end for _, end in maps[-plan.map_slots :]]
     free_at += [0.0] * min(slots - len(free_at), plan.num_reduces)
     heapq.heapify(free_at)
     # Step 4: reduces may start when this many maps are done.
-    needed = math.ceil(plan.slowstart * len(spans) - 1e-9)
-    may_start = sorted(reduce_end for _, reduce_end in spans)[needed - 1] if needed > 0 else 0.0
-    reducer, reduces = make_reducer(spans), list[Reduce]()
+    needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
+    may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0
+    ends = Counter((end, place % plan.num_nodes) for place, (_, end) in enumerate(maps))
+    outputs = sorted(ends.items())
+    # Reduces that start together, and all that start after the last map, are computed once.
+    shuffles: dict[float, tuple[Outcome, dict[str, Any]]] = {}
+    reduces = []
     for _ in range(plan.num_reduces):  # step 6: each takes the slot that is free first
         start = max(free_at[0], may_start)
         copy_start = start + plan.task_overhead_s + plan.reduce_startup_s
-        outcome, after, after_s = reducer.reduce(copy_start)
+        earliest = min(copy_start, maps_end)
+        if earliest not in shuffles:
+            groups = [
+                Group(f"node {node}", count, end - earliest, side.segment)
+                for (end, node), count in outputs
+                if side.segment is not None
+            ]
+            outcome = run_shuffle(groups, side.setting)
+            shuffles[earliest] = outcome, side.after(outcome)
+        outcome, after = shuffles[earliest]
         shuffle_end = copy_start + outcome.shuffle_s
-        reduce_end = shuffle_end + after_s
-        heapq.heapreplace(free_at, reduce_end)
-        reduces.append(Reduce(start, shuffle_end, reduce_end, outcome, after))
+        end = shuffle_end + after_shuffle_s(after)
+        heapq.heapreplace(free_at, end)
+        reduces.append(Reduce(start, shuffle_end, end, outcome, after))
     job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
     reduce_waves = math.ceil(plan.num_reduces / slots)
-    return JobTimes(spans, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)
+    return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

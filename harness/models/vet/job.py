@@ -110,22 +110,19 @@ def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTes
         warnings.simplefilter("always", RuntimeWarning)
         result = ks_2samp(first, second)
     distance, p_value = float(result.statistic), float(result.pvalue)
-    if failures and len(first) * len(second) <= _MOST_PATHS:
-        # Rounding took SciPy's exact p out of [0, 1].
-        p_value = exact_p_value(len(first), len(second), distance)
+    first_count, second_count = len(first), len(second)
+    if failures and first_count * second_count <= _MOST_PATHS:
+        # Rounding took SciPy's exact p out of [0, 1].  It is the share of the orders of both
+        # samples' values whose distribution functions are as far apart.
+        limit = round(distance * first_count * second_count)
+        paths = [0] * (second_count + 1)  # of orders that end here, and were never as far apart
+        for i in range(first_count + 1):
+            for j in range(second_count + 1):
+                before = 1 if i == j == 0 else paths[j] + (paths[j - 1] if j else 0)
+                paths[j] = before if abs(i * second_count - j * first_count) < limit else 0
+        order_count = math.comb(first_count + second_count, second_count)
+        p_value = (order_count - paths[second_count]) / order_count
     return KsTest(distance, p_value)
-
-
-def exact_p_value(first_count: int, second_count: int, distance: float) -> float:
-    """Share of the orders of both samples' values whose distribution functions are as far apart."""
-    limit = round(distance * first_count * second_count)
-    paths = [0] * (second_count + 1)  # of orders that end here, and were never as far apart
-    for i in range(first_count + 1):
-        for j in range(second_count + 1):
-            before = 1 if i == j == 0 else paths[j] + (paths[j - 1] if j else 0)
-            paths[j] = before if abs(i * second_count - j * first_count) < limit else 0
-    total = math.comb(first_count + second_count, second_count)
-    return (total - paths[second_count]) / total
 
 
 def _read_numbers(name: str, values: Iterable[Any], low: float = -math.inf) -> list[float]:

@@ -4,7 +4,6 @@ Tests for `harness.models.prophet.tasks`: whole tasks, and the job they make.
 
 import json
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from harness.models.prophet import tasks
 from harness.models.prophet.shuffle import Outcome, Segment, read_setting
 from harness.models.prophet.tasks import (
     Plan,
-    Reducer,
+    ReduceSide,
     after_shuffle,
     job_times,
     num_evicted,
@@ -34,6 +33,7 @@ COSTS = {
     "map_output_decompress_s_per_byte": 5e-9, "map_output_compress_s_per_byte": 1.5e-8,
     "merge_cpu_s_per_record": 3e-7,
 }  # fmt: skip
+AFTER = {"reduce_merge_s": 5.0, "reduce_function_s": 0.0, "reduce_write_s": 0.0}
 SETTING = {"reduce_heap_bytes": 200 * MIB, "merge_factor": 10, "parallel_copies": 5}
 
 
@@ -62,14 +62,12 @@ def times(job_plan, pool="separate", *, mib=16.0, costs=COSTS):
     Its times: segments of 16 MiB, five seconds behind each shuffle.
     """
     size = mib * MIB
-    reducer = partial(
-        Reducer,
-        num_nodes=2,
+    side = ReduceSide(
         segment=Segment(size, size, 160_000.0) if mib else None,
         setting=read_setting(SETTING, costs),
-        after=lambda _: ({}, 5.0),
+        after=lambda _: AFTER,
     )
-    return job_times(job_plan, pool, reducer)
+    return job_times(job_plan, pool, side)
 
 
 class TestTasks:
