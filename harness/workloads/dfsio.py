@@ -106,10 +106,9 @@ class Dfsio(Workload):
         records, file_count = whole_records(spec, block_bytes, RECORD, arguments["files"])
         # A written file's bytes follow from the seed, and they are kept with the input.
         content = {"noise": 1, arguments["mode"]: [records, file_count, RECORD], "seed": spec.seed}
-        row_count, row_bytes = (
-            (records, RECORD) if arguments["mode"] == "read" else (file_count, LINE_BYTES)
-        )
-        input_files = generated_files(row_count, file_count, row_bytes)
+        input_files = generated_files(records, file_count, RECORD)
+        if arguments["mode"] == "write":
+            input_files = generated_files(file_count, file_count, LINE_BYTES)
         return InputPlan(f"{self.name}-{digest(content)}", input_files)
 
     def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:

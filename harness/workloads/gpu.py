@@ -87,10 +87,8 @@ class GpuWorkload(Workload):
         `SpecError` where their sum misses what is asked for by more than 1 %.
         """
         arguments = self.arguments(spec)
-        record_bytes, records_together = (
-            self.record_bytes(arguments),
-            self.records_together(arguments),
-        )
+        record_bytes = self.record_bytes(arguments)
+        records_together = self.records_together(arguments)
         unit_bytes = record_bytes * records_together
         record_count = max(1, (spec.input_bytes + unit_bytes // 2) // unit_bytes) * records_together
         check_block(spec, block_bytes, record_bytes)

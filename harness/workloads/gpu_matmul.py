@@ -65,11 +65,8 @@ class GpuMatmul(GpuWorkload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `tiles` of the result, `stride`, and `checks`: every n-th times the vector."""
         arguments = self.arguments(spec)
-        tile, inner, pair_bytes = (
-            arguments["tile"],
-            arguments["inner"],
-            self.record_bytes(arguments),
-        )
+        tile, inner = arguments["tile"], arguments["inner"]
+        pair_bytes = self.record_bytes(arguments)
         stride = max(1, -(-spec.input_bytes // (pair_bytes * inner) // MOST_TILES))
         signs, count = signs_of(tile), 0
         checks: list[NDArray[np.float64]] = []

@@ -96,11 +96,8 @@ class Sleep(Workload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `files`, `records`, `bytes`, and `keys`: under each, records and checksum."""
         arguments = self.arguments(spec)
-        key_count, copy_count, copy_bytes = (
-            arguments["keys"],
-            arguments["outputs"],
-            arguments["bytes"],
-        )
+        key_count, copy_count = arguments["keys"], arguments["outputs"]
+        copy_bytes = arguments["bytes"]
         key_counts, key_sums = np.zeros(key_count, np.int64), np.zeros(key_count, np.uint64)
         records, file_count, columns = 0, 0, np.arange(copy_bytes) % RECORD
         together = max(1, 2**22 // copy_bytes) * RECORD  # a record becomes *copy_bytes* bytes here
@@ -165,10 +162,8 @@ class Sleep(Workload):
         for key_number in sorted({*by_key, *expected}):
             if by_key.get(key_number) != expected.get(key_number):
                 arrived_text, sent_text = (
-                    f"{key_totals[0]} records, checksum {key_totals[1]:016x}"
-                    if key_totals
-                    else "nothing"
-                    for key_totals in (by_key.get(key_number), expected.get(key_number))
+                    f"{totals[0]} records, checksum {totals[1]:016x}" if totals else "nothing"
+                    for totals in (by_key.get(key_number), expected.get(key_number))
                 )
                 return Verdict(
                     f"under key {key_number} came {arrived_text}, and {sent_text} was sent", facts

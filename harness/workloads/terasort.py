@@ -165,15 +165,10 @@ class RowTotals:
                 return f"{file_name} has {file_bytes} bytes, not {units}"
             if ordered:
                 row_keys = np.frombuffer(block, _KEY)
-                high_words, low_words = (
-                    row_keys["high"].astype(np.uint64),
-                    row_keys["low"].astype(np.uint16),
-                )
-                is_same, descends = (
-                    high_words[1:] == high_words[:-1],
-                    high_words[1:] < high_words[:-1],
-                )
-                descends |= is_same & (low_words[1:] < low_words[:-1])
+                high = row_keys["high"].astype(np.uint64)
+                low = row_keys["low"].astype(np.uint16)
+                descends = high[1:] < high[:-1]
+                descends |= (high[1:] == high[:-1]) & (low[1:] < low[:-1])
                 row_number = int(descends.argmax()) + 1 if descends.any() else -1
                 if block[:KEY_BYTES] < self.last_key:
                     row_number = 0

@@ -29,15 +29,15 @@ def spec(size=6000, mode="write", **parameters):
     )
 
 
-def shares(asked, block=MIB):
+def shares(requested, block=MIB):
     """
     The input of a job that writes, as its generator makes it.
     """
-    job = workload.generate(asked, block, "/in")
+    job = workload.generate(requested, block, "/in")
     content, count, files, seed, _ = job.arguments
     lines = printed(content, seed=seed, count=int(count), properties=job.properties)
     assert count == files
-    planned = workload.plan_input(asked, block).files
+    planned = workload.plan_input(requested, block).files
     return list(
         zip(
             (f.name for f in planned),
@@ -63,9 +63,9 @@ class TestWrite:
         """
         What is said of an output with two files of 15 records each.
         """
-        asked = spec(files=2)
-        sample = workload.sample(asked, shares(asked))
-        return workload.verdict(asked, ((name, [data]) for name, data in outputs), sample)
+        requested = spec(files=2)
+        sample = workload.sample(requested, shares(requested))
+        return workload.verdict(requested, ((name, [data]) for name, data in outputs), sample)
 
     def right(self):
         """
@@ -81,7 +81,7 @@ class TestWrite:
     @pytest.mark.process
     def test_right_files_pass_with_their_rates(self):
         """
-        The bytes are made here once more; rates are told as TestDFSIO tells them.
+        The bytes are made here once more; rates are reported as TestDFSIO prints them.
         """
         answer = self.verdict(*self.right())
 
@@ -107,7 +107,7 @@ class TestWrite:
     )
     def test_refuses_and_says_why(self, which, instead, reason):
         """
-        Other bytes, a file cut short or missing, a map that told nothing, twice, or nonsense.
+        Other bytes, a file cut short or missing, a map that reported nothing, twice, or nonsense.
         """
         outputs = self.right()
         outputs[which] = instead
@@ -119,15 +119,15 @@ class TestWrite:
         """
         Its size is not that of the files, which hold as many whole records as fit a block.
         """
-        asked = spec(10 * MIB)
-        sample = workload.sample(asked, shares(asked))
+        requested = spec(10 * MIB)
+        sample = workload.sample(requested, shares(requested))
 
-        assert len(shares(asked)) == sample["records"] == 10
+        assert len(shares(requested)) == sample["records"] == 10
         assert sample["bytes"] == 10 * (MIB // RECORD) * RECORD
 
     def test_other_input_is_an_error(self):
         """
-        Lines that the generator did not write are told with the file.
+        Lines that the generator did not write are reported with the file.
         """
         with pytest.raises(JobError, match="part-m-00000: '1 2 3' is not a share"):
             workload.sample(spec(), [("part-m-00000", [b"1 2 3"])])
@@ -145,21 +145,23 @@ def test_what_is_kept_is_known_by_mode_and_seed():
     """
     Inputs are kept with what the verdict needs: a seed decides the bytes of both modes.
     """
-    asked = [spec(mode=m).model_copy(update={"seed": s}) for m in ("read", "write") for s in (1, 2)]
+    requested = [
+        spec(mode=m).model_copy(update={"seed": s}) for m in ("read", "write") for s in (1, 2)
+    ]
 
-    assert len({workload.plan_input(each, MIB).key for each in asked}) == 4
+    assert len({workload.plan_input(each, MIB).key for each in requested}) == 4
 
 
 class TestRates:
     @given(st.lists(st.tuples(st.integers(1, 10**9), st.floats(1e-3, 1e3)), min_size=1))
-    def test_throughput_lies_among_the_rates(self, files):
+    def test_throughput_is_among_the_rates(self, files):
         """
         It is their mean, weighted by time; equal files have no deviation.
         """
         listed = [FileRate(str(n), 0, size, s) for n, (size, s) in enumerate(files)]
         each = [f.bytes / f.seconds for f in listed]
-        found = rates(listed)
+        observed = rates(listed)
 
-        assert min(each) * (1 - 1e-9) <= found["throughput"] <= max(each) * (1 + 1e-9)
-        assert min(each) * (1 - 1e-9) <= found["average"] <= max(each) * (1 + 1e-9)
+        assert min(each) * (1 - 1e-9) <= observed["throughput"] <= max(each) * (1 + 1e-9)
+        assert min(each) * (1 - 1e-9) <= observed["average"] <= max(each) * (1 + 1e-9)
         assert rates([listed[0]] * 3)["deviation"] == pytest.approx(0, abs=1e-6 * each[0])

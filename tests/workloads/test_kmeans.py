@@ -42,9 +42,9 @@ def judged(points, steps, **parameters):
     """
     What is said of an output with these steps.
     """
-    asked = spec(len(cloud_bytes(points)), **parameters)
-    sample = workload.sample(asked, named(cloud_bytes(points)))
-    return workload.verdict(asked, named(steps_file(steps)), sample)
+    requested = spec(len(cloud_bytes(points)), **parameters)
+    sample = workload.sample(requested, named(cloud_bytes(points)))
+    return workload.verdict(requested, named(steps_file(steps)), sample)
 
 
 def moved(steps, iteration, way):
@@ -100,7 +100,7 @@ class TestPlanInput:
         assert len({workload.plan_input(spec(**each), MIB).key for each in changes}) == len(changes)
 
     @pytest.mark.parametrize(
-        ("asked", "block", "complaint"),
+        ("requested", "block", "complaint"),
         [
             (spec(1500), MIB, "1500 bytes is not within 1 % of 10 points or more"),
             (spec(240, dimensions=3, centres=11), MIB, "not within 1 % of 11 points"),
@@ -109,21 +109,21 @@ class TestPlanInput:
             (spec(spread=-1.0), MIB, "spread of kmeans is '-1.0'"),
         ],
     )
-    def test_refuses_what_it_cannot_make(self, asked, block, complaint):
+    def test_refuses_what_it_cannot_make(self, requested, block, complaint):
         """
         Fewer points than centres, small blocks, and parameters that nobody knows.
         """
         with pytest.raises(SpecError, match=complaint):
-            workload.plan_input(asked, block)
+            workload.plan_input(requested, block)
 
 
 def test_commands():
     """
     The generator is told the mixture, the job the search; the verdict reads all iterations.
     """
-    asked = spec(480_000, seed=3, dimensions=3, centres=4)
-    made = workload.generate(asked, 2**18, "/in")
-    (job,) = workload.submit(asked, "in", "out")
+    requested = spec(480_000, seed=3, dimensions=3, centres=4)
+    made = workload.generate(requested, 2**18, "/in")
+    (job,) = workload.submit(requested, "in", "out")
 
     assert made.argv({}) == (
         "-Dmixture.clusters=5", "-Dmixture.dimensions=3", "-Dmixture.spread=5.0",
@@ -133,7 +133,7 @@ def test_commands():
         "-Dkmeans.centres=4", "-Dkmeans.dimensions=3", "-Dkmeans.epsilon=0.5",
         "-Dkmeans.iterations=5", "in", "out",
     )  # fmt: skip
-    assert (workload.jobs(asked), workload.outputs(asked, "out")) == (None, "out/centres")
+    assert (workload.jobs(requested), workload.outputs(requested, "out")) == (None, "out/centres")
 
 
 def uniform(chances):
@@ -148,11 +148,11 @@ def edges():
     Where the layers of a ziggurat of 128 equal areas end, found anew from the area of all.
     """
     tail, area = 3.442619855899, 9.91256303526217e-3
-    found = [area / math.exp(-tail * tail / 2), tail]
-    while len(found) < 128:
-        height = math.exp(-(found[-1] ** 2) / 2) + area / found[-1]
-        found.append(math.sqrt(-2 * math.log(height)))
-    return [*found, 0.0]
+    observed = [area / math.exp(-tail * tail / 2), tail]
+    while len(observed) < 128:
+        height = math.exp(-(observed[-1] ** 2) / 2) + area / observed[-1]
+        observed.append(math.sqrt(-2 * math.log(height)))
+    return [*observed, 0.0]
 
 
 def normals(chances, ends):
@@ -162,15 +162,15 @@ def normals(chances, ends):
     while True:
         bits = next(chances)
         layer, place = bits & 127, 2 * (bits >> 11) / 2**53 - 1
-        found = place * ends[layer]
-        if layer == 0 and abs(found) >= ends[1]:
+        observed = place * ends[layer]
+        if layer == 0 and abs(observed) >= ends[1]:
             yield math.copysign(tail_of(chances, ends[1]), place)
             continue
-        if abs(found) >= ends[layer + 1]:
+        if abs(observed) >= ends[layer + 1]:
             low, high = (math.exp(-(end**2) / 2) for end in (ends[layer], ends[layer + 1]))
-            if high - uniform(chances) * (high - low) >= math.exp(-(found**2) / 2):
+            if high - uniform(chances) * (high - low) >= math.exp(-(observed**2) / 2):
                 continue
-        yield found
+        yield observed
 
 
 def tail_of(chances, start):
@@ -245,11 +245,11 @@ class TestOracle:
         Loops over points give the same centres, points and number of iterations.
         """
         points = cloud(seed, count=40, width=width)
-        found = lloyd(points, points[:centres], epsilon, 4)
+        observed = lloyd(points, points[:centres], epsilon, 4)
         due = slow_steps(points.tolist(), centres, epsilon, 4)
 
-        assert [step.points.tolist() for step in found] == [counts for _, counts in due]
-        for step, (places, _) in zip(found, due, strict=True):
+        assert [step.points.tolist() for step in observed] == [counts for _, counts in due]
+        for step, (places, _) in zip(observed, due, strict=True):
             np.testing.assert_allclose(step.centres, places, rtol=1e-9)
 
     def test_empty_centre_stays(self):
@@ -280,7 +280,7 @@ class TestSample:
         assert split == workload.sample(spec(len(data)), named(data))
         assert (split["records"], split["bytes"]) == (60, len(data))
 
-    @pytest.mark.parametrize("held", [kmeans.IN_MEMORY_BYTES, 0])
+    @pytest.mark.parametrize("memory_bytes", [kmeans.IN_MEMORY_BYTES, 0])
     @pytest.mark.parametrize(
         ("spoil", "complaint"),
         [
@@ -293,11 +293,11 @@ class TestSample:
         ],
         ids=["cut", "few", "nan"],
     )
-    def test_refuses_what_are_no_points(self, monkeypatch, held, spoil, complaint):
+    def test_refuses_what_are_no_points(self, monkeypatch, memory_bytes, spoil, complaint):
         """
         The error names file and record; also where the input is too large to be held.
         """
-        monkeypatch.setattr(kmeans, "IN_MEMORY_BYTES", held)
+        monkeypatch.setattr(kmeans, "IN_MEMORY_BYTES", memory_bytes)
         points = cloud(count=30).tolist()
 
         with pytest.raises(JobError, match=complaint):
@@ -308,13 +308,13 @@ class TestSample:
 class TestVerdict:
     """The proof of the output."""
 
-    @pytest.mark.parametrize("held", [kmeans.IN_MEMORY_BYTES, 0])
+    @pytest.mark.parametrize("memory_bytes", [kmeans.IN_MEMORY_BYTES, 0])
     @pytest.mark.parametrize("seed", range(3))
-    def test_accepts_the_slow_way(self, monkeypatch, held, seed):
+    def test_accepts_the_slow_way(self, monkeypatch, memory_bytes, seed):
         """
         Loops over points are right, also where a sample judges.
         """
-        monkeypatch.setattr(kmeans, "IN_MEMORY_BYTES", held)
+        monkeypatch.setattr(kmeans, "IN_MEMORY_BYTES", memory_bytes)
         monkeypatch.setattr(kmeans, "SAMPLED", 400)
         points = cloud(seed).tolist()
         answer = judged(points, slow_steps(points))

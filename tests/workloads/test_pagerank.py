@@ -46,9 +46,9 @@ def judged(links, *outputs, **parameters):
     """
     What is said of output files for a graph with these links.
     """
-    asked = spec(**parameters)
-    sample = workload.sample(asked, named(graph_file(links)))
-    return workload.verdict(asked, named(*outputs), sample)
+    requested = spec(**parameters)
+    sample = workload.sample(requested, named(graph_file(links)))
+    return workload.verdict(requested, named(*outputs), sample)
 
 
 class TestGraphSize:
@@ -106,10 +106,10 @@ def made():
     """
     A generated graph of 2 MB: what it was asked to be, and its bytes.
     """
-    asked = spec(2_000_000, seed=11)
-    job = workload.generate(asked, MIB, "/in")
+    requested = spec(2_000_000, seed=11)
+    job = workload.generate(requested, MIB, "/in")
     content, records, _, seed, _ = job.arguments
-    return asked, printed(content, seed=seed, count=int(records), properties=job.properties)
+    return requested, printed(content, seed=seed, count=int(records), properties=job.properties)
 
 
 @pytest.mark.process
@@ -120,13 +120,13 @@ class TestGenerator:
         """
         Cut where the plan says, each file ends with a line, and all of them are the graph.
         """
-        asked, data = made
-        sizes = [f.bytes for f in workload.plan_input(asked, MIB).files]
+        requested, data = made
+        sizes = [f.bytes for f in workload.plan_input(requested, MIB).files]
         ends = np.cumsum(sizes)
 
         assert ends[-1] == len(data)
         assert {data[end - 1] for end in ends} == {ord("\n")}
-        assert workload.sample(asked, named(data))["bytes"] == len(data)
+        assert workload.sample(requested, named(data))["bytes"] == len(data)
 
     def test_pages_are_the_obvious_ones(self, made):
         """
@@ -153,11 +153,11 @@ class TestGenerator:
         popularity = np.empty(pages, np.int64)
         popularity[np.arange(pages) * (2**31 - 1) % pages] = np.arange(pages)
         edges = np.linspace(0, pages, 51).astype(int)
-        found = np.histogram(popularity[read.links], edges)[0]
+        observed = np.histogram(popularity[read.links], edges)[0]
 
         due = len(read.links) * np.diff(np.sqrt(edges / pages))
 
-        assert chisquare(found, due).pvalue > 1e-4
+        assert chisquare(observed, due).pvalue > 1e-4
 
     def test_out_degrees_fit_the_law(self, made):
         """
@@ -194,12 +194,12 @@ class TestPlanInput:
         """
         What is kept of an input are ranks, which depend on them.
         """
-        asked = [spec(), spec(iterations=4), spec(damping=0.5), spec(skew=3), spec(seed=2)]
+        requested = [spec(), spec(iterations=4), spec(damping=0.5), spec(skew=3), spec(seed=2)]
 
-        assert len({workload.plan_input(each, MIB).key for each in asked}) == len(asked)
+        assert len({workload.plan_input(each, MIB).key for each in requested}) == len(requested)
 
     @pytest.mark.parametrize(
-        ("asked", "block", "complaint"),
+        ("requested", "block", "complaint"),
         [
             (spec(20), MIB, "20 bytes is not within 1 % of whole lines"),
             (spec(), 8000, "a block of 8000 bytes does not hold a record of"),
@@ -208,20 +208,20 @@ class TestPlanInput:
             (spec(damping=1.0), MIB, "damping of pagerank is '1.0'"),
         ],
     )
-    def test_refuses_what_it_cannot_make(self, asked, block, complaint):
+    def test_refuses_what_it_cannot_make(self, requested, block, complaint):
         """
         Sizes, blocks and parameters that no graph has.
         """
         with pytest.raises(SpecError, match=complaint):
-            workload.plan_input(asked, block)
+            workload.plan_input(requested, block)
 
 
 def test_generator_is_told_the_graph():
     """
     Pages, the links of the last one and the skew; as many files as the plan has.
     """
-    asked = spec(1_000_000, seed=5, skew=3)
-    job = workload.generate(asked, 2**18, "/in")
+    requested = spec(1_000_000, seed=5, skew=3)
+    job = workload.generate(requested, 2**18, "/in")
 
     assert job.argv({}) == (
         "-Dgraph.pages=2239", "-Dgraph.last=244", "-Dgraph.skew=3",
@@ -233,11 +233,11 @@ def test_one_client_runs_all_iterations():
     """
     The verdict reads the last one.
     """
-    asked = spec(iterations=5)
-    (job,) = workload.submit(asked, "in", "out")
+    requested = spec(iterations=5)
+    (job,) = workload.submit(requested, "in", "out")
 
     assert job.argv({}) == ("-Dpagerank.iterations=5", "-Dpagerank.damping=0.85", "in", "out")
-    assert (workload.jobs(asked), workload.outputs(asked, "out")) == (5, "out/iteration-5")
+    assert (workload.jobs(requested), workload.outputs(requested, "out")) == (5, "out/iteration-5")
 
 
 class TestOracle:
@@ -349,9 +349,9 @@ class TestVerdict:
         """
         Ranks of the slow way are right, in whatever files they are.
         """
-        asked = {"iterations": iterations, "damping": damping}
-        lines = graph_file(links, slow_ranks(links, **asked)).splitlines(keepends=True)
-        answer = judged(links, b"".join(lines[::2]), b"".join(lines[1::2]), **asked)
+        requested = {"iterations": iterations, "damping": damping}
+        lines = graph_file(links, slow_ranks(links, **requested)).splitlines(keepends=True)
+        answer = judged(links, b"".join(lines[::2]), b"".join(lines[1::2]), **requested)
 
         assert (answer.right, answer.reason) == (True, "")
 

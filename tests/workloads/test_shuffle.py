@@ -20,7 +20,7 @@ def spec(size=216, **parameters):
     return WorkloadSpec(name="shuffle", input_bytes=size, parameters={"record": 24, **parameters})
 
 
-def told(rows):
+def reported(rows):
     """
     What a reduce tells that got these.
     """
@@ -42,7 +42,7 @@ class TestVerdict:
         """
         Whoever got which record.
         """
-        answer = verdict(told(RECORDS[::2]), told(RECORDS[1::2]))
+        answer = verdict(reported(RECORDS[::2]), reported(RECORDS[1::2]))
 
         assert (answer.right, answer.facts["reduces"]) == (True, 2)
 
@@ -50,7 +50,7 @@ class TestVerdict:
         """
         A map deals its records out in turn; several maps may each be one off.
         """
-        uneven = told(RECORDS[:6]), told(RECORDS[6:])
+        uneven = reported(RECORDS[:6]), reported(RECORDS[6:])
 
         assert verdict(*uneven).reason == "the shares of the reduces are from 3 to 6 records"
         assert verdict(*uneven, files=3).right
@@ -58,10 +58,10 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("outputs", "reason"),
         [
-            ([told(RECORDS[:8])], "the reduces got records 8, the input has '9'"),
-            ([told(np.roll(RECORDS, 1))], "the reduces got checksum"),
+            ([reported(RECORDS[:8])], "the reduces got records 8, the input has '9'"),
+            ([reported(np.roll(RECORDS, 1))], "the reduces got checksum"),
             ([b"9\t216\n"], "part-r-00000: '9\\t216\\n' is not one reduce's line"),
-            ([told(RECORDS) * 2], "is not one reduce's line"),
+            ([reported(RECORDS) * 2], "is not one reduce's line"),
             ([], "no reduce reported anything"),
         ],
     )
@@ -76,11 +76,11 @@ def test_records_are_whole_words():
     """
     As the generator makes them; the plan and the job agree.
     """
-    asked = spec(30_000, record=25)
-    made = workload.generate(asked, 2**20, "/in")
-    (job,) = workload.submit(asked, "/in", "/out")
+    requested = spec(30_000, record=25)
+    made = workload.generate(requested, 2**20, "/in")
+    (job,) = workload.submit(requested, "/in", "/out")
 
     assert made.properties == {"noise.bytes": "32"}
     assert made.arguments[1:3] == ("938", "1")
-    assert workload.plan_input(asked, 2**20).bytes == 938 * 32
+    assert workload.plan_input(requested, 2**20).bytes == 938 * 32
     assert job.properties == {"shuffle.record": "32"}

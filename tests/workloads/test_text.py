@@ -94,8 +94,8 @@ class TestPlan:
         """
         Size, block, seed and kind decide the content, and nothing else does.
         """
-        asked = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
-        keys = [plan_text(s, block, kind).key for s, block in asked for kind in TEXTS]
+        requested = [(spec(), MIB), (spec(seed=2), MIB), (spec(8 * MIB), MIB), (spec(), 2 * MIB)]
+        keys = [plan_text(s, block, kind).key for s, block in requested for kind in TEXTS]
 
         assert len(set(keys)) == 8
 
@@ -216,11 +216,11 @@ class TestRandom:
         Every one stands in the class file of RandomTextWriter, and they are a thousand.
         """
         name = "org/apache/hadoop/examples/RandomTextWriter.class"
-        theirs = zipfile.ZipFile(HadoopHome.find().examples_jar()).read(name)
-        ours = set(made("random", 64 * PAGE).split())
+        other_text = zipfile.ZipFile(HadoopHome.find().examples_jar()).read(name)
+        own_text = set(made("random", 64 * PAGE).split())
 
-        assert len(ours) == 1000
-        assert all(len(w).to_bytes(2, "big") + w in theirs for w in ours)
+        assert len(own_text) == 1000
+        assert all(len(w).to_bytes(2, "big") + w in other_text for w in own_text)
 
     def test_every_word_is_as_likely(self):
         """
