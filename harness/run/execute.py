@@ -115,6 +115,13 @@ class Execution:
     def _run_on_cluster(self, trials: list[Trial]) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
         clusters_lost = 0  # in a row, without a trial done in between
+        logs = self.run.scratch / "inputs"
+        logs.mkdir(exist_ok=True)
+
+        def check_interrupt() -> None:
+            if self.interrupt.is_pending:
+                raise StoppedError("interrupted by the user")
+
         while trials:
             with (
                 self._start_cluster(trials[0].cell.cluster) as cluster,
@@ -124,7 +131,17 @@ class Execution:
             ):
                 if monitor.machines:
                     self.run.update_manifest(machines=monitor.machines)
-                runner = self._make_runner(cluster)
+                inputs = Inputs(
+                    cluster.hdfs,
+                    JobRunner(cluster, self.limit_s, on_tick=check_interrupt),
+                    logs,
+                    self.console.say,
+                    partial(cluster.await_idle, timeout_s=60.0),
+                    generator_properties(cluster.site_properties()),
+                    folder=f"{cluster.root}/input",
+                )
+                block_size = block_bytes(cluster.spec)
+                runner = TrialRunner(cluster, inputs, block_size, self.limit_s, check_interrupt)
                 is_lost = any(
                     self._attempt(runner, trials[0], monitor, is_warmup=True).is_cluster_lost
                     for _ in range(self.warmup)
@@ -188,26 +205,6 @@ class Execution:
         if limitation not in known_limitations:
             self.console.say(f"warning: {limitation}")
             self.run.update_manifest(limitations=(*known_limitations, limitation))
-
-    def _make_runner(self, cluster: Cluster) -> TrialRunner:
-        def check_interrupt() -> None:
-            if self.interrupt.is_pending:
-                raise StoppedError("interrupted by the user")
-
-        logs = self.run.scratch / "inputs"
-        logs.mkdir(exist_ok=True)
-        inputs = Inputs(
-            cluster.hdfs,
-            JobRunner(cluster, self.limit_s, on_tick=check_interrupt),
-            logs,
-            self.console.say,
-            partial(cluster.await_idle, timeout_s=60.0),
-            generator_properties(cluster.site_properties()),
-            folder=f"{cluster.root}/input",
-        )
-        return TrialRunner(
-            cluster, inputs, block_bytes(cluster.spec), self.limit_s, check_interrupt
-        )
 
     def _attempt(
         self, runner: TrialRunner, trial: Trial, monitor: Monitor, *, is_warmup: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from harness.hadoop.daemons import ONE_COMPILER
 from harness.providers.hdfs import Hdfs
 from harness.records.trial import WorkloadSpec
 from harness.run.jobs import JobRunner
-from harness.workloads.base import INPUT_TOLERANCE, File, InputPlan, Workload
+from harness.workloads.base import INPUT_TOLERANCE, InputPlan, Workload
 
 MAP_OPTIONS = "mapreduce.map.java.opts"
 _ALL_COMPILERS = "-XX:TieredStopAtLevel=4"
@@ -69,8 +69,21 @@ class Inputs:
         self.hdfs.delete(target)
         command = workload.generate(workload_spec, block_bytes, self.partial)
         self.jobs.run(command, self.properties, self.logs / f"generate-{input_plan.key}.log")
-        self._check_size(input_plan, workload_spec.name)
-        sample = workload.sample(workload_spec, self._open_files(input_plan))
+        # Compared with the plan, not with what was asked: some jobs read less than they move.
+        sizes = {
+            name: size for name, size, is_folder in self.hdfs.list(self.partial) if not is_folder
+        }
+        total_bytes = sum(sizes.get(file.name, 0) for file in input_plan.files)
+        if abs(total_bytes - input_plan.bytes) > INPUT_TOLERANCE * input_plan.bytes:
+            raise JobError(
+                f"input of {workload_spec.name} has {total_bytes} bytes, and its plan has"
+                f" {input_plan.bytes}",
+                where=self.partial,
+                fix="read the generator's log, kept with the trial",
+            )
+        opened = self.hdfs.open_many([f"{self.partial}/{file.name}" for file in input_plan.files])
+        files = ((path.rpartition("/")[2], chunks) for path, chunks in opened)
+        sample = workload.sample(workload_spec, files)
         self.hdfs.rename(self.partial, target)
         self.partial = ""
         self.await_idle()
@@ -82,23 +95,6 @@ class Inputs:
         if self.partial:
             self.hdfs.delete(self.partial)
             self.partial = ""
-
-    def _check_size(self, input_plan: InputPlan, workload: str) -> None:
-        """Compare with the plan, not with what was asked: some jobs read less than they move."""
-        entries = self.hdfs.list(self.partial)
-        sizes = {name: size for name, size, is_folder in entries if not is_folder}
-        total = sum(sizes.get(file.name, 0) for file in input_plan.files)
-        if abs(total - input_plan.bytes) > INPUT_TOLERANCE * input_plan.bytes:
-            raise JobError(
-                f"input of {workload} has {total} bytes, and its plan has {input_plan.bytes}",
-                where=self.partial,
-                fix="read the generator's log, kept with the trial",
-            )
-
-    def _open_files(self, input_plan: InputPlan) -> Iterator[File]:
-        paths = [f"{self.partial}/{file.name}" for file in input_plan.files]
-        for path, chunks in self.hdfs.open_many(paths):
-            yield path.rpartition("/")[2], chunks
 
 
 def generator_properties(properties: Mapping[str, str]) -> dict[str, str]:

@@ -176,9 +176,31 @@ class Preflight:
         warnings = [
             *self._unknown_properties(),
             *self.overridden_properties(),
-            *self._contention(),
-            *self._missing_gpus(),
         ]
+        cores, offered, contention = os.cpu_count() or 1, 0, ""
+        for cell in self.cells if self.is_here else ():
+            offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)
+            slots = effective(cell.cluster, effective_configuration(cell))
+            containers = max(slots.map_slots, slots.reduce_slots)
+            if containers > cores and not contention:
+                contention = (
+                    f"{containers} containers at once on {cores} cores measure contention; set"
+                    " mapreduce.job.running.map.limit and mapreduce.job.running.reduce.limit"
+                    f" to {cores}"
+                )
+        if contention:
+            warnings.append(contention)
+        if offered:
+            # GPUs that this machine has not, or has lost.
+            devices = find_devices(here)
+            if devices.names and devices.message:
+                warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
+            if len(devices.names) < offered:
+                warnings.append(
+                    f"nodes offer {offered} GPUs together, and this machine has"
+                    f" {len(devices.names) or 'none'}: YARN counts them all the same, and a task"
+                    " that computes on one fails"
+                )
         least_bytes = min(cell.workload.input_bytes for cell in self.cells)
         if least_bytes < LEAST_INPUT:
             warnings.append(
@@ -238,37 +260,6 @@ class Preflight:
                 if cell.configuration.get(property_name, value) != value
             }
         )
-
-    def _contention(self) -> list[str]:
-        """More containers at once than cores, on this machine."""
-        cores = os.cpu_count() or 1
-        for cell in self.cells if self.is_here else ():
-            slots = effective(cell.cluster, effective_configuration(cell))
-            containers = max(slots.map_slots, slots.reduce_slots)
-            if containers > cores:
-                warning = (
-                    f"{containers} containers at once on {cores} cores measure contention; set"
-                    " mapreduce.job.running.map.limit and mapreduce.job.running.reduce.limit"
-                    f" to {cores}"
-                )
-                return [warning]
-        return []
-
-    def _missing_gpus(self) -> list[str]:
-        """GPUs that nodes on this machine are to offer, and that it has not, or has lost."""
-        offered = max(cell.cluster.node.gpus * cell.cluster.workers for cell in self.cells)
-        if not self.is_here or not offered:
-            return []
-        devices, warnings = find_devices(here), []
-        if devices.names and devices.message:
-            warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
-        if len(devices.names) < offered:
-            warnings.append(
-                f"nodes offer {offered} GPUs together, and this machine has"
-                f" {len(devices.names) or 'none'}: YARN counts them all the same, and a task that"
-                " computes on one fails"
-            )
-        return warnings
 
 
 def memory_needed(cluster: ClusterSpec, slots: Cluster) -> int:

@@ -196,14 +196,23 @@ class TrialRunner:
             self.cluster.container_logs(application, raw_folder / "containers")
 
     def _save_evidence(self, raw_folder: Path, outcome: Outcome) -> None:
-        """Save what a failed trial left, as far as the cluster still gives it."""
+        """Save what a failed trial left, as far as the cluster still gives it, and name causes."""
         clients = sorted(raw_folder.glob("client-*.log"))
         if not clients:  # it ended before its own jobs: what made its input is of interest
             for client_log in self.inputs.logs.glob("generate-*.log"):
                 shutil.copy(client_log, raw_folder)
         outcome.job_ids = [job_id for client_log in clients for job_id in job_ids(client_log)]
         try:
-            self._add_causes(outcome)
+            # Whatever failed first, no other trial may run where a daemon is missing.
+            dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
+            if dead:
+                outcome.reason += f" ({', '.join(dead)} died)"
+                outcome.is_cluster_lost = True
+            elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
+                outcome.reason += f" ({', '.join(unreachable)} was lost)"
+                outcome.is_cluster_lost = True
+            if killed := self.cluster.out_of_memory():
+                outcome.reason += f" ({'; '.join(killed)})"
             has_history = outcome.job_ids
             if outcome.is_cluster_lost:
                 # Where all daemons live, of several jobs only the last may still run.
@@ -233,19 +242,3 @@ class TrialRunner:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
             # A job that was refused has no history, and the cluster is none the worse for it.
             outcome.is_cluster_lost |= isinstance(error, ClusterError)
-
-    def _add_causes(self, outcome: Outcome) -> None:
-        """
-        Name daemons that have died or were lost, and nodes that ran out of memory.
-
-        Whatever failed first, no other trial may run where a daemon is missing.
-        """
-        dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
-        if dead:
-            outcome.reason += f" ({', '.join(dead)} died)"
-            outcome.is_cluster_lost = True
-        elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
-            outcome.reason += f" ({', '.join(unreachable)} was lost)"
-            outcome.is_cluster_lost = True
-        if killed := self.cluster.out_of_memory():
-            outcome.reason += f" ({'; '.join(killed)})"

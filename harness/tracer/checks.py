@@ -33,13 +33,6 @@ _REDUCE |= {"close_merges", "final_merge", "run_reducer", "writer_open", "reduce
 _REDUCE |= {"writer_close", "commit"}
 
 
-def _written_bytes(task: TaskSpans) -> int:
-    """Bytes of a map's output: of its merge, or of its only spill, which is not merged."""
-    merged = sum(span.details[1] for span in task.named("merge") if span.details)
-    spills = task.named("spill", "spill_single")
-    return merged or sum(span.details[1] for span in spills if span.details)
-
-
 # What the recorder counts, too: (name, Hadoop's counter, count in a recording).
 _Count = Callable[[TaskSpans], int]
 _LOOP_COUNTS: list[tuple[str, str, _Count]] = [
@@ -54,7 +47,16 @@ _COUNTS: dict[str, list[tuple[str, str, _Count]]] = {
             "MAP_OUTPUT_RECORDS",
             lambda task: sum(span.amount for span in task.named("sort", "spill_single")),
         ),
-        ("bytes of outputs", "MAP_OUTPUT_MATERIALIZED_BYTES", _written_bytes),
+        (  # of its merge, or of its only spill, which is not merged
+            "bytes of outputs",
+            "MAP_OUTPUT_MATERIALIZED_BYTES",
+            lambda task: (
+                sum(span.details[1] for span in task.named("merge") if span.details)
+                or sum(
+                    span.details[1] for span in task.named("spill", "spill_single") if span.details
+                )
+            ),
+        ),
     ],
     "reduce": [
         ("records read", "REDUCE_INPUT_RECORDS", lambda task: task.loop.records),

@@ -12,7 +12,7 @@ import os
 import random
 import tempfile
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -82,6 +82,7 @@ _LARGE = {
     "mapreduce.job.reduces": "1",
 }
 _SLEEP_JOB = JobCommand(SLEEP, (f"{_OUTPUT}/sleep",))
+_JOBS = 5
 _UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "0"}
 
 
@@ -116,15 +117,41 @@ def require_traced(home: HadoopHome) -> None:
 def run_selftest(cluster: LocalCluster, console: Console) -> list[Check]:
     """Run the jobs on *cluster* and check what was recorded of them."""
     require_traced(cluster.home)
-    jobs = (_count_words, _sort, _sleep, _collect_large_record, _run_untraced)
     results: list[Check] = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = JobBench(cluster, Path(folder), console)
-        for number, job in enumerate(jobs):
-            console.step(number, len(jobs), None, "")
-            results += job(bench)
-    console.step(len(jobs), len(jobs), None, "")
+        console.step(0, _JOBS, None, "")
+        job_checks = _checks_of_jobs(JobBench(cluster, Path(folder), console))
+        for number, checks_of_job in enumerate(job_checks, start=1):
+            results += checks_of_job
+            console.step(number, _JOBS, None, "")
     return results
+
+
+def _checks_of_jobs(bench: JobBench) -> Iterator[Iterable[Check]]:
+    """Run one job after the other, with the checks of each."""
+    workload_spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
+    yield checks(bench.run_workload(workload_spec, _SPILLING))
+
+    # Any bytes are rows: a job that makes them would take ten seconds.
+    random_rows = random.Random(5)  # noqa: S311 - the same rows each time
+    for number in range(2):
+        rows = random_rows.randbytes(_ROWS * ROW_BYTES)
+        bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{number}", [rows])
+    sort = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
+    yield checks(bench.run_traced("terasort", sort, _SPILLING))
+
+    slept = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
+    yield [
+        *checks(slept),
+        *check_sleeps(slept),
+        check_killed(slept, _KILLED + 1),
+        check_output(slept, _MAPS * _RECORDS),
+    ]
+
+    large = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
+    yield [*checks(large), check_large(large)]
+
+    yield [check_untraced(bench.run("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))]
 
 
 @dataclass
@@ -201,36 +228,3 @@ class JobBench:
                 with path.open("rb") as lines:
                     task_logs[attempt] = read_task_log(lines, str(path))
         return Observed(name, trace, recordings, task_logs)
-
-
-def _count_words(bench: JobBench) -> Iterator[Check]:
-    workload_spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
-    yield from checks(bench.run_workload(workload_spec, _SPILLING))
-
-
-def _sort(bench: JobBench) -> Iterator[Check]:
-    # Any bytes are rows: a job that makes them would take ten seconds.
-    random_rows = random.Random(5)  # noqa: S311 - the same rows each time
-    for file in range(2):
-        rows = random_rows.randbytes(_ROWS * ROW_BYTES)
-        bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{file}", [rows])
-    command = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
-    yield from checks(bench.run_traced("terasort", command, _SPILLING))
-
-
-def _sleep(bench: JobBench) -> Iterator[Check]:
-    observed_job = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
-    yield from checks(observed_job)
-    yield from check_sleeps(observed_job)
-    yield check_killed(observed_job, _KILLED + 1)
-    yield check_output(observed_job, _MAPS * _RECORDS)
-
-
-def _collect_large_record(bench: JobBench) -> Iterator[Check]:
-    observed_job = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
-    yield from checks(observed_job)
-    yield check_large(observed_job)
-
-
-def _run_untraced(bench: JobBench) -> Iterator[Check]:
-    yield check_untraced(bench.run("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))

@@ -480,7 +480,7 @@ class TestRefusedByTheFileSystem:
         removals = []
         monkeypatch.setattr(b.runner.inputs, "remove_partial", lambda: removals.append(1))
         monkeypatch.setattr(b.cluster.hdfs, "rename", refuse("no room on 2 datanodes"))
-        monkeypatch.setattr(b.runner.inputs, "_check_size", lambda *_: None)
+        monkeypatch.setattr("harness.run.inputs.INPUT_TOLERANCE", 1e9)
         outcome = b.run()
 
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", False)
