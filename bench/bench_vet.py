@@ -3,9 +3,9 @@ Change point of vet: ten million units on one core, and beside ruptures at ten t
 
 Units are nearly equal but for some whose times have a heavy tail, as those of real tasks are.  The
 search wants them in order, so it is timed without sorting and with it.  On a straight line all
-splits tie, so that none can be left out for its error; without a tail the error is flat about its
-least, so that many are looked at.  ruptures looks for the same split
-by exact search (`Dynp` over its cost of a linear regression); both run in turn, and their splits
+splits are equally good, so that none can be left out for its error; without a tail the error is
+flat about its least, so that many are looked at.  ruptures looks for the same split by exact search
+(`Dynp` over its cost of a linear regression); both run in turn, and their splits
 must be the same.  It is in the group "bench": without it only the first part runs.
 """
 
@@ -71,7 +71,7 @@ def beside(ruptures: object) -> None:
     show(f"{FEW:,} units, search", search_times)
     show(f"{FEW:,} units, ruptures", ruptures_times)
     ratios = [b[1] / a[1] for a, b in zip(search_times, ruptures_times, strict=True)]
-    print(f"ruptures to ours: {np.median(ratios):,.0f} times ({min(ratios):,.0f} to"
+    print(f"ruptures to the product: {np.median(ratios):,.0f} times ({min(ratios):,.0f} to"
           f" {max(ratios):,.0f}, {len(ratios)} pairs in turn), split {split} in both")  # fmt: skip
 
 
