@@ -174,13 +174,12 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
 def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> None:
     """Make the class-data archive of that name unless it is there; those of other JDKs go."""
     archive = hadoop_home.archive_file(archive_name)
-    if archive.is_file() or not (homes.SOURCE / f"{archive_name}.lst").is_file():
+    class_list = homes.SOURCE / f"{archive_name}.lst"
+    if archive.is_file() or not class_list.is_file():
         return
     report(f"class-data archive of {archive_name} (about half a minute, once per JDK)")
-    java, lists = hadoop_home.java, homes.SOURCE
-    if not make_archive(
-        java.home, java.version, archive, lists=lists, archive_name=archive_name, class_path=jar
-    ):
+    java = hadoop_home.java
+    if not make_archive(java.home, java.version, archive, class_list, jar):
         report(f"this JDK makes no archive of {archive_name}; they start without it, slower")
         return
     for other in hadoop_home.path.glob(f"{archive_name}-*.jsa"):

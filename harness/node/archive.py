@@ -24,15 +24,8 @@ def main(arguments: List[str]) -> None:
     """Make one archive on this host."""
     folder, java_home, archive_name, class_path, key = arguments
     home, archive = Path(folder), Path(folder, f"{archive_name}.jsa")
-    lists, version = home / "lists", java_version(java_home)
-    made = make_archive(
-        Path(java_home),
-        version,
-        archive,
-        lists=lists,
-        archive_name=archive_name,
-        class_path=home / class_path,
-    )
+    class_list, version = home / "lists" / f"{archive_name}.lst", java_version(java_home)
+    made = make_archive(Path(java_home), version, archive, class_list, home / class_path)
     if not made:
         with suppress(FileNotFoundError):
             archive.unlink()  # one that another Java made
@@ -43,22 +36,16 @@ def main(arguments: List[str]) -> None:
 
 
 def make_archive(
-    java_home: Path,
-    version: str,
-    archive: Path,
-    *,
-    lists: Path,
-    archive_name: str,
-    class_path: Path,
+    java_home: Path, version: str, archive: Path, class_list: Path, class_path: Path
 ) -> bool:
     """
-    Write *archive* in one step, of the classes in ``lists/<name>.lst``; `False` if Java makes none.
+    Write *archive*, of the classes in *class_list*, in one step; `False` where Java makes none.
 
     Lambdas are listed in the form of one version of the JVM: without them if they are refused.
     """
     partial_archive = archive.with_name(f"part-{os.getpid()}.jsa")
-    classes = list_lines(lists / f"{archive_name}.lst")
-    lambdas = lambdas_of(lambdas_file(lists, version), classes)
+    classes = list_lines(class_list)
+    lambdas = lambdas_of(lambdas_file(class_list.parent, version), classes)
     try:
         for lines in (classes + lambdas, classes):
             listed = partial_archive.with_suffix(".lst")
@@ -92,9 +79,9 @@ def lambdas_of(lambdas: Path, classes: Iterable[str]) -> List[str]:
     """Lines of the file with the lambdas of *classes*: those of others would load their classes."""
     wanted = set(classes)
     return [
-        list_line
-        for list_line in list_lines(lambdas)
-        if not list_line.startswith("@lambda-proxy ") or list_line.split(" ")[1] in wanted
+        line
+        for line in list_lines(lambdas)
+        if not line.startswith("@lambda-proxy ") or line.split(" ")[1] in wanted
     ]
 
 

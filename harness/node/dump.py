@@ -32,12 +32,8 @@ def main(arguments: List[str]) -> None:
         with suppress(OSError, ValueError):  # it has ended meanwhile
             names[int(pid_file.read_text())] = pid_file.name
     target_folder.mkdir(parents=True, exist_ok=True)
-    dump_threads(
-        find_jvms(
-            [int(process_id) for process_id in os.listdir("/proc") if process_id.isdigit()], names
-        ),
-        target_folder,
-    )
+    running = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    dump_threads(find_jvms(running, names), target_folder)
 
 
 def find_jvms(pids: Iterable[int], daemons: Mapping[int, str]) -> Dict[str, int]:

@@ -73,24 +73,20 @@ def _write_line(text: str) -> None:
 def survey(folder: str, java: str) -> None:
     """Answer lines of standard input until there are no more."""
     for request_line in sys.stdin:
-        if request_line.strip() == "facts":
-            disk_usage, command = shutil.disk_usage(folder), shutil.which(java)
-            java_home = str(Path(command).resolve().parent.parent) if command else ""
-            facts = {
-                "cores": len(os.sched_getaffinity(0)),
-                "memory_bytes": memory_bytes(),
-                "disk_bytes": disk_usage.total,
-                "disk_free_bytes": disk_usage.free,
-                "load": os.getloadavg()[0],
-                "kernel": platform.release(),
-                "python": platform.python_version(),
-                "java": (java_version(java_home) or "unknown")
-                if java_home
-                else f"{java} is not there",
-            }
-            _write_line(json.dumps(facts))
-            return
-        _write_line(repr(time.time()))
+        if request_line.strip() != "facts":
+            _write_line(repr(time.time()))
+            continue
+        disk_usage, command, version = shutil.disk_usage(folder), shutil.which(java), ""
+        if command:
+            version = java_version(str(Path(command).resolve().parent.parent)) or "unknown"
+        facts = {
+            "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory_bytes(),
+            "disk_bytes": disk_usage.total, "disk_free_bytes": disk_usage.free,
+            "load": os.getloadavg()[0], "kernel": platform.release(),
+            "python": platform.python_version(), "java": version or f"{java} is not there",
+        }  # fmt: skip
+        _write_line(json.dumps(facts))
+        return
 
 
 def memory_bytes() -> int:
@@ -108,11 +104,7 @@ def memory_bytes() -> int:
 
 
 def java_version(java_home: str) -> str:
-    """
-    Full version of the Java in the folder *home*; empty where there is none.
-
-    Its own file ``release`` states it; only where it does not a JVM is started.
-    """
+    """Full version of a Java by its file ``release``, or by starting it; empty without one."""
     try:
         release = Path(java_home, "release").read_text(errors="replace")
     except OSError:
@@ -148,11 +140,8 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     """The facts of a host that is to become a node."""
     user_home = str(Path.home())
     base_folder = request["base"] or f"{user_home}/.mapreduce-harness"
-    nearest = next(
-        base_path
-        for base_path in (Path(base_folder), *Path(base_folder).parents)
-        if base_path.is_dir()
-    )
+    above = (Path(base_folder), *Path(base_folder).parents)
+    nearest = next(str(folder) for folder in above if folder.is_dir())
     try:
         owner_file = Path(base_folder, "clusters", request["cluster"], "owner")
         with owner_file.open(encoding="utf-8", errors="replace") as lines:
@@ -160,8 +149,8 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     except OSError:
         owner = ""
     patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
-    copied = [base_path for pattern in patterns for base_path in Path(base_folder).glob(pattern)]
-    hostname = socket.gethostname()
+    files = [file for pattern in patterns for file in Path(base_folder).glob(pattern)]
+    hostname, names = socket.gethostname(), request["names"].items()
     return {
         "python": sys.executable,
         "user": pwd.getpwuid(os.geteuid()).pw_name,
@@ -170,17 +159,11 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "base": base_folder,
         "machine": os.uname().machine,
         "java": find_javas(),
-        "copied": sorted(str(base_path.relative_to(base_folder)) for base_path in copied)[
-            :_MOST_FILES
-        ],
-        "free_bytes": shutil.disk_usage(str(nearest)).free,
-        "writable": os.access(str(nearest), os.W_OK),
+        "copied": sorted(str(file.relative_to(base_folder)) for file in files)[:_MOST_FILES],
+        "free_bytes": shutil.disk_usage(nearest).free,
+        "writable": os.access(nearest, os.W_OK),
         "taken": [port for port in request["ports"] if is_port_taken(port)],
-        "unnamed": [
-            node_name
-            for node_name, address in request["names"].items()
-            if addresses_of(node_name) != {address}
-        ],
+        "unnamed": [name for name, address in names if addresses_of(name) != {address}],
         "hostname": "" if addresses_of(hostname) else hostname,
         "sudo": sudo_obstacle(),
         "systemd": Path("/run/systemd/system").is_dir(),
@@ -191,11 +174,7 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def find_javas() -> List[Dict[str, str]]:
-    """
-    Java runtimes, by their own ``release`` files; no JVM is started.
-
-    *build* is a hash that changes with the Java: its classes and its machine.
-    """
+    """Java runtimes by their ``release`` files, no JVM is started; *build* changes with each."""
     launcher = shutil.which("java")
     homes = [os.environ.get("JAVA_HOME", "")]
     homes += [str(Path(launcher).resolve().parent.parent)] if launcher else []
@@ -271,11 +250,9 @@ def gpu_obstacle(wanted: int) -> str:
     if process.returncode != 0:
         reason = output_lines[0] if output_lines else f"status {process.returncode}"
         return f"nvidia-smi fails: {reason}"[:200]
-    devices = [device_line for device_line in output_lines if re.match(r"[0-9]+,", device_line)]
-    others = [f": {device_line}" for device_line in output_lines if device_line not in devices][
-        :1
-    ]  # of a device that is lost
-    lack = f"{wanted} to be offered, {len(devices) or 'none'} found{''.join(others)}"
+    devices = [line for line in output_lines if re.match(r"[0-9]+,", line)]
+    others = [f": {line}" for line in output_lines if line not in devices]  # of a device lost
+    lack = f"{wanted} to be offered, {len(devices) or 'none'} found{''.join(others[:1])}"
     return lack[:200] if len(devices) < wanted else ""
 
 

@@ -14,7 +14,7 @@ Wait for a cluster on one of its nodes: one process that looks, and answers once
     {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
         idle: no application runs or waits, and none has a container.
 
-    answer: {"ok": bool, "missing": [daemon, ...], "died": [key, ...], "seconds"}
+    answer: {"ok": bool, "missing": [daemon, ...], "died": [key, ...]}
 
     node.pyz deaths PLAN           (the supervisor's plan)
 
@@ -31,6 +31,7 @@ from typing import Any, Dict, Iterable, List, Optional
 from .web import WebError, read_json, send
 
 _PAUSE_S = 0.05
+_ACCEPT = {"Accept": "application/json"}
 
 
 def main(_arguments: List[str]) -> None:
@@ -39,14 +40,11 @@ def main(_arguments: List[str]) -> None:
     check = HealthCheck(request) if request["until"] == "healthy" else IdleCheck(request)
     started = time.monotonic()
     while True:
-        missing = check.look()
-        seconds = time.monotonic() - started
-        died = dead_daemons(request.get("deaths"))
-        if not missing or died or seconds > request["limit_s"]:
+        missing, died = check.look(), dead_daemons(request.get("deaths"))
+        if not missing or died or time.monotonic() - started > request["limit_s"]:
             break
         time.sleep(_PAUSE_S)
-    ok = not missing and not died
-    answer = {"ok": ok, "missing": missing, "died": died, "seconds": seconds}
+    answer = {"ok": not missing and not died, "missing": missing, "died": died}
     sys.stdout.write(json.dumps(answer) + "\n")
 
 
@@ -116,10 +114,8 @@ class HealthCheck:
             return sorted(self.workers)
         info = jmx_bean(manager, "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
-        running = [node_name for node_name in listed if node_name.get("State") == "RUNNING"]
-        return self.absent_workers(
-            daemon_kind, [str(node_name.get("NodeId")) for node_name in running]
-        )
+        running = [str(node.get("NodeId")) for node in listed if node.get("State") == "RUNNING"]
+        return self.absent_workers(daemon_kind, running)
 
     def absent_workers(self, daemon_kind: str, live: Iterable[str]) -> List[str]:
         """Workers whose *daemon_kind* is not among those *live*, ``host:port`` each."""
@@ -158,9 +154,7 @@ def jmx_bean(address: str, service: str, bean: str) -> Dict[str, Any]:
 def fetch_object(address: str, path: str) -> Dict[str, Any]:
     """The JSON object that the daemon at ``host:port`` answers, empty while it does not."""
     try:
-        with send(
-            address, "GET", path, headers={"Accept": "application/json"}, timeout_s=5
-        ) as reply:
+        with send(address, "GET", path, headers=_ACCEPT, timeout_s=5) as reply:
             answer = read_json(reply) if reply.status == 200 else {}
     except (OSError, WebError, ValueError):
         return {}

@@ -80,10 +80,8 @@ def measure_disk(folder: str, rate: float) -> Dict[str, float]:
     """Rates of a file in *folder*: each piece written to the disk, and read past the page cache."""
     piece_size = piece_bytes(rate)
     with _temporary_file(folder) as handle:
-        return {
-            "disk_write": _write_rate(handle, piece_size),
-            "disk_read": _read_rate(handle, piece_size),
-        }
+        written = _write_rate(handle, piece_size)
+        return {"disk_write": written, "disk_read": _read_rate(handle, piece_size)}
 
 
 def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
@@ -164,11 +162,9 @@ def _read_rate(handle: int, piece_size: int) -> float:
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_RANDOM)
     os.lseek(handle, 0, os.SEEK_SET)
-    meter, content = Meter(), b"-"
-    while content:
-        content = os.read(handle, piece_size)
-        if content:
-            meter.count(len(content))
+    meter = Meter()
+    for content in iter(lambda: os.read(handle, piece_size), b""):
+        meter.count(len(content))
     return meter.rate()
 
 
@@ -231,11 +227,9 @@ def _take(connection: socket.socket) -> float:
 
 def _read_line(connection: socket.socket) -> str:
     """One short line, byte by byte: what follows it is read by others."""
-    line = b""
-    while not line.endswith(b"\n") and len(line) < 64:
+    line = byte = connection.recv(1)
+    while byte not in (b"", b"\n") and len(line) < 64:
         byte = connection.recv(1)
-        if not byte:
-            break
         line += byte
     return line.decode().strip()
 

@@ -47,11 +47,7 @@ class Reading(NamedTuple):
 
 
 def read_counters(root: Path = Path("/proc")) -> Reading:
-    """
-    Take one reading; `OSError` where the kernel has no such files.
-
-    A file of ``/proc`` is read whole and parsed as bytes: it happens twice a second in a trial.
-    """
+    """Take one reading, quickly: it happens twice a second; `OSError` without such files."""
     at_s = time.time()
     stat = (root / "stat").read_bytes()
     memory = (root / "meminfo").read_bytes()
@@ -80,18 +76,14 @@ def _number(pattern: bytes, text: bytes) -> Optional[int]:
 
 
 def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
-    """
-    Shares of the time between two readings, or `None` where no tick lies between them.
-
-    The names are those of `harness.records.trace.MachineSample`.
-    """
+    """A `harness.records.trace.MachineSample`; `None` where no tick lies between two readings."""
     total_ticks = after.total - before.total
     if total_ticks <= 0:
         return None
     # The kernel's idle and iowait may run backwards by a few ticks.
     idle, iowait, steal = (
-        min(max(getattr(after, thread_name) - getattr(before, thread_name), 0) / total_ticks, 1.0)
-        for thread_name in ("idle", "iowait", "steal")
+        min(max(getattr(after, name) - getattr(before, name), 0) / total_ticks, 1.0)
+        for name in ("idle", "iowait", "steal")
     )
     pressure = None
     if before.waited_us is not None and after.waited_us is not None:
@@ -156,14 +148,7 @@ class Probe:
         """The first line that it wrote to its standard error, or nothing."""
         self._errors.seek(0)
         lines = self._errors.read(_CHUNK).decode("utf-8", "replace").split("\n")
-        return next(
-            (
-                ascii(output_line.strip())[:_MOST_ERROR]
-                for output_line in lines
-                if output_line.strip()
-            ),
-            "",
-        )
+        return next((ascii(line.strip())[:_MOST_ERROR] for line in lines if line.strip()), "")
 
     def end(self) -> None:
         """End it by the end of its input; kill it where that does not help."""
@@ -205,9 +190,7 @@ def main(arguments: List[str]) -> None:
 def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
     """Write samples until standard input ends, or the probe does."""
     last, next_sample_s = read_counters(), time.monotonic() + interval_s
-    sources: List[Any] = [_INPUT]
-    if probe:
-        sources.append(probe)
+    sources: List[Any] = [_INPUT, probe] if probe else [_INPUT]
     while True:
         ready = select.select(sources, [], [], max(0.0, next_sample_s - time.monotonic()))[0]
         if _INPUT in ready and not os.read(_INPUT, _CHUNK):

@@ -84,11 +84,8 @@ class Supervisor:
             if control_pipe in ready:
                 for line in os.read(control_pipe, 65536).decode(errors="replace").splitlines():
                     verb, _, daemon_key = line.partition(" ")
-                    if (
-                        verb == "start"
-                        and daemon_key in self.daemons
-                        and daemon_key not in self.running.values()
-                    ):
+                    stopped = self.daemons.keys() - set(self.running.values())
+                    if verb == "start" and daemon_key in stopped:
                         self.start(daemon_key)
 
     def start(self, daemon_key: str) -> None:
@@ -103,9 +100,7 @@ class Supervisor:
             return
         self.running[process_id] = daemon_key
         pid_file = Path(self.plan["daemons_folder"]) / daemon_key
-        partial_file = pid_file.with_name(
-            f".{daemon_key}"
-        )  # a reader sees a whole number or no file
+        partial_file = pid_file.with_name(f".{daemon_key}")  # so a reader sees a whole number
         partial_file.write_text(str(process_id))
         partial_file.replace(pid_file)
 

@@ -112,10 +112,9 @@ class Cluster(ABC):
     @abstractmethod
     def _start(self) -> None:
         """
-        Start nodes and daemons; all or nothing: what was started is removed before an error leaves.
+        Start nodes and daemons, all or nothing, once what a killed process left is removed.
 
-        `ClusterError` where the name is taken by a cluster that is up.  What a killed process left
-        under the name is removed first.
+        `ClusterError` where the name is taken by a cluster that is up.
         """
 
     @property
@@ -282,12 +281,7 @@ class Cluster(ABC):
         return [name for name in states.known_names() if states.provider_of(name) in own]
 
     def up(self, limit_s: float = UP_LIMIT_S) -> None:
-        """
-        Start everything and return when it is healthy.
-
-        `ClusterError` names the daemons that died or do not answer, with the last lines of a log;
-        whatever was started is removed then.
-        """
+        """Start everything until it is healthy; else `ClusterError`, and nothing is left."""
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
         if refused := unsupported_limits(self.spec, self.limitable):
@@ -319,12 +313,8 @@ class Cluster(ABC):
         health.await_idle(self._check_health, self._health_request(timeout_s), where=self.where)
 
     def _health_request(self, limit_s: float) -> dict[str, Any]:
-        return {
-            "master": self.layout.master.name,
-            "services": self.services,
-            "limit_s": limit_s,
-            **self._supervision(),
-        }
+        master, files = self.layout.master.name, self._supervision()
+        return {"master": master, "services": self.services, "limit_s": limit_s, **files}
 
     def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request to the gateway's node agent; an empty answer when the cluster is gone."""
@@ -378,13 +368,10 @@ class Cluster(ABC):
     def endpoints(self) -> dict[str, str]:
         """Addresses, as the nodes know them."""
         master = self.layout.master
-        return {
-            "hdfs": f"hdfs://{master.at('namenode')}",
-            **{
-                daemon_kind: f"http://{master.address}:{master.port(f'{daemon_kind}_http')}"
-                for daemon_kind in ("namenode", "resourcemanager", "historyserver")
-            },
-        }
+        addresses = {"hdfs": f"hdfs://{master.at('namenode')}"}
+        for kind in ("namenode", "resourcemanager", "historyserver"):
+            addresses[kind] = f"http://{master.address}:{master.port(f'{kind}_http')}"
+        return addresses
 
     def gateway_path(self, path: Path) -> str:
         """Where the gateway has this machine's file *path*; it is copied there if need be."""
@@ -424,11 +411,7 @@ class Cluster(ABC):
     def client(
         self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
     ) -> Running:
-        """
-        Start a client JVM on the gateway, its output into *log*; *jars* join its class path.
-
-        The caller polls it, limits its time, and may kill it: the JVM there ends with it.
-        """
+        """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
         extra_jars = [self.gateway_path(jar) for jar in jars]
         client_argv = daemons.client_argv(self.java, self.layout, main_class, args, extra_jars)
         return self.gateway.start(client_argv, log)

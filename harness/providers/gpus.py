@@ -76,8 +76,8 @@ class Devices:
         """The same as plain values; what is not known is left out."""
         facts: dict[str, Any] = {
             "devices": [
-                {key: value for key, value in asdict(device_facts).items() if value is not None}
-                for device_facts in self.gpus
+                {key: value for key, value in asdict(device).items() if value is not None}
+                for device in self.gpus
             ],
             "library": self.driver,
         }
@@ -103,9 +103,9 @@ def find_devices(run: Run) -> Devices:
         names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
         return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err))
     lines = [line for line in answer.out[:_MOST_OUTPUT].splitlines() if line.strip()]
-    described = [(output_line, _device(output_line)) for output_line in lines[:_MOST_DEVICES]]
+    described = [(line, _device(line)) for line in lines[:_MOST_DEVICES]]
     gpus = dict(device for _, device in described if device)
-    other = next((output_line for output_line, device in described if device is None), "")
+    other = next((line for line, device in described if device is None), "")
     links = _link_rates(_output_of(run, ["nvidia-smi", "nvlink", "--status"])) if gpus else {}
     linked = (replace(device, nvlink_gb_per_s=links.get(index)) for index, device in gpus.items())
     return Devices(tuple(linked), driver, first_line(other))
@@ -120,17 +120,11 @@ def _device(output_line: str) -> tuple[int, Gpu] | None:
         return None
     memory, driver, *link_fields = fields[2 - len(_FIELDS) :]
     memory_mib, version = _number(memory), excerpt(driver, _MOST_NAME)
+    memory_bytes = None if memory_mib is None else memory_mib * MIB
+    driver_version = version if re.match(r"[0-9]", version) else None
     generation_max, generation, width_max, width = map(_number, link_fields)
-    device_facts = Gpu(
-        name,
-        memory_bytes=None if memory_mib is None else memory_mib * MIB,
-        driver=version if re.match(r"[0-9]", version) else None,
-        pcie_generation_max=generation_max,
-        pcie_generation=generation,
-        pcie_width_max=width_max,
-        pcie_width=width,
-    )
-    return index, device_facts
+    links = (generation_max, generation, width_max, width)
+    return index, Gpu(name, memory_bytes, driver_version, *links)
 
 
 def _number(text: str) -> int | None:
@@ -153,10 +147,9 @@ def _link_rates(completed: Completed) -> dict[int, tuple[float, ...]]:
 def _output_of(run: Run, argv: Sequence[str]) -> Completed:
     try:
         return run(argv)
-    except ClusterError as error:  # it hangs, as a driver that lost its device does
-        return Completed(tuple(argv), 127, "", error.what)
-    except OSError as error:  # a connection without a shell behind it: there is no such command
-        return Completed(tuple(argv), 127, "", str(error))
+    except (ClusterError, OSError) as error:  # it hangs (a lost device), or there is no command
+        reason = error.what if isinstance(error, ClusterError) else str(error)
+        return Completed(tuple(argv), 127, "", reason)
 
 
 def here(argv: Sequence[str]) -> Completed:

@@ -41,11 +41,8 @@ class Hdfs:
     def list(self, hdfs_path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         try:
-            entries = map(from_json, self.call("list", hdfs_path).splitlines())
-            return sorted(
-                (str(entry["name"]), int(entry["bytes"]), bool(entry["folder"]))
-                for entry in entries
-            )
+            listed = map(from_json, self.call("list", hdfs_path).splitlines())
+            return sorted((str(e["name"]), int(e["bytes"]), bool(e["folder"])) for e in listed)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise _answer_error(f"list {hdfs_path}") from error
 

@@ -17,17 +17,16 @@ from harness.text import excerpt
 _MASTER_OF = {
     "datanode": "namenode", "historyserver": "namenode", "nodemanager": "resourcemanager",
 }  # fmt: skip
-_MOST_NAMES, _MOST_SECONDS = 2000, 86400.0
-_SHOWN = 4
+_MOST_NAMES, _SHOWN = 2000, 4
 
 Check = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def await_healthy(
     check: Check, request: dict[str, Any], *, where: str, log: Callable[[str], str]
-) -> float:
+) -> None:
     """
-    Return when every daemon has answered; seconds that it took.
+    Return when every daemon has answered.
 
     *check* sends the request to the node agent; *log* gives the last lines of a daemon (``datanode
     on worker2``).  `ClusterError` names the daemons that died or do not answer, with those lines.
@@ -36,7 +35,7 @@ def await_healthy(
     answer = check({"until": "healthy", **request})
     waited = time.monotonic() - started
     if answer.get("ok") is True:
-        return _seconds(answer, waited)
+        return
     if not answer and waited < request["limit_s"]:
         raise ClusterError(
             f"the cluster was gone after {waited:.0f} s, before it was healthy",
@@ -69,12 +68,11 @@ def missing_daemons(check: Check, request: dict[str, Any]) -> list[str]:
     return [daemon_name for daemon_name in missing if daemon_name.partition(" ")[0] not in unknown]
 
 
-def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
-    """Return when nothing runs and no application has a container; seconds that it took."""
-    started = time.monotonic()
+def await_idle(check: Check, request: dict[str, Any], *, where: str) -> None:
+    """Return when nothing runs and no application has a container."""
     answer = check({"until": "idle", **request})
     if answer.get("ok") is True:
-        return _seconds(answer, time.monotonic() - started)
+        return
     left_names = [f"{name} died" for name in _died(answer)] + _names(answer, "missing")
     limit_s = request["limit_s"]
     raise ClusterError(
@@ -82,14 +80,6 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> float:
         where=where,
         fix="harness cluster down; harness cluster up",
     )
-
-
-def _seconds(answer: dict[str, Any], waited: float) -> float:
-    """The seconds of the answer; those that we have waited, where it has no valid number."""
-    seconds = answer.get("seconds")
-    if isinstance(seconds, int | float) and 0 <= seconds < _MOST_SECONDS:
-        return float(seconds)
-    return waited
 
 
 def _died(answer: dict[str, Any]) -> list[str]:

@@ -166,9 +166,8 @@ class Engine:
     def containers(self, cluster: str) -> list[Any]:
         """Containers of a cluster, running or not, in the order of their names."""
         with self.translate_errors(f"containers of cluster {cluster!r}"):
-            containers = self.client.containers.list(
-                all=True, filters=self._filter(cluster), ignore_removed=True
-            )
+            wanted, listing = self._filter(cluster), self.client.containers.list
+            containers = listing(all=True, filters=wanted, ignore_removed=True)
         return sorted(containers, key=lambda container: str(container.name))
 
     def reap(self, cluster: str) -> bool:

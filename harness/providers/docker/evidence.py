@@ -93,9 +93,8 @@ class DeathLog:
         while not self._closed.is_set():
             with suppress(EngineError), self._engine.translate_errors(container):
                 rest = b""
-                for piece in client.logs(
-                    container, stdout=True, stderr=False, stream=True, follow=True
-                ):
+                log = client.logs(container, stdout=True, stderr=False, stream=True, follow=True)
+                for piece in log:
                     lines, _, rest = (rest + piece).rpartition(b"\n")
                     self._read(lines)
             if self._closed.is_set():

@@ -52,12 +52,8 @@ class Connection:
         connection.settimeout(0.0)
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """
-        Pieces of the command's streams, each with the number of its stream, until both end.
-
-        `docker.utils.socket` waits for the socket before each read, for ever where TLS has
-        decrypted all there is already; so the frames are read here.
-        """
+        """Pieces of the command's streams, each with its stream's number, until both end."""
+        # not by `docker.utils.socket`, which waits for ever for what TLS has decrypted already
         waiting = bytearray()
         stream = missing = 0  # of the frame that is being read
         while True:
@@ -300,9 +296,8 @@ class DockerHost(Host):
         node_path = PurePosixPath(self.folder, target)
         with source.open("rb") as stream:
             status = os.fstat(stream.fileno())
-            pieces = pack_file(
-                node_path.name, stream, status.st_size, executable=bool(status.st_mode & 0o100)
-            )
+            executable = bool(status.st_mode & 0o100)
+            pieces = pack_file(node_path.name, stream, status.st_size, executable=executable)
             with self.engine.translate_errors(f"{self.name}: writing {node_path}"):
                 self.engine.client.api.put_archive(self.container, str(node_path.parent), pieces)
 

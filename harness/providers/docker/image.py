@@ -231,9 +231,8 @@ def _pull(engine: Engine, image_name: str) -> None:
     def pull() -> None:
         try:
             with engine.translate_errors(f"pulling {image_name}"):
-                for event in engine.client.api.pull(
-                    *split_tag(image_name), stream=True, decode=True
-                ):
+                tag = split_tag(image_name)
+                for event in engine.client.api.pull(*tag, stream=True, decode=True):
                     events.put(event)
         except EngineError as error:
             events.put(error)
@@ -245,9 +244,8 @@ def _pull(engine: Engine, image_name: str) -> None:
         try:
             pull_event = events.get(timeout=_SILENCE_S)
         except queue.Empty:
-            raise EngineError(
-                f"no registry has answered for {_SILENCE_S:g} s", where=where
-            ) from None
+            what = f"no registry has answered for {_SILENCE_S:g} s"
+            raise EngineError(what, where=where) from None
         if pull_event is None:
             break
         if isinstance(pull_event, EngineError):
@@ -284,9 +282,8 @@ def _obstacle_to_making() -> str:
 def _make_base(engine: Engine) -> None:
     """Have ``docker/base`` make a base; it reports its steps, and cleans up whatever ends it."""
     environment = {**os.environ, **engine.settings, "HARNESS_PYTHON": sys.executable}
-    process = subprocess.Popen(
-        [str(SOURCE / "base")], env=environment, stdin=subprocess.DEVNULL, process_group=0
-    )
+    argv = [str(SOURCE / "base")]
+    process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, process_group=0)
     try:
         status = process.wait(_MAKE_LIMIT_S)
     except BaseException as error:
@@ -310,10 +307,9 @@ def import_root(engine: Engine, tag: str, stream: Any) -> None:
     """Make an image of a whole file system, a tar that comes in *stream*."""
     repository, _, version = tag.rpartition(":")
     pieces = iter(lambda: stream.read(2**20), b"")
+    language = ["ENV LANG=C.UTF-8"]
     with engine.translate_errors(f"importing {tag}"):
-        engine.client.api.import_image_from_stream(
-            pieces, repository=repository, tag=version, changes=["ENV LANG=C.UTF-8"]
-        )
+        engine.client.api.import_image_from_stream(pieces, repository, version, changes=language)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -30,8 +30,9 @@ _LINK = re.compile(r"^(\d+): ([\w.-]+)[@:]", re.MULTILINE)
 def require(engine: Engine, names: set[str]) -> None:
     """`MachineError` where the engine has no control groups for the limits of these *names*."""
     rootless = engine.facts.get("CgroupDriver") == "none"
-    grouped = names & {CORES, DISK_READ, DISK_WRITE}
-    if grouped and (rootless or not engine.facts.get("CpuCfsQuota", True)):
+    if names & {CORES, DISK_READ, DISK_WRITE} and (
+        rootless or not engine.facts.get("CpuCfsQuota", True)
+    ):
         raise MachineError(
             "the Docker engine cannot limit nodes: it has no control groups"
             + (" (it runs without root's rights)" if rootless else ""),

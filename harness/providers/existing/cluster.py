@@ -73,8 +73,7 @@ class ExistingCluster(Cluster):
         """
         End our jobs that still run, and remove our folder there and here; `False`: there was none.
 
-        `ClusterError` where the cluster does not answer: then our folder here stays, for the next
-        time.
+        `ClusterError` where the cluster does not answer: our folder here stays, for the next time.
         """
         folder = states.cluster_folder(name)
         if not folder.exists():
@@ -228,13 +227,8 @@ class ExistingCluster(Cluster):
     def layout(self) -> Layout:
         """Our client's folders here; the nodes' own are not known."""
         host = self.services["rm"].rpartition(":")[0] if self._state else "master"
-        archive = self.home.archive
-        return Layout(
-            (Member(host, host),),
-            str(self.folder),
-            str(self.home.path),
-            str(archive) if archive else None,
-        )
+        archive = str(self.home.archive) if self.home.archive else None
+        return Layout((Member(host, host),), str(self.folder), str(self.home.path), archive)
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -296,16 +290,12 @@ class ExistingCluster(Cluster):
         while True:
             # masters may still hold their containers when their applications have ended
             containers, running = self._own_applications(), self._own_applications(_RUNNING)
-            busy_applications = [
-                application
-                for application, count in containers.items()
-                if application in running or count > 0
-            ]
-            if not busy_applications:
+            busy = [name for name, count in containers.items() if name in running or count > 0]
+            if not busy:
                 return
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"our own {', '.join(busy_applications)} still runs after {timeout_s:g} s",
+                    f"our own {', '.join(busy)} still runs after {timeout_s:g} s",
                     where=self.where,
                     fix=f"harness cluster down --name {self.name}",
                 )
@@ -366,10 +356,8 @@ class ExistingCluster(Cluster):
             time.sleep(_POLL_S)
         answer = rest.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
         masters = [
-            rest.Container(
-                str(attempt.get("containerId")), str(attempt.get("nodeId")).rpartition(":")[0]
-            )
-            for attempt in rest.elements(answer, "appAttempts", "appAttempt")
+            rest.Container(str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0])
+            for each in rest.elements(answer, "appAttempts", "appAttempt")
         ]
         tasks = self._task_containers(application.replace("application", "job", 1))
         servers = rest.servers(discovery.running_nodes(manager))
@@ -379,13 +367,10 @@ class ExistingCluster(Cluster):
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
             (staging_folder,) = self.history_folders(job)
-            histories = [
-                file_name
-                for file_name, _, _ in self.hdfs.list(staging_folder)
-                if file_name.endswith(".jhist")
-            ]
+            entries = self.hdfs.list(staging_folder)
         except ClusterError:
             return []
+        histories = [name for name, _, _ in entries if name.endswith(".jhist")]
         if not histories:
             return []
         trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])

@@ -56,11 +56,10 @@ def discover(overrides: Mapping[str, str], limit_s: float = ACTIVE_LIMIT_S) -> D
     """
     files = read_conf()
     configured = given.services({**site.merged(files), **overrides})
+    managers, role = configured.resourcemanagers, "ResourceManager"
     services = {
         "nn": _find_active(configured.namenodes, _namenode_state, "NameNode", limit_s),
-        "rm": _find_active(
-            configured.resourcemanagers, _resourcemanager_state, "ResourceManager", limit_s
-        ),
+        "rm": _find_active(managers, _resourcemanager_state, role, limit_s),
         "jhs": configured.historyserver,
     }
     info = inner(rest.get_json(services["rm"], "/ws/v1/cluster/info"), "clusterInfo")
@@ -185,11 +184,8 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
             fix="ask for no more than each node has, or have its administrator offer them",
         )
     # offered to containers, whoever uses it now
-    memory = [
-        (whole(listed_node.get("availMemoryMB")), whole(listed_node.get("usedMemoryMB")))
-        for listed_node in nodes
-    ]
-    sizes_mb = [available + used for available, used in memory]
+    keys = ("availMemoryMB", "usedMemoryMB")
+    sizes_mb = [sum(whole(node.get(key)) for key in keys) for node in nodes]
     task_mb, slots = site.container_mb(spec.node.task_memory_bytes), effective(spec, {})
     at_once = max(slots.map_slots, slots.reduce_slots)
     room = sum(size // task_mb for size in sizes_mb) - 1  # the application master takes one

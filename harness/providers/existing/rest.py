@@ -80,10 +80,8 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
 
 def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
     """NodeManagers among the *nodes* that the ResourceManager lists."""
-    every = [
-        Server(str(listed_node.get("nodeHostName")), str(listed_node.get("nodeHTTPAddress")))
-        for listed_node in nodes
-    ]
+    keys = ("nodeHostName", "nodeHTTPAddress")
+    every = [Server(*(str(node.get(key)) for key in keys)) for node in nodes]
     return [
         each for each in every if _NODE.fullmatch(each.host) and _ADDRESS.fullmatch(each.address)
     ]
@@ -193,12 +191,9 @@ def _get(address: str, url_path: str, accept: str) -> Iterator[Any]:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
             with session.get(
-                f"http://{address}{url_path}",
-                headers=headers,
-                timeout=TIMEOUT_S,
-                stream=True,
+                f"http://{address}{url_path}", headers=headers, timeout=TIMEOUT_S, stream=True,
                 allow_redirects=False,
-            ) as response:
+            ) as response:  # fmt: skip
                 if response.status_code != _OK:
                     raise _answer_error(address, url_path, f"status {response.status_code}")
                 yield response

@@ -66,10 +66,10 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
         raise _limit_error({"disk"}, refusal, alternative)
     tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
     missing = {
-        (limit_name, tool_name, package)
-        for limit_name in requested & tools.keys()
-        for tool_name, package in tools[limit_name].items()
-        if namespace.find_tool(tool_name) is None
+        (name, tool, package)
+        for name in requested & tools.keys()
+        for tool, package in tools[name].items()
+        if namespace.find_tool(tool) is None
     }
     if missing:
         commands = ", ".join(sorted({tool_name for _, tool_name, _ in missing}))
@@ -149,10 +149,9 @@ def release(folder: Path) -> None:
 @dataclass(frozen=True)
 class NodeLimiter:
     """
-    Sets the limits of a cluster's nodes.
+    Sets limits of nodes, whose links end at the bridge as *links*.
 
     *tc* runs a command in the network of a worker; with an empty name, in that of the bridge.
-    *links* are the bridge's ends of the workers' links.
     """
 
     folder: Path

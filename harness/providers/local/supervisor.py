@@ -87,12 +87,7 @@ class ClusterState:
         return self.inner
 
     def node_argv(self, node: int | None, argv: Sequence[str]) -> list[str]:
-        """
-        *argv* on node number *node*; without a node, where their links meet.
-
-        ``nsenter`` stays outside and waits; when it is killed, the command on the node is killed
-        too.
-        """
+        """*argv* on a node, or where their links meet; it is killed with ``nsenter``, outside."""
         process_id = self.supervisor().pid
         if node is None:
             net, uts = "ns/net", "ns/uts"
@@ -220,27 +215,16 @@ def remove(folder: Path) -> bool:
 
 
 def supervisors(plan: Path) -> list[Process]:
-    """
-    Processes of this user that supervise the cluster of *plan*, by their command lines.
-
-    For a state file that was never written, or that another version wrote.
-    """
+    """Supervisors of the cluster of *plan*, by command line: its state file was never written."""
     words = _own_files("cmdline")
     return [process for process, argv in words if os.fsencode(plan) in argv]
 
 
 def stray_processes(folder: Path) -> list[Process]:
-    """
-    Processes of this user that have their configuration in *folder*: daemons, tasks and clients.
-
-    Where no process namespace contained them they may have outlived their supervisor.
-    """
+    """Processes of this user configured in *folder*, which may have outlived a supervisor."""
     mark = os.fsencode(f"HADOOP_CONF_DIR={folder}/")
-    return [
-        process
-        for process, variables in _own_files("environ")
-        if any(each.startswith(mark) for each in variables)
-    ]
+    environs = _own_files("environ")
+    return [process for process, words in environs if any(w.startswith(mark) for w in words)]
 
 
 def _own_files(name: str) -> Iterator[tuple[Process, list[bytes]]]:
