@@ -114,6 +114,57 @@ def test_modules_and_functions_are_short():
     assert offenders == []
 
 
+# Words that stood for everything, and say nothing about what a name holds.
+REFUSED = """
+    told said tells hears hear mine ours theirs door doors way_in buries mourners leash keeper
+    holder waiter forget gauge gauges dial dials felt unwaited woven weave weaved fitness mishap
+    mishaps talk overruled overrule held holds mended mend ties tie book losses loss asked ask
+    asking begun found got came who whose thing things stuff lie lies silent silence strange riddle
+    inside gate
+"""
+REFUSED_NAME = re.compile(rf"_*({'|'.join(REFUSED.split())})_*", re.IGNORECASE)
+REFUSED_WORD = re.compile(rf"\b{REFUSED_NAME.pattern}\b", re.IGNORECASE)
+PROSE = re.compile(r'""".*?"""|#[^\n]*', re.DOTALL)  # without it, few files need to be parsed
+
+
+def identifiers(path):
+    """
+    Yield line and text of all names, attributes and parameters of the module at *path*; keywords of
+    calls may be those of libraries.
+    """
+    for node in syntax_nodes(path):
+        for field in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and not isinstance(node, ast.keyword):
+                yield node.lineno, name
+
+
+def python_files():
+    """
+    Everything here that is written in Python.
+    """
+    for folder in ("harness", "tests", "bench"):
+        yield from sorted((PROJECT / folder).rglob("*.py"))
+    for path in sorted((PROJECT / "scripts").iterdir()):
+        if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env python3"):
+            yield path
+
+
+def test_names_are_plain():
+    """
+    No identifier is a word that could mean anything.
+    """
+    offenders = [
+        f"{name_of(path)}:{line}: {name}"
+        for path in python_files()
+        if REFUSED_WORD.search(PROSE.sub("", path.read_text(encoding="utf-8")))
+        for line, name in identifiers(path)
+        if REFUSED_NAME.fullmatch(name)
+    ]
+
+    assert offenders == []
+
+
 def sources():
     """
     Everything that somebody wrote: not what Maven, Python or the harness made.

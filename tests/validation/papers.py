@@ -19,8 +19,6 @@ from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 
-from scipy import integrate, stats
-
 from harness.scoring import i_accu
 
 DATA = Path(__file__).parent / "papers"
@@ -204,6 +202,8 @@ def longest_branch(branches, stages):
     """
     Expected longest of parallel chains of exponential delays, in means of a chain.
     """
+    from scipy import integrate, stats
+
     chain = stats.gamma(stages, scale=1 / stages)
     return integrate.quad(lambda t: 1 - chain.cdf(t) ** branches, 0, chain.isf(1e-12))[0]
 

@@ -8,8 +8,6 @@ import zlib
 
 import numpy as np
 
-from scipy.cluster.vq import vq
-
 
 def floats(rng, size):
     """
@@ -22,6 +20,8 @@ def clustered(files):
     """
     Centres of SciPy's K-means after one iteration, from the first ten points.
     """
+    from scipy.cluster.vq import vq
+
     points = np.frombuffer(b"".join(files), "<f4").reshape(-1, 4).astype(float)
     centres = points[:10]
     labels, _ = vq(points, centres)

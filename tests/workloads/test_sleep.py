@@ -139,14 +139,14 @@ def test_the_job_sleeps_and_moves_what_it_should(tmp_path):
     """
     runner = LocalRunner(tmp_path, job_jar(JOBS))
     parameters = {"maps": 2, "read_ms": 0.2, "map_ms": 0.5, "outputs": 2, "bytes": 250, "keys": 7}
-    asked = WorkloadSpec(name="sleep", input_bytes=300 * RECORD, seed=3, parameters=parameters)
+    requested = WorkloadSpec(name="sleep", input_bytes=300 * RECORD, seed=3, parameters=parameters)
 
-    assert runner.run(workload.generate(asked, 2**20, str(tmp_path / "in"))) == 0, runner.output
-    (job,) = workload.submit(asked, str(tmp_path / "in"), str(tmp_path / "out"))
+    assert runner.run(workload.generate(requested, 2**20, str(tmp_path / "in"))) == 0, runner.output
+    (job,) = workload.submit(requested, str(tmp_path / "in"), str(tmp_path / "out"))
     assert runner.run(job) == 0, runner.output
 
-    sample = workload.sample(asked, runner.files("in"))
-    assert workload.verdict(asked, runner.files("out"), sample).reason == ""
+    sample = workload.sample(requested, runner.files("in"))
+    assert workload.verdict(requested, runner.files("out"), sample).reason == ""
 
 
 @pytest.mark.process
