@@ -46,47 +46,48 @@ def main() -> None:
 
 def prepare() -> None:
     """Fetch JMH, once."""
-    done = JARS.parent / "done"
-    if not done.exists():
+    fetched = JARS.parent / "done"
+    if not fetched.exists():
         run("mvn", "-q", "-B", "-ntp", "-f", ROOT / "bench/ltrace/pom.xml", PLUGIN,
             "-DincludeScope=runtime", f"-DoutputDirectory={JARS}")  # fmt: skip
-        done.touch()
+        fetched.touch()
 
 
 def compile_hooks(folder: Path) -> None:
     """Compile the benchmark into *folder*."""
-    path = f"{TRACER}:{JARS}/*"
-    run("javac", "-cp", path, "-d", folder, ROOT / "bench/ltrace/Hooks.java")
+    class_path = f"{TRACER}:{JARS}/*"
+    run("javac", "-cp", class_path, "-d", folder, ROOT / "bench/ltrace/Hooks.java")
 
 
 def measure(folder: Path, options: list[str]) -> dict[str, dict]:
     """Results of JMH by hook."""
-    out = folder / "out.json"
-    more = ["-prof", "gc"] if "--gc" in sys.argv else []
+    results_file = folder / "results.json"
+    profiler = ["-prof", "gc"] if "--gc" in sys.argv else []
     traced = [*AS_TASKS, *options, f"-Dltrace.dir={folder}"]
-    run("java", "-cp", f"{folder}:{TRACER}:{JARS}/*", "org.openjdk.jmh.Main", *ROUNDS, *more,
-        "-jvmArgs", " ".join(traced), "-rf", "json", "-rff", out)  # fmt: skip
-    return {r["benchmark"].rpartition(".")[2]: r for r in json.loads(out.read_text())}
+    run("java", "-cp", f"{folder}:{TRACER}:{JARS}/*", "org.openjdk.jmh.Main", *ROUNDS, *profiler,
+        "-jvmArgs", " ".join(traced), "-rf", "json", "-rff", results_file)  # fmt: skip
+    results = json.loads(results_file.read_text())
+    return {result["benchmark"].rpartition(".")[2]: result for result in results}
 
 
 def cell(result: dict) -> str:
     """Mean, error, and bytes where they were measured."""
     metric = result["primaryMetric"]
     text = f"{metric['score']:.1f} ±{metric['scoreError']:.1f}"
-    more = result.get("secondaryMetrics", {}).get("gc.alloc.rate.norm")
-    return text if more is None else f"{text} {more['score']:.0f}B"
+    allocated = result.get("secondaryMetrics", {}).get("gc.alloc.rate.norm")
+    return text if allocated is None else f"{text} {allocated['score']:.0f}B"
 
 
 def run(*command: str | Path) -> str:
     """Output of a command; its errors end the bench."""
     program, *arguments = map(str, command)
-    home = os.environ.get("JAVA_HOME")
-    if home and program in ("java", "javac"):
-        program = f"{home}/bin/{program}"
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"error: {program} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return done.stdout
+    java_home = os.environ.get("JAVA_HOME")
+    if java_home and program in ("java", "javac"):
+        program = f"{java_home}/bin/{program}"
+    finished = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    if finished.returncode:
+        sys.exit(f"error: {program} ended with {finished.returncode}: {finished.stderr[-2000:]}")
+    return finished.stdout
 
 
 if __name__ == "__main__":

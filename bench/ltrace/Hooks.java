@@ -11,8 +11,8 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * What each hook does to a task: bench_ltrace.py runs it as tasks run, with the
- * recorder in each of its modes.
+ * What each hook does to a task: bench_ltrace.py runs it as tasks run, with the recorder in each of
+ * its modes.
  *
  * <p>A span's file is full after 349 000 of them, so these take a slot of their own, over and over.
  */

@@ -46,10 +46,10 @@ final class OpenDevice implements Closeable {
       int devices = Library.choose(conf.get("gpu.device", "any"));
       int threads = conf.getInt("gpu.threads", 1);
       long[] handle = new long[1];
-      double[] inside = new double[1];
+      double[] nativeNs = new double[1];
       check(
           Native.open(
-              ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, inside));
+              ordinal(context, devices), threads, conf.getLong("gpu.memory", 0), handle, nativeNs));
       OpenDevice device = new OpenDevice(context, handle[0]);
       device.count(Device.OPEN_NS, System.nanoTime() - began);
       device.introduce(threads);

@@ -19,9 +19,9 @@ public final class RangePartitioner extends Partitioner<LongWritable, BytesWrita
   private long numbers;
 
   @Override
-  public void setConf(Configuration given) {
-    conf = given;
-    numbers = given.getLong(NUMBERS, 1);
+  public void setConf(Configuration newConf) {
+    conf = newConf;
+    numbers = newConf.getLong(NUMBERS, 1);
   }
 
   @Override

@@ -23,7 +23,7 @@ final class Records {
     return conf.getLong(BYTES, 0);
   }
 
-  /** Input files that hold something, by name; an error names one that is cut short. */
+  /** Input files that are not empty, by name; an error names one that is cut short. */
   static List<FileStatus> files(JobContext job) throws IOException {
     long record = bytes(job.getConfiguration());
     List<FileStatus> nonEmpty = new ArrayList<>();

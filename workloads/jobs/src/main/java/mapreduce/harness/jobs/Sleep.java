@@ -256,7 +256,7 @@ public final class Sleep extends Configured implements Tool {
     }
   }
 
-  /** Emits each record some times, at the size asked for. */
+  /** Emits each record some times, at the requested size. */
   public static final class SlowMapper
       extends Mapper<LongWritable, BytesWritable, IntWritable, BytesWritable> {
     private final IntWritable key = new IntWritable();
