@@ -55,7 +55,7 @@ def cluster() -> None:
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
 def up(file: Path | None, provider: str | None, workers: int | None, name: str) -> None:
     """
-    Start a cluster, that of the experiment FILE when one is given.
+    Start a cluster: that of the experiment FILE if given, otherwise a default one.
 
     \b
     Example:
@@ -81,9 +81,9 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         click.echo(f"{service:<16} {address}")
     request = f"curl {new.endpoints['resourcemanager']}/cluster"
     if new.exec_prefix:
-        request = f"{new.exec_prefix} {request}  (addresses hold in the cluster's own network)"
+        request = f"{new.exec_prefix} {request}  (addresses are valid only inside the cluster)"
     click.echo(
-        f"\ncall one:    {request}"
+        f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}",
@@ -98,7 +98,7 @@ def status(name: str | None, as_json: bool) -> None:
     """
     Nodes, daemons, slots, disks, GPUs, clocks and versions of a cluster.
 
-    A clock is shown as seconds ahead of this machine's, with the error of that.
+    Clocks are shown as seconds ahead of this machine's, with the error of that value.
 
     \b
     Example:
@@ -174,11 +174,11 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="All clusters of this user, those of running experiments among them.",
+    help="All clusters of this user, including those of running experiments.",
 )
 def down(name: str | None, everything: bool) -> None:
     """
-    Stop a cluster and remove all of it; one that is down already is fine.
+    Stop a cluster and remove everything that belongs to it; safe to repeat.
 
     \b
     Example:
@@ -248,7 +248,7 @@ def _only_name(names: list[str]) -> str:
         raise SpecError(
             f"several clusters are known: {', '.join(names)}",
             where="harness cluster",
-            fix=f"say which: --name {names[0]}",
+            fix=f"choose one: --name {names[0]}",
         )
     return names[0] if names else ""
 

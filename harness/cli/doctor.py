@@ -18,7 +18,7 @@ from harness.text import printable
 @json_option
 def doctor(results_dir: Path, as_json: bool) -> None:
     """
-    Show what this machine can do, and for each lack the command that fixes it.
+    Show what this machine can do, and the command that fixes each problem.
 
     Changes nothing. Ends with status 3 where the local provider cannot work.
 

@@ -213,7 +213,7 @@ def system_error(error: OSError) -> HarnessError | None:
         return MachineError(
             f"standard output cannot be written: {reason.lower()}",
             where="standard output",
-            fix="write it to another place; what was measured is kept",
+            fix="redirect it elsewhere; no measurement is lost",
         )
     if isinstance(error, FileNotFoundError):
         try:
@@ -222,7 +222,7 @@ def system_error(error: OSError) -> HarnessError | None:
             return SpecError(
                 "the folder that this shell is in has been removed",
                 where="current folder",
-                fix="cd to one that exists, and type the command again",
+                fix="cd to one that exists, and repeat the command",
             )
     return None
 
@@ -250,7 +250,7 @@ def _interrupted_status(interrupt: BaseException) -> int:
     is_terminated = isinstance(interrupt, Terminated)
     what = "terminated" if is_terminated else "interrupted"
     with suppress(OSError):  # the terminal may have gone
-        show_text(f"{what}: what is finished is kept; the same command goes on from there")
+        show_text(f"{what}: what is finished is kept; the same command resumes from there")
     return TERMINATED if is_terminated else INTERRUPTED
 
 

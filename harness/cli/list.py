@@ -49,9 +49,9 @@ class Kind(click.Choice[str]):
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 def list_names(kind: str, as_json: bool) -> None:
     """
-    List the workloads, models, providers, metrics or reports that there are.
+    List the available workloads, models, providers, metrics or reports.
 
-    Of workloads their sizes by name (write 'input: tiny') and their further arguments, too.
+    Workloads are shown with their size names (as in 'input: tiny') and their other arguments.
 
     \b
     Example:

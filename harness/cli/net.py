@@ -21,7 +21,7 @@ import click
     type=click.Choice(["mermaid", "pnml", "pipe"]),
     default="mermaid",
     show_default=True,
-    help="A flowchart for Markdown, the standard's PNML, or PIPE2's form of it.",
+    help="A flowchart for Markdown, standard PNML, or PIPE2's variant of it.",
 )
 @click.option(
     "--mean",

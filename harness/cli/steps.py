@@ -149,7 +149,7 @@ def run(
     Measure the trials of FILE that are not done yet, on a cluster of its own.
 
     Continues the newest unfinished run of the experiment, or opens one. A run can be interrupted
-    at any moment: the next call goes on where it was.
+    at any moment: the next call resumes it.
 
     \b
     Example:
@@ -212,7 +212,7 @@ def run_all(
 @json_option
 def collect(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """
-    Make the trace tables of the newest run of FILE again from its raw logs.
+    Reproduce the trace tables of the newest run of FILE from its raw logs.
 
     \b
     Example:

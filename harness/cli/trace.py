@@ -54,13 +54,13 @@ def trace() -> None:
 
 @trace.command("show")
 @click.argument("trial", shell_complete=completion.trials)
-@click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest).")
+@click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest one).")
 @click.option(
     "--job",
     "job_number",
     type=click.IntRange(1),
     metavar="K",
-    help="Of several jobs the K-th alone.",
+    help="Show only the K-th of several jobs.",
 )
 @click.option(
     "--chrome",
@@ -81,8 +81,8 @@ def show(
     """
     List the tasks of TRIAL, an id or its first characters, and draw one as a waterfall.
 
-    Of a trial with several jobs these are the tasks of all, unless --job names one.  The word
-    "show" may be left out.
+    For a trial with several jobs, all their tasks are listed unless --job selects one.  The word
+    "show" is optional.
 
     \b
     Example:
@@ -187,7 +187,7 @@ def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> 
 @json_option
 def selftest(as_json: bool) -> None:
     """
-    Prove on real tasks that the tracer records what happened.
+    Verify on real tasks that the tracer records what happened.
 
     Runs small jobs on the cluster that is up, or on one of its own.  Exit status 1: a check failed.
 

@@ -7,7 +7,7 @@ import click
 
 @click.command("trust")
 @click.argument("host")
-@click.option("--fingerprint", required=True, help="What the host's owner says: SHA256:...")
+@click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
 @click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
 def trust(host: str, fingerprint: str, port: int) -> None:
     """

@@ -48,7 +48,7 @@ def check(files: tuple[str, ...]) -> None:
     Compare the models with the vectors in FILES.
 
     Prints one line per mismatch.  Exit status 1 after a mismatch; 2 for a file that cannot be read
-    or a case that no model here answers.
+    or a case that no model here implements.
 
     \b
     Example:
@@ -79,10 +79,10 @@ def check(files: tuple[str, ...]) -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 def compute_answers(files: tuple[str, ...]) -> None:
     """
-    Print the models' answers to the vectors in FILES, a line of JSON per case.
+    Print the models' results for the vectors in FILES, one line of JSON per case.
 
-    Expected values are not looked at.  Exit status 2 for a file that cannot be read or a case that
-    no model here answers.
+    Expected values are ignored.  Exit status 2 for a file that cannot be read or a case that
+    no model here implements.
 
     \b
     Example:

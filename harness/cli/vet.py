@@ -20,9 +20,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     """
     Measure the overhead of finished tasks from the times of their records.
 
-    TRIAL is an id or its first characters, RUN the folder of a run.  The records' times are there
-    where the experiment said 'trace: units'.  Vet is what they took over their ideal: 1 is without
-    overhead.
+    TRIAL is an id or its first characters, RUN the folder of a run.  Times of records exist if
+    the experiment had 'trace: units'.  Vet is their sum over the ideal sum: 1 means no overhead.
 
     \b
     Example:

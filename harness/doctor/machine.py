@@ -42,7 +42,7 @@ def check_cores() -> Finding:
     if quota_cores is not None and quota_cores < usable:
         usable, summary = quota_cores, f"{summary}; a control group allows {quota_cores:g}"
     if usable < 2:
-        remedy = "give this machine two cores; on one, tasks wait for each other, and times show it"
+        remedy = "give this machine two cores; on one, tasks delay each other"
         return Finding("cores", "note", summary, remedy)
     return Finding("cores", "ok", summary)
 
@@ -52,7 +52,7 @@ def check_load() -> Finding:
     runnable, number = os.getloadavg()[0], len(os.sched_getaffinity(0))
     summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
     if runnable > MOST_LOAD * number:
-        return Finding("load", "note", summary, "end what else runs before you measure")
+        return Finding("load", "note", summary, "end other programs before you measure")
     return Finding("load", "ok", summary)
 
 
@@ -86,7 +86,7 @@ def check_disk(results: Path) -> Finding:
         f"{format_bytes(size)} free for {purpose}" for purpose, size in free_bytes.items()
     )
     if min(free_bytes.values()) < LEAST_DISK:
-        remedy = f"free {format_bytes(LEAST_DISK)}, or choose other places: --results-dir DIR,"
+        remedy = f"free {format_bytes(LEAST_DISK)}, or choose other folders: --results-dir DIR,"
         return Finding("disk", "lacking", summary, f"{remedy} XDG_STATE_HOME=DIR")
     return Finding("disk", "ok", summary)
 
@@ -124,7 +124,7 @@ def check_cgroups() -> Finding:
             os.access(cgroup_root / "cpu", os.W_OK),
         )
     else:
-        return Finding("cgroups", "note", "none mounted: no node can be slowed down on purpose")
+        return Finding("cgroups", "note", "none mounted: nodes cannot be limited")
     if is_writable:
         return Finding("cgroups", "ok", summary)
     return Finding("cgroups", "note", f"{summary}; this user may not change them", "run as root")

@@ -90,7 +90,7 @@ def check_tracer() -> Finding:
         return Finding("tracer", "note", summary, "write trace: logs in experiments")
     if home.trace_path_jar is None:
         return Finding("tracer", "note", "Hadoop's classes are not instrumented", "make setup")
-    return Finding("tracer", "ok", "every hook has its place in Hadoop's classes")
+    return Finding("tracer", "ok", "every hook matches Hadoop's classes")
 
 
 def check_speed_probe() -> Finding:
@@ -131,9 +131,7 @@ def check_cuda() -> Finding:
     summary = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
     release = re.search(r"release (\S+?),", summary)
     if release is None:
-        return Finding(
-            "cuda", "note", "no nvcc on PATH; make cuda brings one of its own", "make cuda"
-        )
+        return Finding("cuda", "note", "no nvcc on PATH; make cuda installs its own", "make cuda")
     return Finding("cuda", "ok", f"nvcc {release[1]}")
 
 

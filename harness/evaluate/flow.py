@@ -73,7 +73,7 @@ class Evaluation:
             raise DataError(
                 f"trial {record.trial.id} is done, and its trace has no job",
                 where=str(self.run.trial_dir(record.trial.id)),
-                fix="make the trace again from the raw logs: harness collect FILE",
+                fix="reproduce the trace from the raw logs: harness collect FILE",
             )
         return traces
 
@@ -102,7 +102,7 @@ class Evaluation:
                 observations.setdefault(workload, []).extend(self.observe(record))
         if not observations:
             raise DataError(
-                "no profiling trial has ended well",
+                "no profiling trial has succeeded",
                 where=str(self.run.path),
                 fix="run the experiment first (harness run), or read the failed trials' reasons",
             )

@@ -268,7 +268,7 @@ class Document:
             raise SpecError(
                 f"the text has {len(text)} characters, more than {MAX_CHARACTERS}",
                 where=str(start),
-                fix="an experiment file has some dozens of lines: is this the right file?",
+                fix="an experiment file has a few dozen lines: is this the right file?",
             )
         yaml = YAML(typ="safe", pure=True)
         yaml.Composer = _PlainComposer

@@ -94,7 +94,7 @@ def services(properties: Mapping[str, str]) -> Services:
             raise SpecError(
                 f"{property_name} = {value!r:.80}: {reason}",
                 where="configuration of the existing cluster",
-                fix="measure on a cluster without it, or on one of our own (provider: local)",
+                fix="measure on a cluster without it, or on a new one (provider: local)",
             )
     namenodes = _namenodes(properties)
     prefix = "yarn.resourcemanager"

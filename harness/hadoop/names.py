@@ -118,9 +118,9 @@ def resembling(name: str) -> str:
 def objection(name: str) -> tuple[str, str] | None:
     """Say what is wrong with *name* as a property, and what to write; `None`: it may stand."""
     if later := successor(name):
-        return (f"'{name}' is out of use in Hadoop 3, and is not read here", f"write {later}")
+        return (f"'{name}' is obsolete in Hadoop 3, and is not read here", f"write {later}")
     if near := meant(name):
-        fix = f"did you mean {near}? a property of your own takes a first word of its own"
+        fix = f"did you mean {near}? a property of your own needs its own first word"
         return f"Hadoop knows no property '{name}'", fix
     return None
 

@@ -77,7 +77,7 @@ def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
             raise _value_error(property_name, options, "options of a JVM: its heap is below 2 MiB")
     elif "-Xmx" in options:
         raise _value_error(
-            property_name, options, "options of a JVM: -Xmx wants a size such as 400m"
+            property_name, options, "options of a JVM: -Xmx needs a size such as 400m"
         )
     elif memory not in properties and ratio not in properties:
         heap_bytes = JobConfig().reduce_heap_bytes

@@ -141,7 +141,7 @@ def home_path() -> Path:
     home_folder = Path(os.environ.get("HARNESS_HADOOP_HOME") or SOURCE / "home").absolute()
     if not _PLAIN.fullmatch(str(home_folder)):
         raise MachineError(
-            f"the path '{home_folder}' holds characters that Hadoop's start scripts cannot carry",
+            f"the path '{home_folder}' has characters that Hadoop's start scripts cannot handle",
             where="HARNESS_HADOOP_HOME" if "HARNESS_HADOOP_HOME" in os.environ else "hadoop home",
             fix="HARNESS_HADOOP_HOME=/a/path/of/letters/and/digits make setup",
         )

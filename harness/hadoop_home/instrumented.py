@@ -72,7 +72,7 @@ def _run_tracer(
 def _hooks_error(hadoop_home: HadoopHome, stderr: str) -> MachineError:
     last_lines = "\n".join(stderr.splitlines()[-20:])
     return MachineError(
-        f"the tracer's hooks do not fit these jars:\n{last_lines}",
+        f"the tracer's hooks do not match these jars:\n{last_lines}",
         where=f"{hadoop_home.path}/lib",
         fix="the tracer knows Hadoop 3.5; with other jars, run experiments with trace: off",
     )

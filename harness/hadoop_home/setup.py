@@ -60,7 +60,7 @@ def _one_at_a_time(hadoop_home: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            report("another setup is at work, waiting for it")
+            report("another setup is running, waiting for it")
             fcntl.flock(lock_file, fcntl.LOCK_EX)
         yield
 

@@ -89,7 +89,7 @@ def read_vectors(text: str, source: str) -> VectorFile:
         value = document.get(f"{kind}_tolerance", TOLERANCE)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
             shown = reprlib.repr(value)
-            raise DataError(f"a tolerance of {shown} is not a number from 0 on", where=source)
+            raise DataError(f"a tolerance of {shown} is not a number of at least 0", where=source)
         tolerances.append(float(value))
     read_cases = []
     for number, case in enumerate(cases, start=1):

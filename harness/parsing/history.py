@@ -247,7 +247,7 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
                 what = f"an event of more than {_LARGEST_BINARY_EVENT} bytes"
                 raise job.error(what) from error
             if is_last and isinstance(error, EOFError):
-                raise job.error("an event without its end: the history is cut", _CUT) from error
+                raise job.error("an incomplete event: the history is truncated", _CUT) from error
             if is_last:
                 raise job.error(f"not an event: {excerpt(error)}") from error
             more = bytearray()
@@ -390,7 +390,7 @@ class _Job:
         self.place = None
         for fact, event in (("submit_s", "JOB_SUBMITTED"), ("finish_s", "the end of the job")):
             if fact not in self._facts:
-                raise self.error(f"no event reports {event}: the history is cut", _CUT)
+                raise self.error(f"no event reports {event}: the history is truncated", _CUT)
         self.place = self._end_place
         if self._facts["finish_s"] < self._facts["submit_s"]:
             raise self.error("the job ends before it is submitted")

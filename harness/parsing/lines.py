@@ -40,7 +40,7 @@ def limited(samples: Iterable[T], source: str) -> Iterator[T]:
             raise ParseError(
                 f"more than {MOST_SAMPLES} samples",
                 source=source,
-                fix="no trial has so many: is this log the harness's own?",
+                fix="no trial has that many: is this log the harness's own?",
             )
         yield sample
 

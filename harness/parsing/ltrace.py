@@ -93,7 +93,7 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     if not _ATTEMPT.fullmatch(attempt):
         raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
     if not 0 <= state < len(_STATES) or min(lost, unit_records, opening_ns) < 0:
-        raise _recording_error("its header holds what no recorder writes", source)
+        raise _recording_error("its header is not one that the recorder writes", source)
     clock = _Clock(wall_us / 1e6, anchor_ns, source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
@@ -121,13 +121,13 @@ class _Clock:
     def at(self, nanoseconds: int) -> float:
         """Give the moment in seconds since the epoch."""
         if abs(nanoseconds - self._anchor_ns) > _LONGEST_NS:
-            raise _recording_error("a time that no clock shows", self._source)
+            raise _recording_error("an impossible time", self._source)
         return self.checked(self._wall_s + (nanoseconds - self._anchor_ns) / 1e9)
 
     def checked(self, seconds: float) -> float:
         """Give *seconds*, if they are a moment of a trial."""
         if not 0 <= seconds <= _LATEST_S:
-            raise _recording_error("a time that no clock shows", self._source)
+            raise _recording_error("an impossible time", self._source)
         return seconds
 
 

@@ -149,7 +149,7 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     """
     rated = [(job, job.rate) for job in observations if job.rate and job.trace.job_s > 0]
     if not rated:
-        return _no_correction(1.0, "no trial has a speed probe: times stand as measured")
+        return _no_correction(1.0, "no trial has a speed probe: times are left as measured")
     reference = median(rate for _, rate in rated)
     by_cell = defaultdict[tuple[str, int], list[tuple[float, float]]](list)
     for job, rate in rated:
@@ -176,7 +176,7 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     note = f"leave-one-out over {count} trials of {len(cells)} cells: spread "
     note += f"{plain:.1%} as measured, {corrected:.1%} corrected"
     if coefficient <= 0 or gain <= 0:
-        return _no_correction(reference, f"{note}; no gain, times stand as measured", count)
+        return _no_correction(reference, f"{note}; no gain, times are left as measured", count)
     return SpeedCorrection(
         reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=note
     )

@@ -79,7 +79,7 @@ def gpu_statistics(
     if len(kinds) != 1:
         return {}
     is_gpu = kinds == {CUDA}
-    device = "device=cuda" if is_gpu else "device=cpu, in the place of a GPU"
+    device = "device=cuda" if is_gpu else "device=cpu, instead of a GPU"
 
     def device_s(observation: Observation, attempt: TaskAttempt, *names: str) -> float:
         measured_s = sum(_count(attempt, counter) for counter in names) / 1e9

@@ -60,7 +60,7 @@ class PlainFile:
             raise RefusedArchiveError(
                 f"no room for a file of {self.size} bytes",
                 where=str(target.parent),
-                fix="make room on this machine's disk",
+                fix="free some space on this machine's disk",
             )
         try:
             with target.open("wb") as copy:
@@ -165,7 +165,7 @@ def _refused_error(what: str, where: str) -> RefusedArchiveError:
     return RefusedArchiveError(
         f"the node sends {printable(what)}",
         where=where,
-        fix="look at the node and its disk: its programs do not do what they should",
+        fix="check the node and its disk: its programs do not work properly",
     )
 
 

@@ -153,9 +153,9 @@ def _idle_error(request: str) -> ClusterError:
 
 def _answer_error(operation: str) -> ClusterError:
     return ClusterError(
-        "the answer does not have the form of the node agent's",
+        "the answer is not one of the node agent",
         where=f"HDFS: {printable(operation)}",
-        fix="look at the host's Python: it does not do what it should",
+        fix="check the host's Python: it does not work properly",
     )
 
 

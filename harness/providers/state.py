@@ -129,7 +129,7 @@ def state_folder() -> Path:
             )
     if not _PLAIN.fullmatch(str(folder)):
         raise SpecError(
-            f"the path {str(folder)!r} holds characters that Hadoop's start scripts cannot carry",
+            f"the path {str(folder)!r} has characters that Hadoop's start scripts cannot handle",
             where="XDG_STATE_HOME",
             fix="set XDG_STATE_HOME to a path of letters and digits",
         )

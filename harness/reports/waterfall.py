@@ -215,9 +215,9 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
     if any(span_row.open for span_row in shown):
         notes.append("> was not over when the JVM ended")
     if task.state == "given up":
-        notes.append("recording was given up: no space on the disk")
+        notes.append("recording was stopped: no space on the disk")
     if task.lost:
-        notes.append(f"{task.lost:,} spans found no room in the file")
+        notes.append(f"{task.lost:,} spans did not fit into the file")
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
 

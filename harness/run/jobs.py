@@ -192,6 +192,6 @@ def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
                 raise JobError(
                     f"the history of a job is larger than {format_bytes(MOST_BYTES)}",
                     where=path.name,
-                    fix="look at the cluster's master: no job writes so much",
+                    fix="check the cluster's master: no job writes that much",
                 )
             target.write(chunk)

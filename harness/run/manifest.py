@@ -85,7 +85,7 @@ def record_versions(
                         f"{worker} has {component.capitalize()} {current} now, and trials of this"
                         f" run ran on {before}",
                         where=str(run.path),
-                        fix="measure anew: the same command with --new",
+                        fix="measure again: the same command with --new",
                     )
     nodes: dict[str, str | dict[str, str]] = {}
     version_texts = dict.fromkeys((*_DECISIVE, "kernel"), "")

@@ -34,15 +34,15 @@ SCHEMA_VERSION = 1
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
 
-MAKE_ROOM = "free some space there, and start the same command again: it goes on where it was"
+MAKE_ROOM = "free some space there, and start the same command again: it resumes"
 _FIX = {
     errno.ENOSPC: MAKE_ROOM,
     errno.EDQUOT: MAKE_ROOM,
     errno.ENOMEM: "end other programs, or lower cluster.workers; then start the same command again",
     errno.EROFS: "choose a folder that can be written with --results-dir",
-    errno.EACCES: "give yourself the right to write there, or choose another with --results-dir",
-    errno.EPERM: "give yourself the right to write there, or choose another with --results-dir",
-    errno.ENOTDIR: "a file stands where a folder is needed: move it, or use --results-dir",
+    errno.EACCES: "get write permission there, or choose another with --results-dir",
+    errno.EPERM: "get write permission there, or choose another with --results-dir",
+    errno.ENOTDIR: "there is a file where a folder is needed: move it, or use --results-dir",
 }
 # What a machine lacks; whatever else the operating system says of a file is more likely a bug.
 _LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EIO})

@@ -54,7 +54,7 @@ LEAST_FREE_BYTES = 16 * MIB
 _REPORT = re.compile(r"report\.[a-z]{1,8}|hibench\.report")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "make it again: harness profile FILE"
-_PREDICT = "predict again, which seals anew: harness predict FILE"
+_PREDICT = "predict again, which makes a new seal: harness predict FILE"
 
 
 class Run:

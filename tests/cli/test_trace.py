@@ -141,7 +141,7 @@ class TestErrors:
         ("arguments", "what"),
         [
             (["zz"], "no trial 'zz'"),
-            ([""], "begins several trials|no trial ''"),
+            ([""], "matches several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
             (["{id}", "--chrome", "/nowhere/x.json"], "cannot be written"),
             (["{id}", "--job", "2"], "has no job 2: its jobs are 1 to 1"),

@@ -119,10 +119,10 @@ class TestKernel:
         monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: None)
         without = machine.check_node_disks()
         monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
-        monkeypatch.setattr(machine.disks, "refusal", lambda: "only root makes disks")
+        monkeypatch.setattr(machine.disks, "refusal", lambda: "only root can make disks")
         refused = machine.check_node_disks()
         monkeypatch.setattr(machine.disks, "refusal", lambda: "")
 
         assert (without.state, without.fix) == ("note", "apt-get install -y e2fsprogs mount")
-        assert refused.what == "only root makes disks: disks of nodes cannot be limited"
+        assert refused.what == "only root can make disks: disks of nodes cannot be limited"
         assert machine.check_node_disks().state == "ok"

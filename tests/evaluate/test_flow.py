@@ -173,7 +173,7 @@ class TestProfile:
         run = Store(tmp_path).open_run(experiment, EXPERIMENT)
         run.write_plan(order(experiment, expand(experiment), VERSIONS))
 
-        with pytest.raises(DataError, match="no profiling trial has ended well"):
+        with pytest.raises(DataError, match="no profiling trial has succeeded"):
             evaluation(run).profile()
         with pytest.raises(DataError, match="there is no profile"):
             evaluation(run).predict()

@@ -129,7 +129,7 @@ class TestExperiment:
         lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
         lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
 
-        assert "anchors and aliases (a0) are not used" in spec_error("\n".join(lines))
+        assert "anchors and aliases (a0) are not allowed" in spec_error("\n".join(lines))
 
     @pytest.mark.parametrize("text", ["[" * 15_000, "{a: " * 10_000, "- " * 20_000, "#" * 49_000,
                                       "'" * 49_999, "\t" * 40_000, "%" * 40_000])  # fmt: skip

@@ -87,5 +87,5 @@ def test_what_is_lost_in_a_trial(place, tmp_path, fault):
         assert [host.written() for host, _ in there] == [written for _, written in there]
         assert clusters(environment) == []
     else:
-        assert "worker1" in log.read_text().partition("is not wholly removed")[2]
+        assert "worker1" in log.read_text().partition("is not completely removed")[2]
         assert len(clusters(environment)) == 1

@@ -206,7 +206,7 @@ def test_ctrl_c_once_and_twice(results, log, environment):
     assert (left / "raw" / "client-0.log.gz").exists()
     assert list(left.glob("raw/containers/*/*/syslog.gz"))
     assert "Ctrl-C again stops at once" in log.read_text()
-    assert "the same command goes on from there" in log.read_text()
+    assert "the same command resumes from there" in log.read_text()
     assert clusters(environment) == []
 
     process = start(log, environment, *run, start_new_session=True)

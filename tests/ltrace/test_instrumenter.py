@@ -169,7 +169,7 @@ class TestInstrumentedClasses:
         Traced tasks get our classes and Hadoop's instrumented ones out of the archive.
         """
         if home.archive is None:
-            pytest.skip("this JDK makes no archive")
+            pytest.skip("this JDK cannot make an archive")
 
         out = sort(
             java,

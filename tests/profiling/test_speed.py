@@ -86,7 +86,7 @@ class TestTooLittle:
 
     def test_no_probe(self):
         """
-        Without rates times stand as measured, and the note says why.
+        Without rates times are left as measured, and the note says why.
         """
         speed = fit_speed([replace(job, rate=None) for job in CELLS])
 

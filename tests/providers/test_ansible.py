@@ -187,9 +187,9 @@ class TestHosts:
                 "worker1: holds the cluster of another harness (them\\x1b[2J)",
             ),
             ({"writable": False}, "worker1: root cannot write to /root/.mapreduce-harness"),
-            ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' has odd characters"),
+            ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' has special characters"),
             ({"gpus_lack": "no tool\x1b"}, "worker1: the GPUs do not work: no tool\\x1b"),
-            ({"hostname": "a\nb"}, "stands for no address"),
+            ({"hostname": "a\nb"}, "does not resolve to an address"),
             ({"unnamed": ("master",), "root": False}, "does not know master, and root may not"),
             (
                 {"java": (), "home": "/x", "free_bytes": 0},
@@ -215,7 +215,7 @@ class TestHosts:
 
         assert error.value.what.count("root cannot write to") == 2
         assert "worker1: its clock is 2 s ahead of ours" in error.value.what
-        assert error.value.fix.count("take a user that has a home folder") == 1
+        assert error.value.fix.count("use an account with a home folder") == 1
 
     @pytest.mark.parametrize(
         ("sudo", "problem"), [("", None), ("a password is required", "a password is required")]

@@ -88,17 +88,17 @@ def test_a_chosen_base_has_no_substitute():
         "which the engine has",
     )
     with pytest.raises(
-        MachineError, match=r"registry\.example:5000/debian cannot be had: no route"
+        MachineError, match=r"registry\.example:5000/debian is not available: no route"
     ):
         images.find_base(FakeEngine([OWN]), environment)
 
 
 def test_without_a_registry_the_fix_is_a_command():
     """
-    Why the registry gave none, why none is made here, and how to make one.
+    Why the registry gave none, why none is built here, and how to build one.
     """
     with pytest.raises(
-        MachineError, match=r"no route to host; none is made here: only root"
+        MachineError, match=r"no route to host; it cannot be built here: only root"
     ) as caught:
         images.find_base(FakeEngine(), {})
     assert caught.value.fix.startswith("sudo docker/base")
@@ -148,7 +148,7 @@ class TestOnTheSpot:
         """
         folder = script('echo "$DOCKER_HOST" > where; echo making >&2')
 
-        assert images.find_base(FakeEngine(), {}) == (OWN, "a Debian root made here")
+        assert images.find_base(FakeEngine(), {}) == (OWN, "a Debian root built here")
         assert (folder / "where").read_text() == "unix:///fake\n"
         assert "no route to host" in capfd.readouterr().err
 

@@ -98,4 +98,4 @@ def test_an_ordinary_user_makes_none():
     """
     The kernel lets nobody else attach files.
     """
-    assert disks.refusal() == "only root makes disks"
+    assert disks.refusal() == "only root can make disks"

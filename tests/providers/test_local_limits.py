@@ -100,7 +100,7 @@ class TestRequire:
         ("user", "flat", "fix"),
         [
             (0, "HARNESS_LOCAL_NETWORK=ports", "network, or unset HARNESS_LOCAL_NETWORK"),
-            (0, "no", "network; harness doctor looks at what is in the way"),
+            (0, "no", "network; harness doctor shows the reason"),
             (1000, "no", "network, or be root"),
         ],
     )

@@ -102,8 +102,8 @@ class TestWaterfall:
         assert drawn.splitlines()[-4:] == [
             "~ estimated from 140 calls that were timed",
             "> was not over when the JVM ended",
-            "recording was given up: no space on the disk",
-            "3 spans found no room in the file",
+            "recording was stopped: no space on the disk",
+            "3 spans did not fit into the file",
         ]
 
     def test_a_killed_attempt_says_so_and_how_far_it_came(self):

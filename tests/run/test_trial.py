@@ -373,10 +373,10 @@ class TestLostCluster:
         Which node and which limit stand behind what failed by it; that is said once.
         """
         b = bench(terasort=[Fault(swaps=True), Fault(swaps=True)])
-        b.cluster.clusters.starved = ["the kernel ended a process of worker1"]
+        b.cluster.clusters.starved = ["the kernel killed a process of worker1"]
         reasons = [b.run().reason for _ in range(2)]
 
-        assert [r.endswith(" (the kernel ended a process of worker1)") for r in reasons] == [
+        assert [r.endswith(" (the kernel killed a process of worker1)") for r in reasons] == [
             True, False,
         ]  # fmt: skip
 

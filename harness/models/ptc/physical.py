@@ -96,7 +96,7 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
     quantities = Quantities(**values)
     if quantities.num_reduces and quantities.reduce_slots < 1:
         raise range_error(
-            "reduce_slots", quantities.reduce_slots, "a whole number from 1 on", WHERE
+            "reduce_slots", quantities.reduce_slots, "a whole number of at least 1", WHERE
         )
     if quantities.shuffle_bytes_total > 0:
         for name in ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"):

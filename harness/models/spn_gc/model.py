@@ -173,7 +173,7 @@ class SpnGc:
         if missing := needed - measured.keys():
             raise MissingStatistic(*sorted(missing), model=self.name, workload=profile.workload)
         if has_reduces and cluster.reduce_slots < 1:
-            wanted = "a whole number from 1 on"
+            wanted = "a whole number of at least 1"
             raise range_error("reduce_slots", cluster.reduce_slots, wanted, f"{self.name}, cluster")
         properties = configuration.model_dump()
         parameters = dict.fromkeys(_OF_REDUCES, 0.0)

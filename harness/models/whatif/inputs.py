@@ -311,7 +311,7 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
     buffer_mb = config["sort_buffer_mb"]
     if (bad := reduces & (slots < 1)).any():
         place = in_grid("what-if cluster", int(bad.argmax()), size)
-        raise range_error("reduce_slots_per_node", 0, "a whole number from 1 on", place)
+        raise range_error("reduce_slots_per_node", 0, "a whole number of at least 1", place)
     if mr2 and (bad := buffer_mb > 2047).any():
         index = int(bad.argmax())
         value = float(buffer_mb[index])

@@ -131,7 +131,7 @@ def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Pat
         raise MachineError(
             f"the archive {name} cannot be made: {error.strerror}",
             where=str(error.filename or bundles_folder),
-            fix="make room, or let this user read it",
+            fix="free some space, or let this user read it",
         ) from error
     finally:
         partial_file.unlink(missing_ok=True)

@@ -93,7 +93,7 @@ class AnsibleCluster(Cluster):
     def gpus_per_node(workers: int) -> int:
         """Not known before the hosts are named: `SpecError`."""
         raise SpecError(
-            f"the GPUs of {workers} hosts are not looked for",
+            f"the GPUs of {workers} hosts cannot be detected",
             where="cluster.node.gpus",
             fix="write how many each worker has; the start checks it with nvidia-smi",
         )

@@ -180,13 +180,13 @@ def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_byt
         raise SpecError(
             f"hosts of several kinds: {machines}",
             where="cluster.hosts",
-            fix="take hosts of one kind",
+            fix="use hosts of one kind",
         )
     if len(bases := {host_facts.base for host_facts in facts.values()}) > 1:
         raise SpecError(
             f"the user's home folders differ: {', '.join(sorted(bases))}",
             where="cluster.hosts",
-            fix="take a user with the same home folder on every host",
+            fix="use an account with the same home folder on every host",
         )
 
 
@@ -212,28 +212,28 @@ def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list
         problems.append((problem, "take that one down first, or choose another --name"))
     elif facts.taken:
         problem = f"ports {', '.join(map(str, facts.taken))} are taken"
-        remedy = "end what listens there: another Hadoop, or another harness's cluster"
+        remedy = "stop what listens there: another Hadoop, or another harness's cluster"
         problems.append((problem, remedy))
     if not re.fullmatch(_PLAIN_PATH, facts.base):
-        problem = f"the folder '{excerpt(facts.base, 120)}' has odd characters"
-        problems.append((problem, "take a user with a home folder of plain letters"))
+        problem = f"the folder '{excerpt(facts.base, 120)}' has special characters"
+        problems.append((problem, "use an account whose home folder has a plain name"))
     elif not facts.writable:
         problem = f"{excerpt(facts.user)} cannot write to {facts.base}"
-        problems.append((problem, "take a user that has a home folder"))
+        problems.append((problem, "use an account with a home folder"))
     if facts.hostname and not re.fullmatch(_HOSTNAME, facts.hostname):
         problem = f"its own name '{excerpt(facts.hostname, 80)}' stands for no address"
         problems.append((problem, "give the host a name of plain letters, and have it resolved"))
     if facts.free_bytes < room_bytes:
         free_mib, needed_mib = facts.free_bytes // 2**20, room_bytes // 2**20
         problem = f"the disk is too full: {free_mib} MiB are free where {needed_mib} MiB are needed"
-        problems.append((problem, f"make room below {excerpt(facts.home, 300)}"))
+        problems.append((problem, f"free some space below {excerpt(facts.home, 300)}"))
     if facts.gpus_lack:
         remedy = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
         problems.append((f"the GPUs do not work: {excerpt(facts.gpus_lack, 200)}", remedy))
     if abs(facts.clock_s) > MOST_CLOCK_S:
         direction = "ahead of" if facts.clock_s > 0 else "behind"
         problem = f"its clock is {abs(facts.clock_s):.0f} s {direction} ours"
-        problems.append((problem, "have the clocks kept: timedatectl set-ntp true"))
+        problems.append((problem, "synchronise the clocks: timedatectl set-ntp true"))
     if (facts.unnamed or facts.hostname) and not facts.root:  # only root writes names to /etc/hosts
         names = excerpt(", ".join(filter(None, [*facts.unnamed, facts.hostname])), 200)
         user = excerpt(facts.user)

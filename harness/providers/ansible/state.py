@@ -165,7 +165,7 @@ def remove(name: str) -> bool:
             play("teardown.yml", hosts_state.inventory(), cluster_folder / "ansible")
         except ClusterError as error:
             raise ClusterError(
-                f"cluster {name!r} is not wholly removed: {error.what}",
+                f"cluster {name!r} is not completely removed: {error.what}",
                 where=error.where,
                 fix=f"harness cluster down --name {name}, when the host is back;"
                 f" if it is gone for good: rm -r {cluster_folder}",
@@ -179,5 +179,5 @@ def _busy_error(name: str, starter: str) -> ClusterError:
     return ClusterError(
         f"cluster {name!r} is being started by {starter}",
         where=str(states.cluster_folder(name)),
-        fix="wait for its end, or end it: Ctrl-C takes back what it has done",
+        fix="wait for it to end, or stop it: Ctrl-C undoes what it has done",
     )

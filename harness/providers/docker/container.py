@@ -139,7 +139,7 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
         raise MachineError(
             "the Docker engine cannot limit the memory of nodes: it has no control group for it",
             where=f"cluster.node.memory, cluster.nodes, {engine.address}",
-            fix="leave out cluster.node.memory, or use an engine of root's",
+            fix="leave out cluster.node.memory, or use a rootful engine",
         )
     if spec.node.gpus and not offers_gpus(engine):
         raise MachineError(

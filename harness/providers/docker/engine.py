@@ -37,7 +37,7 @@ _THREADS, _CONNECTIONS = 8, 32
 _ADDRESS = re.compile(r"(unix|tcp|http|https)://")
 _FIXES = {
     "Could not find the file": "harness cluster logs shows what the node has written",
-    "no space left": "make room on the engine's disk: docker system df, docker system prune",
+    "no space left": "free some space on the engine's disk: docker system df, docker system prune",
     "no available IPv4": "remove networks that nobody needs: docker network prune",
     "permission denied": "look at the rights of the engine's data folder",
     "Conflict. The container name": "remove that container, or choose another name for the cluster",
@@ -75,7 +75,7 @@ class Engine:
             raise SpecError(
                 f"{address!r:.200} is not an address of an engine that can be used here",
                 where="DOCKER_HOST",
-                fix="name a socket or a port; for an engine behind SSH, carry its socket here: "
+                fix="name a socket or a port; for an engine behind SSH, forward its socket: "
                 "ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, and "
                 "DOCKER_HOST=unix:///tmp/docker.sock",
             )
@@ -87,8 +87,8 @@ class Engine:
                 raise MachineError(
                     "this user may not use the Docker engine",
                     where=address,
-                    fix="sudo usermod -aG docker $USER, then log in again (that group is as good"
-                    " as root)",
+                    fix="sudo usermod -aG docker $USER, then log in again (this group is equivalent"
+                    " to root)",
                 ) from error
             except OSError as error:
                 raise _no_engine_error(address, error) from error
@@ -219,9 +219,9 @@ def _no_engine_error(address: str, error: BaseException) -> MachineError:
     return MachineError(
         f"no Docker engine answers: {text}",
         where=f"{address} (DOCKER_HOST names another one)",
-        fix="sudo systemctl start docker, or set DOCKER_HOST; where none is installed:"
+        fix="sudo systemctl start docker, or set DOCKER_HOST; if none is installed:"
         " apt-get install docker.io"
         if address.startswith("unix:")
-        else "see that it listens there (DOCKER_CERT_PATH where it wants TLS), or unset"
+        else "check that it listens there (with DOCKER_CERT_PATH if it uses TLS), or unset"
         " DOCKER_HOST",
     )

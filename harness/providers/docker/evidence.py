@@ -138,14 +138,14 @@ def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:
     A sentence on a node in which the kernel has killed so many processes.
 
     >>> describe_kills("worker1", 2, 3 * 2**30)
-    'the kernel ended 2 processes of worker1, which may use 3 GiB of memory (cluster.node.memory)'
+    'the kernel killed 2 processes of worker1, which may use 3 GiB of memory (cluster.node.memory)'
     """
     processes = "a process" if kills == 1 else f"{kills} processes"
     if limit_bytes is None:
-        return f"the kernel ended {processes} of {node_name}: its machine ran out of memory"
+        return f"the kernel killed {processes} of {node_name}: its machine ran out of memory"
     return (
-        f"the kernel ended {processes} of {node_name}, which may use {format_bytes(limit_bytes)} of"
-        " memory (cluster.node.memory)"
+        f"the kernel killed {processes} of {node_name}, which may use"
+        f" {format_bytes(limit_bytes)} of memory (cluster.node.memory)"
     )
 
 

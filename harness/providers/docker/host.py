@@ -173,7 +173,7 @@ class DockerRunning:
             raise ClusterError(
                 f"the output of a command cannot be kept: {error}",
                 where=self._label,
-                fix="look at the node" if is_endless else "make room on this machine's disk",
+                fix="look at the node" if is_endless else "free some space on this machine's disk",
             ) from error
         deadline = time.monotonic() + _END_LIMIT_S
         while True:

@@ -187,10 +187,10 @@ def follow_build(events: Iterator[Mapping[str, Any]], image_name: str) -> None:
             raise ClusterError(
                 "\n".join(["the image of a node was not built:", *last_lines]),
                 where=f"building {image_name}",
-                fix="make room on the engine's disk: docker system df, docker system prune"
+                fix="free some space on the engine's disk: docker system df, docker system prune"
                 if is_full
-                else "the last lines above name the command that failed; behind a network with an "
-                "authority of its own: HARNESS_EXTRA_CA=/folder/of/certificates",
+                else "the last lines above name the command that failed; in a network with its "
+                "own certificate authority: HARNESS_EXTRA_CA=/folder/of/certificates",
             )
 
 
@@ -211,15 +211,15 @@ def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tu
         obstacle = "" if chosen else _obstacle_to_making()
         if chosen or obstacle:
             raise MachineError(
-                f"the base image {image_name} cannot be had: {error.what}"
-                + (f"; none is made here: {obstacle}" if obstacle else ""),
+                f"the base image {image_name} is not available: {error.what}"
+                + (f"; it cannot be built here: {obstacle}" if obstacle else ""),
                 where=error.where,
-                fix="sudo docker/base  (makes one by debootstrap), or name one that the engine"
+                fix="sudo docker/base  (builds one with debootstrap), or name one that the engine"
                 " has: HARNESS_DOCKER_BASE",
             ) from error
-        report(f"it cannot be had: {error.what}")
+        report(f"it is not available: {error.what}")
         _make_base(engine)
-        return OWN, "a Debian root made here"
+        return OWN, "a Debian root built here"
     return image_name, "pulled"
 
 
@@ -273,7 +273,7 @@ def split_tag(image_name: str) -> tuple[str, str]:
 def _obstacle_to_making() -> str:
     """Why this user cannot make a base here, in a few words; empty where it can be tried."""
     if os.geteuid() != 0:
-        return "only root makes one"
+        return "only root can build one"
     if shutil.which("debootstrap") is None:
         return "debootstrap is not installed"
     return "" if (SOURCE / "base").is_file() else f"{SOURCE}/base is not there"
@@ -295,7 +295,7 @@ def _make_base(engine: Engine) -> None:
         status = -signal.SIGTERM
     if status != 0:
         raise MachineError(
-            "neither could a base image be pulled, nor a Debian root be made"
+            "no base image could be pulled and no Debian root could be built"
             + (f" within {_MAKE_LIMIT_S:g} s" if status < 0 else ""),
             where=f"{SOURCE}/base",
             fix="read the lines above; then sudo docker/base MIRROR, or name a base that the"

@@ -35,9 +35,9 @@ def require(engine: Engine, names: set[str]) -> None:
     ):
         raise MachineError(
             "the Docker engine cannot limit nodes: it has no control groups"
-            + (" (it runs without root's rights)" if rootless else ""),
+            + (" (it is rootless)" if rootless else ""),
             where=f"cluster.node, cluster.nodes, {engine.address}",
-            fix="leave out cluster.node.cores and cluster.node.disk, or use an engine of root's",
+            fix="leave out cluster.node.cores and cluster.node.disk, or use a rootful engine",
         )
 
 
@@ -50,7 +50,7 @@ def device_of(hosts: Mapping[str, DockerHost], requested: Mapping[str, Rates]) -
     device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()
     if not device:
         raise MachineError(
-            "the disk of nodes cannot be limited: the engine keeps its data on no block device",
+            "the disk of nodes cannot be limited: the engine's data is not on a block device",
             where=f"cluster.node.disk, {host.name}: {host.folder}",
             fix="leave out cluster.node.disk, or give the engine a disk (data-root)",
         )

@@ -36,10 +36,10 @@ _RUNNING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 _CLIENT_LIMIT_S, _POLL_S, _NODES_POLL_S = 120.0, 0.2, 5.0
 _GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 60.0
 LIMITATIONS = (
-    "nothing runs on its nodes but jobs: models that need rates of disks and memory do without",
-    "tasks are not traced: their parts come from Hadoop's own logs, single records have no times",
+    "only jobs run on its nodes: rates of disks and memory are missing for models that need them",
+    "tasks are not traced: Hadoop's logs show their parts, but no times of records",
     "speed and load of its nodes are not measured: times at reference speed are the raw ones",
-    "it counts no slots: a job is held to so many tasks at once, spread as the cluster likes",
+    "it has no slots: it spreads a job's tasks by its own rules, up to the number at once",
     "other users' jobs may have run at the same time",
 )
 
@@ -121,7 +121,7 @@ class ExistingCluster(Cluster):
         """GPUs that each node of the cluster of ``HADOOP_CONF_DIR`` offers, by YARN's own count."""
         if not os.environ.get("HADOOP_CONF_DIR"):
             raise SpecError(
-                f"the GPUs of {workers} nodes are looked for where HADOOP_CONF_DIR leads",
+                f"the GPUs of {workers} nodes can only be detected by HADOOP_CONF_DIR",
                 where="cluster.node.gpus",
                 fix="set HADOOP_CONF_DIR, or write how many each node has",
             )

@@ -85,7 +85,7 @@ def read_conf() -> dict[str, dict[str, str]]:
         except ParseError as error:
             raise _conf_error(error.where, error.what) from error
     if not files:
-        missing = "no core-site.xml, nor any other of Hadoop's files, is in it"
+        missing = "it has no core-site.xml or other file of Hadoop's configuration"
         raise _conf_error(folder, missing if Path(folder).is_dir() else "no such folder")
     return files
 
@@ -181,7 +181,7 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
             f"a node offers {least_gpus or 'no'} GPUs ({site.GPU}), and cluster.node.gpus is"
             f" {spec.node.gpus}",
             where=where,
-            fix="ask for no more than each node has, or have its administrator offer them",
+            fix="request no more than each node has, or have its administrator offer them",
         )
     # offered to containers, whoever uses it now
     keys = ("availMemoryMB", "usedMemoryMB")

@@ -203,7 +203,7 @@ def _get(address: str, url_path: str, accept: str) -> Iterator[Any]:
 
 def _answer_error(address: str, url_path: str, reason: str) -> ClusterError:
     return ClusterError(
-        f"no answer of {address}: {excerpt(reason, 200)}",
+        f"no answer from {address}: {excerpt(reason, 200)}",
         where=f"http://{address}{url_path}",
         fix="see whether the cluster runs, and whether this machine can reach it",
     )

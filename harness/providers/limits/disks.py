@@ -59,7 +59,7 @@ class Disk:
 def refusal() -> str:
     """Why this user cannot make disks, in a few words; empty where it can."""
     if os.geteuid() != 0:
-        return "only root makes disks"
+        return "only root can make disks"
     if not os.access(CONTROL, os.W_OK):
         return f"{CONTROL} is not there, or cannot be written"
     return ""

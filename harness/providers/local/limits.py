@@ -48,7 +48,7 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     }
     if not requested:
         return
-    alternative = "; harness doctor looks at what is in the way"
+    alternative = "; harness doctor shows the reason"
     if "=ports" in flat:
         alternative = f", or unset {flat.partition('=')[0]}"
     elif os.geteuid() != 0:
@@ -56,7 +56,7 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     if flat:
         raise _limit_error(requested, f"its nodes have no namespaces: {flat}", alternative)
     if grouped := requested & {"cores", "disk"}:
-        refusal = "an ordinary user limits the network alone"
+        refusal = "an ordinary user can only limit the network"
         if os.geteuid() == 0:
             groups = groups_of(folder)
             refusal = groups.refusal(cores="cores" in requested, disk="disk" in requested)

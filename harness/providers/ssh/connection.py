@@ -173,7 +173,7 @@ def unreachable_error(error: BaseException, where: str) -> ClusterError:
         remedy = "see whether the port is that of sshd, and whether the host is overloaded"
     else:
         problem = f"cannot be reached: {excerpt(str(error) or type(error).__name__, 300)}"
-        remedy = "ssh -v to the host says more"
+        remedy = "ssh -v to the host shows more"
     return ClusterError(problem, where=where, fix=remedy)
 
 
@@ -231,7 +231,7 @@ def _login_error(error: BaseException, host: str, access: Access, where: str) ->
     if {"password", "keyboard-interactive"} & set(getattr(error, "allowed_types", ())):
         problem = f"the host asks {access.user} for a password: {key} is not enough"
     else:
-        problem = f"the host takes none of our keys: {key}, for {access.user}"
+        problem = f"the host accepts none of our keys: {key}, for {access.user}"
     return ClusterError(
         problem,
         where=where,

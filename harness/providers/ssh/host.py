@@ -63,7 +63,7 @@ class SshHost(Host):
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
         remote_path = target if target.startswith("/") else f"{self.folder}/{target}"
-        remedy = "look at the path, its owner and the room on its disk"
+        remedy = "check the path, its owner and the free space on its disk"
         with self.connection.open_files() as files:
             try:
                 with self.connection.errors_as(f"cannot write {remote_path}", remedy, self.where):
@@ -81,7 +81,7 @@ class SshHost(Host):
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the host (relative: of its own folder) to *target*; no folder, no pipe."""
         remote_path = source if source.startswith("/") else f"{self.folder}/{source}"
-        remedy = "look at the path and its owner"
+        remedy = "check the path and its owner"
         with (
             self.connection.open_files() as files,
             self.connection.errors_as(f"cannot read {remote_path}", remedy, self.where),

@@ -82,11 +82,11 @@ def key_error(host: str, port: int, key: bytes, pinned: bytes | None = None) -> 
         return ClusterError(
             f"the key of {host} is not known; the host shows {shown}",
             where=f"{host}, port {port}",
-            fix=f"if who runs the host names the same fingerprint: {command}",
+            fix=f"if the host's administrator confirms this fingerprint: {command}",
         )
     return ClusterError(
         f"the key of {host} has changed: it shows {shown}, pinned is {fingerprint(pinned)};"
-        " somebody may stand in between",
+        " this may be an attack",
         where=f"{host}, port {port}; {printable(pins_file())}",
-        fix=f"only if who runs the host says why it changed: {command}",
+        fix=f"only if the host's administrator explains the change: {command}",
     )

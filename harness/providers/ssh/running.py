@@ -141,7 +141,7 @@ class SshRunning:
                 raise ClusterError(
                     f"the command has written more than {most_bytes} bytes, and was stopped",
                     where=self._where,
-                    fix="see what the host's programs are: they do not do what they should",
+                    fix="check the host's programs: they do not work properly",
                 )
             return content
 
@@ -196,7 +196,7 @@ class SshRunning:
             raise ClusterError(
                 "the connection was lost while a command ran",
                 where=self._where,
-                fix="see whether the host is up and its network whole; then repeat",
+                fix="see whether the host is up and its network works; then repeat",
             )
         if self._copying is not None and self._copying is not threading.current_thread():
             self._copying.join(CHANNEL_S)

@@ -74,5 +74,5 @@ def trust(
         if offered
         else f"{host} shows no key of a kind that is known here",
         where=f"{host}, port {port}",
-        fix="ask who runs the host: another fingerprint means another host, or one in between",
+        fix="ask the host's administrator: another fingerprint means another host, or an attack",
     )

@@ -19,7 +19,7 @@ _MOST_DRAWN = 40
 _FLOOR: dict[str, Any] = {"facecolor": BAND, "edgecolor": MUTED, "linewidth": 0.6}
 _LEAD = (
     "The noise floor of a cell is the coefficient of variation of its repeats."
-    " No model can be blamed, or praised, for less."
+    " Smaller errors say nothing about a model."
 )
 
 

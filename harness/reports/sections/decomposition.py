@@ -121,7 +121,7 @@ def waterfall_figure(place: int, workload: str, errors: Mapping[str, MeanError])
     cells = count(max(error.cells for error in errors.values()), "cell")
     caption = (
         f"{workload}: mean over {cells}. The error of a phase counts once per wave of its tasks;"
-        " what phases do not explain is overlap and overhead. The axis does not begin at 0."
+        " what phases do not explain is overlap and overhead. The axis does not start at 0."
     )
     title = f"{workload}: from the measured job time to the predicted one"
     height = panel_rows * (0.75 + 0.24 * (len(phases) + 2))

@@ -80,7 +80,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
                     *(number(predicted.get(model), noise) for model in models),
                 )
             )
-    note = "All jobs of a trial are of one kind, and models say the same of each."
+    note = "All jobs of a trial are of one kind, and models predict the same for each."
     counts = sorted(
         {
             prediction.jobs

@@ -21,8 +21,8 @@ from harness.reports.wording import (
 
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
 SUM_NOTE = (
-    "A trial of several jobs takes the sum of their times; what passes between two of them is in"
-    " none."
+    "A trial of several jobs takes the sum of their times; the time between two of them is"
+    " not included."
 )
 _MOST_SCORES = 3000
 _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page

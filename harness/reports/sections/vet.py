@@ -143,7 +143,7 @@ def _texts(results: ReportData) -> Iterator[str]:
     if shares and max(shares) >= _MUCH_SPILLING:
         yield (
             f"Spills ran for up to {percent(max(shares))} of the time of a map task. They are not"
-            " in its units: vet supposes that they are short."
+            " in its units: vet assumes that they are short."
         )
     crowded: dict[str, None] = {}
     for job_vet in _jobs_by_cell(results):
@@ -162,7 +162,7 @@ def _texts(results: ReportData) -> Iterator[str]:
         named += [f"{len(crowded) - len(named)} more"] if len(crowded) > len(named) else []
         yield (
             "The mean vet of a task is above the number of tasks that run at once on a node, which"
-            f" speaks for fewer at once: {listing(named)}."
+            f" suggests fewer at once: {listing(named)}."
         )
 
 

@@ -50,7 +50,7 @@ def _number_of_the_line(model: ModelScores, place: int) -> MetricValue | None:
 
 SLOPE = Metric(
     title="slope",
-    description="slope of measured over predicted times; 1 is without a proportional error",
+    description="slope of measured over predicted times; 1 means no proportional error",
     unit="number",
     best="nearest to 1",
     compute=lambda model: _number_of_the_line(model, 0),
@@ -58,7 +58,7 @@ SLOPE = Metric(
 )
 INTERCEPT = Metric(
     title="intercept",
-    description="measured time where the predicted one is 0; 0 s is without a constant error",
+    description="measured time where the predicted one is 0; 0 s means no constant error",
     unit="seconds",
     best="nearest to 0",
     compute=lambda model: _number_of_the_line(model, 1),

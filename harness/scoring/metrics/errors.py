@@ -91,7 +91,7 @@ WORST_ERROR = Metric(
 NOISE_FLOOR = Metric(
     title="noise floor",
     description="median over the cells of the spread (coefficient of variation) of their repeats;"
-    " errors below it cannot be distinguished from none",
+    " errors below it cannot be distinguished from zero",
     unit="spread",
     best="lowest",
     compute=noise_floor,
@@ -108,7 +108,7 @@ WITHIN_NOISE = Metric(
 I_ACCU = Metric(
     title="I_accu",
     description="error of whatif minus error of the model, mean over the cells, in percentage"
-    " points; positive is nearer than whatif",
+    " points; positive means more accurate than whatif",
     unit="points",
     best="highest",
     compute=mean_indicator,

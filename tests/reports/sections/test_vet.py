@@ -162,7 +162,7 @@ class TestTexts:
             whole, vet=VetBook((dataclasses.replace(slow, report=report),))
         )
 
-        assert "speaks for fewer at once" in texts_of(crowded)[-1]
+        assert "suggests fewer at once" in texts_of(crowded)[-1]
         assert whole.label(cell) in texts_of(crowded)[-1]
 
 
