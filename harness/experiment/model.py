@@ -72,8 +72,8 @@ class Node(_FileRecord):
     `None` is none: the node has what the machine gives.
     """
 
-    map_slots: Axis[Count] = Field((1,), description="concurrent map tasks on a node (1)")
-    reduce_slots: Axis[Count] = Field((1,), description="concurrent reduce tasks on a node (1)")
+    map_slots: Axis[Count] = Field((1,), description="map tasks at once on a node (1)")
+    reduce_slots: Axis[Count] = Field((1,), description="reduce tasks at once on a node (1)")
     task_memory_bytes: Axis[Size] = Field(
         (512 * MIB,),
         validation_alias="task_memory",
@@ -124,7 +124,7 @@ class SshSettings(_FileRecord, SshAccess):
 
     user: User = Field("root", description="user (root)")
     key: KeyFile | None = Field(None, description="file of the private key (those of the agent)")
-    port: Port = Field(22, description="port of the hosts' sshd (22)")
+    port: Port = Field(22, description="of the hosts' sshd (22)")
     become: Flag = Field(default=False, description="use sudo where root is needed (false)")
     keep: Flag = Field(
         default=False, description="leave Hadoop on the hosts for the next start (false)"
@@ -168,9 +168,9 @@ class WorkloadAxes(_FileRecord):
     name: WorkloadName = Field(description="wordcount, or another of 'harness list workloads'")
     input_bytes: Axis[InputSize] = Field(
         validation_alias="input",
-        description="a size such as 32 MiB, a size name such as tiny, or a list",
+        description="a size such as 32 MiB, or one by its name, such as tiny, or a list",
     )
-    seed: Seed = Field(1, description="seed of the generated input (1)")
+    seed: Seed = Field(1, description="of the generated input (1)")
     # Not a key of the file: each argument is.
     parameters: SkipJsonSchema[dict[str, Axis[Argument]]] = Field(
         default_factory=dict, validation_alias="(parameters)"
@@ -260,7 +260,7 @@ class Experiment(_FileRecord):
     name: ExperimentName = Field(
         description="a short name; results are kept in a folder of this name"
     )
-    question: Question = Field(description="what the report is to answer, in one sentence")
+    question: Question = Field(description="what the report is to answer, in a sentence")
     cluster: ClusterAxes = Field(ClusterAxes(), description="what to measure on")
     workloads: Annotated[
         tuple[WorkloadAxes, ...],
@@ -273,11 +273,11 @@ class Experiment(_FileRecord):
     design: Design = Field(Design(), description="full, {sobol: N} or {latin: N}")
     repeat: Count = Field(3, description="trials of each cell (3)")
     warmup: Warmups = Field(1, description="trials before those that count, per cluster (1)")
-    seed: Seed = Field(7, description="seed of the order of trials and of the design (7)")
+    seed: Seed = Field(7, description="of the order of trials and of the design (7)")
     trial_limit_s: Duration = Field(
         600.0,
         validation_alias="trial_limit",
-        description="time limit of a trial (10 min)",
+        description="the longest that a trial may take (10 min)",
     )
     tracing: Annotated[
         Tracing,
