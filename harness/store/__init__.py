@@ -144,7 +144,7 @@ class Store:
         if len(matching) == 1 and prefix:
             ((trial, earlier_run),) = matching.items()
             return earlier_run, trial
-        several = f"'{excerpt(prefix)}' begins several trials: {', '.join(sorted(matching)[:4])}"
+        several = f"'{excerpt(prefix)}' matches several trials: {', '.join(sorted(matching)[:4])}"
         raise DataError(
             several if matching else f"no trial '{excerpt(prefix)}'",
             where=str(self.results_dir),

@@ -241,7 +241,7 @@ class TestGpus:
         with pytest.raises(ClusterError, match="a node offers 2 GPUs"):
             ExistingCluster.look(ClusterSpec(workers=2, node=NodeSpec(gpus=3)))
         monkeypatch.delenv("HADOOP_CONF_DIR")
-        with pytest.raises(SpecError, match="where HADOOP_CONF_DIR leads"):
+        with pytest.raises(SpecError, match="only be detected by HADOOP_CONF_DIR"):
             ExistingCluster.gpus_per_node(2)
 
 

@@ -86,7 +86,7 @@ class TestRequire:
         with pytest.raises(MachineError) as caught:
             nodes.require(spec({}, worker2=limits), tmp_path)
 
-        message = f"the {named} of nodes cannot be limited here: an ordinary user limits"
+        message = f"the {named} of nodes cannot be limited here: an ordinary user can"
         assert caught.value.what.startswith(message)
 
     def test_refuses_all_without_namespaces(self, machine, tmp_path):

@@ -221,7 +221,7 @@ def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list
         problem = f"{excerpt(facts.user)} cannot write to {facts.base}"
         problems.append((problem, "use an account with a home folder"))
     if facts.hostname and not re.fullmatch(_HOSTNAME, facts.hostname):
-        problem = f"its own name '{excerpt(facts.hostname, 80)}' stands for no address"
+        problem = f"its own name '{excerpt(facts.hostname, 80)}' does not resolve to an address"
         problems.append((problem, "give the host a name of plain letters, and have it resolved"))
     if facts.free_bytes < room_bytes:
         free_mib, needed_mib = facts.free_bytes // 2**20, room_bytes // 2**20
