@@ -22,6 +22,7 @@ from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 LEAST_GAP_S, GAP_SHARE = 0.05, 0.01
 SLEEP_SHARE = 0.02
 WORK = "pretended work"  # what the job Sleep calls its span
+SLEPT_COUNTER = "mapreduce.harness.jobs.Sleep$Slept"  # the group of its counters
 
 _PROCESS = {"main", "configuration", "metrics", "login", "get_task", "configure_task", "shut_down"}
 _PROCESS |= {"local_folders", "job_file", "file_system", "task", "initialize", "done"}
@@ -267,7 +268,7 @@ def check_sleeps(observed_job: Observed) -> Iterator[Check]:
     """
     for kind, phase, counter, recorded_s in _SLEEPS:
         compared = [
-            (attempt.counters.get(f"Sleep$Slept.{counter}", 0) / 1e9, recorded_s(recording))
+            (attempt.counters.get(f"{SLEPT_COUNTER}.{counter}", 0) / 1e9, recorded_s(recording))
             for recording, attempt in observed_job.recorded(kind)
         ]
         compared = [(slept_s, seconds) for slept_s, seconds in compared if slept_s > 0]

@@ -37,17 +37,17 @@ MAP_COUNTS = {
     f"{TASK_COUNTER}.MAP_INPUT_RECORDS": 7,
     f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 70,
     f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES": 900,
-    "Sleep$Slept.READ_NS": 1_000_000_000,
-    "Sleep$Slept.MAP_NS": 2_000_000_000,
-    "Sleep$Slept.WORK_NS": 700_000_000,
-    "Sleep$Slept.COMBINE_NS": 500_000_000,
+    "mapreduce.harness.jobs.Sleep$Slept.READ_NS": 1_000_000_000,
+    "mapreduce.harness.jobs.Sleep$Slept.MAP_NS": 2_000_000_000,
+    "mapreduce.harness.jobs.Sleep$Slept.WORK_NS": 700_000_000,
+    "mapreduce.harness.jobs.Sleep$Slept.COMBINE_NS": 500_000_000,
 }
 REDUCE_COUNTS = {
     f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": 60,
     f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS": 6,
     f"{TASK_COUNTER}.SHUFFLED_MAPS": 1,
     f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES": 900,
-    "Sleep$Slept.REDUCE_NS": 3_000_000_000,
+    "mapreduce.harness.jobs.Sleep$Slept.REDUCE_NS": 3_000_000_000,
 }
 
 
@@ -244,7 +244,7 @@ def test_a_sleep_in_the_wrong_phase(counter, phase, factor, ok):
     """
     2 % off is allowed, to either side, and no phase pays for another.
     """
-    key = f"Sleep$Slept.{counter}"
+    key = f"mapreduce.harness.jobs.Sleep$Slept.{counter}"
     attempts = tuple(
         replace(a, counters={k: v * factor if k == key else v for k, v in a.counters.items()})
         for a in job().trace.attempts
