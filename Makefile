@@ -30,7 +30,7 @@ test-long:  ## what takes many minutes
 	@scripts/setup dev
 	.venv/bin/pytest -m long
 
-check:  ## lint, format, types, layers, and pins that name no registry
+check:  ## lint, format (Python and Java), types, layers, and pins that name no registry
 	@scripts/setup dev
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/mypy && .venv/bin/lint-imports
