@@ -62,7 +62,7 @@ class _PlainComposer(Composer):
         complaint = note = ""
         if isinstance(event, AliasEvent) or event.anchor is not None:
             name = excerpt(event.anchor)
-            complaint, note = f"anchors and aliases ({name}) are not used", "write it out"
+            complaint, note = f"anchors and aliases ({name}) are not allowed", "write it out"
         elif event.tag is not None:
             complaint, note = f"the tag {excerpt(event.tag)} is not used", "remove it"
         elif self.depth >= MAX_DEPTH:

@@ -78,7 +78,7 @@ class TestTable:
         assert (float(rows[0][3]), rows[0][4]) == (20.0, "0.0 %")
         assert float(rows[0][5]) == 11.0
 
-    def test_says_how_many_jobs_a_trial_is_taken_to_have(self, iterative):
+    def test_says_how_many_jobs_a_trial_has(self, iterative):
         """
         One number, or from the smallest to the largest.
         """
@@ -93,7 +93,7 @@ class TestTable:
         ]
         assert notes[0].endswith("a trial has 3 of them.")
         assert notes[1].endswith("a trial has 2.5 to 3 of them.")
-        assert notes[2].endswith("say the same of each.")
+        assert notes[2].endswith("predict the same for each.")
 
     def test_is_absent_where_trials_are_single_jobs(self, iterative):
         """
