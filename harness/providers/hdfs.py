@@ -153,7 +153,7 @@ def _idle_error(request: str) -> ClusterError:
 
 def _answer_error(operation: str) -> ClusterError:
     return ClusterError(
-        "the answer is not one of the node agent",
+        "the answer does not have the form of the node agent's",
         where=f"HDFS: {printable(operation)}",
         fix="check the host's Python: it does not work properly",
     )

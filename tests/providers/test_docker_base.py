@@ -158,7 +158,7 @@ class TestOnTheSpot:
         """
         script("exit 3")
 
-        with pytest.raises(MachineError, match=r"neither .* pulled, nor a Debian root be made\n"):
+        with pytest.raises(MachineError, match=r"no base image could be pulled and no Debian root could be built\n"):
             images.find_base(FakeEngine(), {})
 
     def test_has_an_end_and_cleans_up(self, script, monkeypatch):
@@ -168,7 +168,7 @@ class TestOnTheSpot:
         monkeypatch.setattr(images, "_MAKE_LIMIT_S", 0.5)
         folder = script("trap 'touch cleaned' EXIT\nsleep 600 & echo $! > pid; wait")
 
-        with pytest.raises(MachineError, match=r"made within 0\.5 s"):
+        with pytest.raises(MachineError, match=r"built within 0\.5 s"):
             images.find_base(FakeEngine(), {})
         assert (folder / "cleaned").exists()
         assert gone(int((folder / "pid").read_text()))
