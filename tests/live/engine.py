@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.docker import image as docker_image
 from harness.providers.docker.engine import DEFAULT, LABEL, Engine, owner
@@ -145,11 +145,15 @@ class PrivateEngine:
 @contextlib.contextmanager
 def ready():
     """
-    `running`; the test is skipped where no engine can be.
+    `running`; the test is skipped where there can be no engine, or no base image for it.
     """
     if reason := missing():
         pytest.skip(reason)
-    with running() as engine:
+    with contextlib.ExitStack() as stack:
+        try:
+            engine = stack.enter_context(running())
+        except MachineError as error:
+            pytest.skip(str(error).splitlines()[0])
         yield engine
 
 
@@ -209,11 +213,14 @@ def main():
     """
     Have the image built, or say on standard error why the Docker tests will be skipped.
     """
-    if reason := missing():
+    reason = missing()
+    try:
+        with contextlib.nullcontext() if reason else running():
+            pass
+    except MachineError as error:
+        reason = str(error).splitlines()[0]
+    if reason:
         sys.stderr.write(f"the Docker tests will be skipped: {reason}\n")
-        return
-    with running():
-        pass
 
 
 if __name__ == "__main__":
