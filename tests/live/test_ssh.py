@@ -352,7 +352,8 @@ class TestFaults:
         """
         node = way_to(hosts.add(authorized=False), hosts.key)
 
-        with pytest.raises(ClusterError, match=f"accepts none of our keys: the key {hosts.key}, for"):
+        complaint = f"accepts none of our keys: the key {hosts.key}, for"
+        with pytest.raises(ClusterError, match=complaint):
             node.run(["true"])
 
     def test_account_without_a_shell(self, hosts):
