@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.cli.console import show_table
-from harness.providers.ssh.trust import trust
+from harness.providers.ssh.connection import trust
 from harness.run import QuietConsole
 from harness.run.session import Session
 from harness.stats.spread import coefficient_of_variation

@@ -139,7 +139,7 @@ def status(name: str | None, as_json: bool) -> None:
             measured = format_control(control, limit.measured)
             title = f"{control} of {host}"
             click.echo(f"  {title:<28} {requested} requested, {measured} measured{effect}")
-    for limitation in facts["losses"]:
+    for limitation in facts["limitations"]:
         click.echo(printable(f"  note: {limitation}"))
 
 
@@ -319,7 +319,7 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
         "hadoop": ", ".join(sorted({node["version"] for node in nodes})),
         "hosts": [asdict(host) for host in survey(running)],
         "nodes": nodes,
-        "losses": list(running.limitations),
+        "limitations": list(running.limitations),
         "limits": {
             node: {key: limit.model_dump(exclude_none=True) for key, limit in limits.items()}
             for node, limits in running.limits.items()

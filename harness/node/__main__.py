@@ -43,7 +43,7 @@ def run(verb: str, arguments: List[str]) -> None:
     elif verb == "sample":
         from .sample import main as act
     elif verb == "pack":
-        from .pack import main as act
+        from .evidence import pack as act
     elif verb == "load":
         from .load import main as act
     elif verb == "drop-cache":
@@ -53,7 +53,7 @@ def run(verb: str, arguments: List[str]) -> None:
     elif verb == "join":
         from .wrapper import join_groups as act
     elif verb == "dump":
-        from .dump import main as act
+        from .evidence import dump as act
     elif verb == "archive":
         from .archive import main as act
     else:

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 from urllib.parse import urlsplit
 
+from .hdfs import WebError, send
 from .processes import parents
-from .web import WebError, send
 
 _LIMIT_S = 30.0
 _PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional
 
-from .web import WebError, read_json, send
+from .hdfs import WebError, read_json, send
 
 _PAUSE_S = 0.05
 _ACCEPT = {"Accept": "application/json"}

@@ -25,7 +25,7 @@ from typing import Any
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.checksums import write_whole
-from harness.node.build import agent_bytes
+from harness.node import agent_bytes
 from harness.text import excerpt
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -25,7 +25,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.providers import state
 from harness.providers.hdfs import RefusedError
 from harness.providers.host import HostTimeoutError
-from harness.providers.ssh.trust import trust
+from harness.providers.ssh.connection import trust
 from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider

@@ -30,7 +30,7 @@ from harness.providers.ansible.playbook import play
 from harness.providers.ansible.state import HostsState
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
-from harness.providers.ssh.trust import trust
+from harness.providers.ssh.connection import trust
 from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
 from harness.store import Store

@@ -21,7 +21,7 @@ import pytest
 
 from harness.errors import ClusterError, MachineError
 from harness.hadoop_home.home import HadoopHome
-from harness.node.build import agent_bytes
+from harness.node import agent_bytes
 from harness.providers.docker import container as containers
 from harness.providers.docker import image as images
 from harness.providers.docker import plan

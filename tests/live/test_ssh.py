@@ -18,10 +18,9 @@ from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.connection import Access, Connection, trust
 from harness.providers.ssh.host import SshHost
 from harness.providers.ssh.pins import pins_file
-from harness.providers.ssh.trust import trust
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 from tests.node_agent import node_agent_path

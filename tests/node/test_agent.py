@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from harness import node
-from harness.node.build import agent_bytes
+from harness.node import agent_bytes
 from tests.node_agent import node_agent, node_agent_path
 
 MODULES = sorted(Path(node.__file__).parent.glob("*.py"))
+PARTS = [module for module in MODULES if module.stem != "__init__"]  # which is empty in the agent
 VERBS = re.findall(r'verb == "([a-z-]+)"', Path(node.__file__).with_name("__main__.py").read_text())
 # what the standard library has learned after 3.6
 NEWER_NAMES = {
@@ -38,10 +39,12 @@ def test_equal_modules_make_equal_bytes():
         names = set(archive.namelist())
 
     assert dates == {(1980, 1, 1, 0, 0, 0)}
-    assert names == {"__main__.py"} | {f"node/{p.name}" for p in MODULES if p.stem != "build"}
+    assert names == {"__main__.py"} | {f"node/{p.name}" for p in MODULES}
 
 
-@pytest.mark.parametrize("module", [p for p in MODULES if p.stem != "build"], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "module", PARTS, ids=lambda p: p.stem
+)
 def test_modules_run_on_python_3_6(module):
     """
     Their syntax, and the names of the standard library that a search finds.
@@ -85,7 +88,7 @@ def test_runs_on_the_oldest_python_here():
     """
     candidates = [shutil.which(f"python3.{minor}") for minor in range(6, 11)]
     program = "import sys; sys.path.insert(0, sys.argv[1]); " + "; ".join(
-        f"import node.{p.stem}" for p in MODULES if p.stem not in {"build", "__main__", "__init__"}
+        f"import node.{p.stem}" for p in PARTS if p.stem != "__main__"
     )
     runs = {
         python: subprocess.run(

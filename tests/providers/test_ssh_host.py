@@ -16,9 +16,8 @@ from harness.errors import ClusterError
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import host as ssh_host
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.connection import Access, Connection, trust
 from harness.providers.ssh.host import SshHost
-from harness.providers.ssh.trust import trust
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

@@ -28,8 +28,8 @@ from harness.hadoop_home.home import (
     instrumented_digest,
 )
 from harness.hadoop_home.java import Java
+from harness.node import NAME, agent_bytes
 from harness.node import archive as class_data
-from harness.node.build import NAME, agent_bytes
 from harness.providers.state import agent_file, clusters_folder
 
 _FORMAT = 1

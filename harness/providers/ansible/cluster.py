@@ -24,7 +24,7 @@ from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
-from harness.node.build import NAME
+from harness.node import NAME
 from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.bundles import home_bundle, java_bundle
 from harness.providers.ansible.nodes import Nodes

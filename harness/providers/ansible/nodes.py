@@ -12,7 +12,7 @@ from typing import Any
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Member
 from harness.hadoop_home.home import HadoopHome
-from harness.node.build import NAME
+from harness.node import NAME
 from harness.providers.ansible.bundles import home_digest, java_digest, write_node_bundle
 from harness.providers.ansible.hosts import Facts
 from harness.providers.ansible.state import HostsState

@@ -21,7 +21,7 @@ from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
 from harness.hadoop_home.checksums import write_whole
 from harness.hadoop_home.home import HadoopHome
-from harness.node.build import agent_bytes
+from harness.node import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
 from harness.providers.docker import container as containers

@@ -24,7 +24,7 @@ from typing import Any, Self
 from harness.errors import ClusterError
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
-from harness.node import dump
+from harness.node.evidence import dump_threads, find_jvms
 from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.gpus import find_devices, here
@@ -268,7 +268,7 @@ class LocalCluster(Cluster):
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM dump its threads, one file each in *into*; takes three seconds at most."""
         names = {number: name.replace(" on ", "-") for name, number in self.daemon_pids().items()}
-        return dump.dump_threads(dump.find_jvms(self._running.processes(), names), into)
+        return dump_threads(find_jvms(self._running.processes(), names), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

@@ -1,17 +1,26 @@
 """
-Thread dumps: what every JVM of a node or a cluster does, for a job that does not end.
+Evidence of a node: files of a folder, and what its JVMs do.
+
+    node.pyz pack FOLDER WANTED     sends the plain files of a folder to standard output, as a tar
+
+The names are those below the folder; only files whose whole name matches the pattern WANTED are
+sent, up to the size that they had when they were opened: a log may grow.  Links, pipes and devices
+are left out, and so is a folder that is not there.
 
     node.pyz dump DAEMONS INTO      (DAEMONS: the folder with process ids; INTO: one for dumps)
 
-A JVM writes its dump to its standard output when it gets SIGQUIT, as long as it still answers
-anything at all.  No other process is started, and nothing is attached: a machine that hangs has
-enough to do.  A JVM whose standard output is not a file gives no dump.
+dumps the threads of every JVM, for a job that does not end.  A JVM writes its dump to its standard
+output when it gets SIGQUIT, as long as it still answers anything at all.  No other process is
+started, and nothing is attached: a machine that hangs has enough to do.  A JVM whose standard
+output is not a file gives no dump.
 """
 
 import os
 import re
 import signal
 import stat
+import sys
+import tarfile
 import time
 
 from contextlib import ExitStack, suppress
@@ -24,7 +33,36 @@ _MOST_BYTES = 4 * 2**20
 _CONTAINER = re.compile(r"/(container_[0-9e_]+)/")
 
 
-def main(arguments: List[str]) -> None:
+def pack(arguments: List[str]) -> None:
+    """Send all files, in the order of their names."""
+    folder, wanted = arguments[0], re.compile(arguments[1])
+    try:
+        with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+            for here, folders, names in os.walk(folder):
+                folders.sort()
+                for path in (os.path.join(here, name) for name in sorted(names)):
+                    if wanted.fullmatch(os.path.relpath(path, folder)):
+                        _add(archive, path, os.path.relpath(path, folder))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone
+        raise SystemExit(1) from None
+
+
+def _add(archive: tarfile.TarFile, path: str, name: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return  # a link, or gone meanwhile
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if stat.S_ISREG(status.st_mode):
+            member = tarfile.TarInfo(name)
+            member.size = status.st_size
+            archive.addfile(member, file)
+
+
+def dump(arguments: List[str]) -> None:
     """Dump the threads of every JVM of this node, each into a file of its own."""
     daemons, target_folder = map(Path, arguments)
     names = {}

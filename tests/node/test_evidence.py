@@ -1,5 +1,5 @@
 """
-Tests for `harness.node.dump`: a small JVM that waits for ever.
+Tests for `harness.node.evidence`: a small JVM that waits for ever.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.hadoop_home.java import find_java
-from harness.node import dump
+from harness.node import evidence
 
 pytestmark = pytest.mark.process
 
@@ -83,7 +83,7 @@ def test_tells_what_each_thread_does(start, tmp_path):
     pid = start(tmp_path / "logs" / CONTAINER / "stdout")
     into = tmp_path / "threads"
 
-    (dumped,) = dump.dump_threads(dump.find_jvms([pid], {}), into)
+    (dumped,) = evidence.dump_threads(evidence.find_jvms([pid], {}), into)
 
     text = dumped.read_text()
     assert dumped == into / f"{CONTAINER}.txt"
@@ -102,7 +102,7 @@ def test_who_does_not_answer_is_not_waited_for(start, tmp_path):
     stop(pid)
     started_s = time.monotonic()
 
-    assert dump.dump_threads({"client": pid}, tmp_path / "threads", limit_s=0.3) == []
+    assert evidence.dump_threads({"client": pid}, tmp_path / "threads", limit_s=0.3) == []
 
     assert 0.3 <= time.monotonic() - started_s < 60.0  # a loaded machine takes seconds
 
@@ -114,7 +114,7 @@ def test_who_has_ended_is_left_out(tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()
 
-    assert dump.dump_threads({"client": ended.pid}, tmp_path, limit_s=1.0) == []
+    assert evidence.dump_threads({"client": ended.pid}, tmp_path, limit_s=1.0) == []
 
 
 def test_names(start, tmp_path):
@@ -126,7 +126,7 @@ def test_names(start, tmp_path):
     other = subprocess.Popen(["sleep", "60"])
     try:
         pids = [task, daemon, one, two, other.pid]
-        named = dump.find_jvms(pids, {daemon: "datanode-worker1"})
+        named = evidence.find_jvms(pids, {daemon: "datanode-worker1"})
     finally:
         other.kill()
         other.wait()
