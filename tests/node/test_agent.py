@@ -42,9 +42,7 @@ def test_equal_modules_make_equal_bytes():
     assert names == {"__main__.py"} | {f"node/{p.name}" for p in MODULES}
 
 
-@pytest.mark.parametrize(
-    "module", PARTS, ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("module", PARTS, ids=lambda p: p.stem)
 def test_modules_run_on_python_3_6(module):
     """
     Their syntax, and the names of the standard library that a search finds.
