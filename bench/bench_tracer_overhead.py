@@ -1,10 +1,11 @@
 """
 What tracing costs a task: measured in tasks mixed within the same jobs, and hooks x cost per hook.
 
-``bench_tracer_overhead.py [MINUTES] [--modes off,woven,spans,units] [--no-hooks]`` (10 minutes by
-default) runs WordCount and TeraSort on a cluster of its own, whose tasks are drawn by chance to be
-stock, to record spans, or to record units; ``woven``: to have the hooks, their recorder off.  What
-was measured before of the same tracer on the same machine counts, too; 0 only shows that.
+``bench_tracer_overhead.py [MINUTES] [--modes off,instrumented,spans,units] [--no-hooks]`` (10
+minutes by default) runs WordCount and TeraSort on a cluster of its own, whose tasks are drawn by
+chance to be stock, to record spans, or to record units; ``instrumented``: to have the hooks, their
+recorder off.  What was measured before of the same tracer on the same machine counts, too; 0 only
+shows that.
 """
 
 import argparse

@@ -18,7 +18,7 @@ import numpy as np
 
 STOCK = "off"
 MODES = (STOCK, "spans", "units")
-ALL_MODES = (STOCK, "woven", "spans", "units")
+ALL_MODES = (STOCK, "instrumented", "spans", "units")
 WORKLOAD_NAMES = ("wordcount", "terasort")
 KINDS = ("map", "reduce")
 HEAD = ("workload", "tasks", "mode", "CPU time", "start-up", "measured", "spread", "for 1 %")
@@ -32,9 +32,9 @@ class Sample:
     """
     One task: its CPU seconds, and those from its launch to its split (reduce: to its shuffle).
 
-    *mode* "woven" runs the classes with hooks, their recorder off.  *rate* is what the speed probe
-    did meanwhile; *gc_s* was spent collecting garbage.  *records*, *outputs* and *spans* are what
-    the recorder counted, 0 without it; *read_s* is what reading took by the recorder, and
+    *mode* "instrumented" runs the classes with hooks, their recorder off.  *rate* is what the speed
+    probe did meanwhile; *gc_s* was spent collecting garbage.  *records*, *outputs* and *spans* are
+    what the recorder counted, 0 without it; *read_s* is what reading took by the recorder, and
     *read_samples* of how many reads it says so, 0: of all.
     """
 

@@ -3,8 +3,8 @@ What tracing costs: tasks with and without it, mixed within the same jobs.
 
 Each task of a job reads its JVM options from a file of its own (``@FOLDER/@taskid@``), so one job
 runs stock tasks, tasks that record spans and tasks that record units, drawn by chance, and whatever
-slows the machine slows all of them alike.  Mode "woven" has the classes of traced tasks with their
-recorder off: what it costs comes of bigger methods and another class-data archive.
+slows the machine slows all of them alike.  Mode "instrumented" has the classes of traced tasks with
+their recorder off: what it costs comes of bigger methods and another class-data archive.
 
 What slows a core slows the task on it, by tens of percent and for seconds.  So each node's tasks
 are tied to one core, the daemons to another, and a task is corrected by the probe of its own core.
@@ -320,7 +320,7 @@ def _options(cluster: LocalCluster, mode: str) -> str:
         "-cp",
         path,
     ]
-    recorded = "off" if mode == "woven" else mode
+    recorded = "off" if mode == "instrumented" else mode
     return "\n".join([*lines, f"-Dltrace={recorded}", ""])
 
 
@@ -345,7 +345,7 @@ def _number(attempt: TaskAttempt) -> int:
 
 def _sample(job: Observed, attempt: TaskAttempt, mode: str, probed: _Probed) -> Sample:
     task, log = job.tasks.get(attempt.attempt_id), job.logs.get(attempt.attempt_id)
-    if (task is None) != (mode in (STOCK, "woven")):
+    if (task is None) != (mode in (STOCK, "instrumented")):
         raise JobError(f"{attempt.attempt_id} did not run the classes of mode {mode}")
     work_start_s = (log.split_s if attempt.kind == "map" else log.shuffle_s) if log else None
     return Sample(

@@ -12,9 +12,8 @@ from zipfile import BadZipFile, ZipFile
 
 from harness.doctor.commands import first_line, lacking_finding, read_output, run_command
 from harness.errors import MachineError
-from harness.hadoop_home import instrumented
-from harness.hadoop_home.home import HadoopHome, job_jar
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home import setup
+from harness.hadoop_home.home import HadoopHome, find_java, job_jar
 from harness.monitor.probe import probe_jar
 from harness.providers.base import Finding
 from harness.providers.gpus import LIBRARY, driver_file
@@ -81,7 +80,7 @@ def check_tracer() -> Finding:
     """The tracer's hooks: what Hadoop's classes have no place for is named."""
     try:
         home = HadoopHome.find()
-        missing = instrumented.missing_hooks(home)
+        missing = setup.missing_hooks(home)
     except MachineError as error:
         explanation = f"tasks cannot be traced: {first_line(str(error))}"
         return Finding("tracer", "note", explanation, error.fix)

@@ -6,9 +6,10 @@ The Hadoop home: one folder with every jar of a cluster, resolved by Maven, veri
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
     home/name/           an empty formatted name space, copied into each new cluster
     home/classes-*.jsa   class-data archives, one per JDK build
-    home/lib-trace/, path-trace.jar, tasks-*.jsa    for traced tasks (see `instrumented`)
+    home/lib-trace/, path-trace.jar, tasks-*.jsa    for traced tasks (see `setup.instrument`)
 
-`harness.hadoop_home.setup` makes all of it; `HadoopHome.find` only looks, and verifies.
+`harness.hadoop_home.setup` makes all of it; `HadoopHome.find` only looks, and verifies.  The Java
+that runs it is a JDK 17 or newer, which Hadoop 3.5 requires.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ import io
 import json
 import os
 import re
+import shutil
 import zipfile
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import MachineError
-from harness.hadoop_home.checksums import file_digest, read_json, read_sums, sums_digest, verify
-from harness.hadoop_home.java import Java, find_java
+from harness.node.facts import java_version
 from harness.records.trial import Versions
 from harness.workloads.base import GPU, JOBS
 
@@ -35,10 +38,58 @@ SOURCE = _WORKLOADS / "hadoop-home"
 CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
 TRACER = _WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
 JARS = {JOBS: _WORKLOADS / "jobs" / "target" / JOBS, GPU: _WORKLOADS / "gpu" / "target" / GPU}
-INSTRUMENTED = "lib-trace/ltrace-woven.jar"
+INSTRUMENTED = "lib-trace/ltrace-instrumented.jar"
 JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
-_EXAMPLES = "lib/hadoop-mapreduce-examples-"
+_COMMON = re.compile(r"lib/hadoop-common-(\d.*)\.jar")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
+SETUP = "make setup"
+
+OLDEST = 17
+_INSTALL_FIX = (
+    "apt-get install -y openjdk-17-jdk-headless"
+    "  (elsewhere: install a JDK 17 and set JAVA_HOME to its folder)"
+)
+# What was chosen by hand is not repaired by a package.
+_CHOICE_FIX = "unset JAVA_HOME, or set it to the folder of a JDK 17 or newer"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A JDK: its folder, and its full version (a class-data archive fits one build only)."""
+
+    home: Path
+    version: str
+
+    @property
+    def launcher(self) -> str:
+        """Path of the `java` command."""
+        return str(self.home / "bin" / "java")
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Java:
+    """Locate the JDK of ``JAVA_HOME`` or of ``PATH``; `MachineError` unless it is 17 or newer."""
+    if chosen := environment.get("JAVA_HOME"):
+        java_home, source, fix_command = Path(chosen), f"JAVA_HOME={chosen}", _CHOICE_FIX
+    else:
+        launcher, fix_command = shutil.which("java", path=environment.get("PATH")), _INSTALL_FIX
+        if launcher is None:
+            what = "no java on this machine"
+            raise MachineError(what, where="JAVA_HOME and PATH", fix=fix_command)
+        java_home, source = Path(launcher).resolve().parent.parent, f"{launcher} on PATH"
+    if not (java_home / "bin" / "java").is_file():
+        raise MachineError(f"no java in {java_home}/bin", where=source, fix=fix_command)
+    if not (java_home / "bin" / "javac").is_file():
+        what = f"{java_home} is a Java runtime without javac"
+        raise MachineError(what, where=source, fix=fix_command)
+    version = java_version(str(java_home))
+    major = re.match(r"(\d+)", version.removeprefix("1."))
+    if major is None or int(major[1]) < OLDEST:
+        raise MachineError(
+            f"Java {version or '(no version)'} is too old: Hadoop 3.5 needs {OLDEST} or newer",
+            where=source,
+            fix=fix_command,
+        )
+    return Java(java_home, version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +154,7 @@ class HadoopHome:
             raise MachineError(
                 "the Hadoop home has no formatted name space that this user can read",
                 where=f"{self.path}/name",
-                fix="make setup",
+                fix=SETUP,
             )
         return self.formatted
 
@@ -115,25 +166,22 @@ class HadoopHome:
 
     def versions(self) -> Versions:
         """What an outcome depends on: Hadoop, Java, and the jars that are neither."""
-        common = next(
-            jar_name for jar_name in self.sums if re.match(r"lib/hadoop-common-\d", jar_name)
-        )
+        hadoop = next(filter(None, (re.match(_COMMON, jar_name) for jar_name in self.sums)))[1]
         examples = self.examples_jar().name
         jars = {"hadoop-home": sums_digest(self.sums), examples: self.sums[f"lib/{examples}"]}
         jars |= {jar_name: file_digest(jar) for jar_name, jar in built_jars().items()}
         if digest := instrumented_digest(self):
             jars[Path(INSTRUMENTED).name] = digest
         return Versions(
-            hadoop=common.removeprefix("lib/hadoop-common-").removesuffix(".jar"),
+            hadoop=hadoop,
             java=self.java.version,
             jars=jars,
         )
 
     def examples_jar(self) -> Path:
         """Hadoop's own example programs."""
-        return self.path / next(
-            jar_name for jar_name in self.sums if jar_name.startswith(_EXAMPLES)
-        )
+        prefix = "lib/hadoop-mapreduce-examples-"
+        return self.path / next(name for name in self.sums if name.startswith(prefix))
 
 
 def home_path() -> Path:
@@ -161,13 +209,17 @@ def instrumented_digest(hadoop_home: HadoopHome) -> str:
     It is compared with what made it: Hadoop's jars, and our tracer, where that lies beside the
     home.
     """
-    made = read_json(hadoop_home.path / "lib-trace" / "woven.json") or {}
+    made = read_json(hadoop_home.path / "lib-trace" / "instrumented.json") or {}
     instrumented_jar = hadoop_home.path / INSTRUMENTED
     if not instrumented_jar.is_file():
         return ""
     digest = file_digest(instrumented_jar)
     tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
-    fits = made == {"hadoop": sums_digest(hadoop_home.sums), "tracer": tracer, "woven": digest}
+    fits = made == {
+        "hadoop": sums_digest(hadoop_home.sums),
+        "tracer": tracer,
+        "instrumented": digest,
+    }
     return digest if fits else ""
 
 
@@ -189,10 +241,87 @@ def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
 def job_jar(name: str) -> Path:
     """Path of one of our job jars, by its name in `JARS`; `MachineError` where it is not built."""
     if not JARS[name].is_file():
-        raise MachineError(f"the jar {name} is missing", where=str(JARS[name]), fix="make setup")
+        raise MachineError(f"the jar {name} is missing", where=str(JARS[name]), fix=SETUP)
     return JARS[name]
 
 
 def built_jars() -> dict[str, Path]:
     """Our job jars that are built, by name."""
     return {jar_name: path for jar_name, path in JARS.items() if path.is_file()}
+
+
+def read_sums(file: Path) -> dict[str, str]:
+    """Jar (``lib/x.jar``) -> SHA-256, as *file* lists them."""
+    try:
+        lines = file.read_text().splitlines()
+    except OSError as error:
+        raise MachineError("no Hadoop home", where=str(file), fix=SETUP) from error
+    matches = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
+    if not matches or None in matches:
+        raise MachineError("not a list of checksums", where=str(file), fix=f"git checkout {file}")
+    return {match[2]: match[1] for match in matches if match}
+
+
+def verify(home_folder: Path, checksums: dict[str, str]) -> None:
+    """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
+    if not (home_folder / "path.jar").is_file():
+        where = str(home_folder)
+        if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped
+            where += " (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
+        raise MachineError("no Hadoop home", where=where, fix=SETUP)
+    jars = {}
+    if (home_folder / "lib").is_dir():
+        with os.scandir(home_folder / "lib") as entries:
+            jars = {each.name: each.stat() for each in entries if each.name.endswith(".jar")}
+    stamp = {
+        "sums": sums_digest(checksums),
+        "jars": {
+            jar_name: [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+            for jar_name, facts in sorted(jars.items())
+        },
+    }
+    if read_json(home_folder / "verified.json") == stamp:
+        return
+    if problems := wrong_jars(home_folder, checksums):
+        raise MachineError("; ".join(problems[:5]), where=f"{home_folder}/lib", fix=SETUP)
+    with suppress(OSError):  # another user's home is verified again next time
+        write_whole(home_folder / "verified.json", json.dumps(stamp).encode())
+
+
+def wrong_jars(home_folder: Path, checksums: dict[str, str]) -> list[str]:
+    """What is missing, changed or foreign in ``lib``."""
+    present = {f"lib/{jar.name}" for jar in (home_folder / "lib").glob("*.jar")}
+    missing = [f"{jar_name} is missing" for jar_name in sorted(checksums.keys() - present)]
+    foreign = [f"{jar} does not belong here" for jar in sorted(present - checksums.keys())]
+    changed = [
+        f"{jar_name} has another checksum"
+        for jar_name in sorted(checksums.keys() & present)
+        if file_digest(home_folder / jar_name) != checksums[jar_name]
+    ]
+    return missing + changed + foreign
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sums_digest(checksums: dict[str, str]) -> str:
+    """One hash for all the jars of Hadoop."""
+    return hashlib.sha256(json.dumps(sorted(checksums.items())).encode()).hexdigest()
+
+
+def read_json(file: Path) -> Any:
+    """Content of *file*, `None` where it cannot be read."""
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write *file* in one step: readers see all of it, or what was there before."""
+    partial_file = file.with_name(f"{file.name}.{os.getpid()}")
+    partial_file.write_bytes(content)
+    partial_file.replace(file)

@@ -4,12 +4,20 @@ Makes the Hadoop home: jars, name space, instrumented classes, class-data archiv
     python -m harness.hadoop_home.setup      (what is there already is not made again)
 
 A class-data archive (class-data sharing) is made from the committed list of class names; it fits
-one JDK build and one folder of jars, and a JVM that cannot use it starts without.
+one JDK build and one folder of jars, and a JVM that cannot use it starts without.  Traced tasks run
+Hadoop's classes with the tracer's hooks, which are instrumented once per home:
+
+    home/lib-trace/ltrace-instrumented.jar   the classes that have hooks, and the recorder
+    home/lib-trace/instrumented.json         what made it, to notice when it is outdated
+    home/path-trace.jar                      a manifest that names it before all jars of ``lib``
+
+Daemons, clients and application masters keep Hadoop's own classes.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -23,10 +31,21 @@ from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Layout, make_members
 from harness.hadoop_home import home as homes
-from harness.hadoop_home.checksums import read_sums, verify, write_whole, wrong_jars
-from harness.hadoop_home.home import JAR_TIME, HadoopHome, home_path, path_jar_bytes, sums_file
-from harness.hadoop_home.instrumented import instrument
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import (
+    INSTRUMENTED,
+    JAR_TIME,
+    HadoopHome,
+    file_digest,
+    find_java,
+    home_path,
+    path_jar_bytes,
+    read_sums,
+    sums_digest,
+    sums_file,
+    verify,
+    write_whole,
+    wrong_jars,
+)
 from harness.node.archive import make_archive
 
 
@@ -126,16 +145,12 @@ def ensure_formatted(hadoop_home: HadoopHome) -> None:
     work_folder = hadoop_home.path / f"format-{os.getpid()}"
     try:
         layout = Layout(make_members(1), str(work_folder), str(hadoop_home.path))
-        conf_folder, data_folder = (
-            Path(layout.conf(layout.master)),
-            Path(layout.data(layout.master)),
-        )
+        conf_folder = Path(layout.conf(layout.master))
+        data_folder = Path(layout.data(layout.master))
         conf_folder.mkdir(parents=True)
         (data_folder / "jtmp").mkdir(parents=True)
-        core_site = {
-            "fs.defaultFS": "hdfs://localhost:8020",
-            "hadoop.tmp.dir": f"{data_folder}/scratch",
-        }
+        core_site = {"fs.defaultFS": "hdfs://localhost:8020"}
+        core_site["hadoop.tmp.dir"] = f"{data_folder}/scratch"
         (conf_folder / "core-site.xml").write_text(site.render_xml(core_site))
         hdfs_site = {"dfs.namenode.name.dir": f"file://{data_folder}/name"}
         (conf_folder / "hdfs-site.xml").write_text(site.render_xml(hdfs_site))
@@ -171,6 +186,60 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
         ensure_archive(hadoop_home, "tasks", hadoop_home.trace_path_jar)
 
 
+def instrument(hadoop_home: HadoopHome) -> None:
+    """Make the jar and what names it; an outdated one stays until the new one is there."""
+    instrumented_jar = hadoop_home.path / INSTRUMENTED
+    instrumented_jar.parent.mkdir(exist_ok=True)
+    partial_jar = instrumented_jar.with_suffix(".part")
+    process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
+    if process.returncode != 0:
+        raise _hooks_error(hadoop_home, process.stderr)
+    origin_digests = {
+        "hadoop": sums_digest(hadoop_home.sums),
+        "tracer": file_digest(homes.TRACER),
+        "instrumented": file_digest(partial_jar),
+    }
+    path_part = partial_jar.with_name("path.part")
+    path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
+    trace_path_jar = hadoop_home.path / "path-trace.jar"
+    for source, target in ((partial_jar, instrumented_jar), (path_part, trace_path_jar)):
+        os.utime(source, (JAR_TIME, JAR_TIME))
+        source.replace(target)
+    (instrumented_jar.parent / "instrumented.json").write_text(json.dumps(origin_digests))
+
+
+def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
+    """Names of hooks that the jars have no place for; `MachineError` without a tracer."""
+    if not homes.TRACER.is_file():
+        raise MachineError("the tracer is not built", where=str(homes.TRACER), fix="make setup")
+    process = _run_tracer(hadoop_home, "--check", hadoop_home.path / "lib")
+    lines = process.stdout.splitlines()
+    if process.returncode not in (0, 1) or bool(process.returncode) != bool(lines):
+        raise _hooks_error(hadoop_home, process.stderr)
+    return [line.removeprefix("missing: ") for line in lines]
+
+
+def _run_tracer(
+    hadoop_home: HadoopHome, *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            hadoop_home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+            "-jar", str(homes.TRACER), *map(str, arguments),
+        ],
+        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+    )  # fmt: skip
+
+
+def _hooks_error(hadoop_home: HadoopHome, stderr: str) -> MachineError:
+    last_lines = "\n".join(stderr.splitlines()[-20:])
+    return MachineError(
+        f"the tracer's hooks do not match these jars:\n{last_lines}",
+        where=f"{hadoop_home.path}/lib",
+        fix="the tracer knows Hadoop 3.5; with other jars, run experiments with trace: off",
+    )
+
+
 def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> None:
     """Make the class-data archive of that name unless it is there; those of other JDKs go."""
     archive = hadoop_home.archive_file(archive_name)
@@ -180,7 +249,8 @@ def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> Non
     report(f"class-data archive of {archive_name} (about half a minute, once per JDK)")
     java = hadoop_home.java
     if not make_archive(java.home, java.version, archive, class_list, jar):
-        report(f"this JDK makes no archive of {archive_name}; they start without it, slower")
+        what = f"this JDK cannot make the class-data archive of {archive_name}"
+        report(f"{what}: JVMs start without it, some seconds slower")
         return
     for other in hadoop_home.path.glob(f"{archive_name}-*.jsa"):
         if other != archive:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from harness.errors import MachineError
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 from harness.node.sample import pin_threads
 
 FLAGS = (

@@ -26,8 +26,7 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
 from harness.hadoop.layout import Layout
 from harness.hadoop.tracing import task_properties
-from harness.hadoop_home.checksums import file_digest
-from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.home import HadoopHome, file_digest
 from harness.providers import health
 from harness.providers import state as states
 from harness.providers.hdfs import Hdfs

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, SpecError
-from harness.hadoop_home.checksums import write_whole
+from harness.hadoop_home.home import write_whole
 from harness.node import agent_bytes
 from harness.text import excerpt
 

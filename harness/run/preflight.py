@@ -197,9 +197,9 @@ class Preflight:
                 warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
             if len(devices.names) < offered:
                 warnings.append(
-                    f"nodes offer {offered} GPUs together, and this machine has"
-                    f" {len(devices.names) or 'none'}: YARN counts them all the same, and a task"
-                    " that computes on one fails"
+                    f"nodes offer {offered} GPUs in total, and this machine has"
+                    f" {len(devices.names) or 'none'}: YARN does not check that, and tasks that use"
+                    " a missing GPU fail"
                 )
         least_bytes = min(cell.workload.input_bytes for cell in self.cells)
         if least_bytes < LEAST_INPUT:

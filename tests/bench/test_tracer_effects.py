@@ -149,15 +149,15 @@ def test_hooks_without_their_recorder_are_a_mode_of_their_own():
     """
     Jobs with and without it count together, in blocks as long as their modes ask.
     """
-    cost = {"off": 0.0, "woven": 0.03, "spans": 0.01, "units": 0.05}
+    cost = {"off": 0.0, "instrumented": 0.03, "spans": 0.01, "units": 0.05}
     without = {mode: cost[mode] for mode in ("off", "spans", "units")}
     both = [*samples(cost), *(replace(s, job=f"{s.job}0") for s in samples(without, seed=4))]
 
     estimates = {e.mode: e for e in effects(both)}
 
-    assert list(estimates) == ["woven", "spans", "units"]
+    assert list(estimates) == ["instrumented", "spans", "units"]
     assert all(e.low < cost[mode] < e.high for mode, e in estimates.items())
-    assert (estimates["woven"].tasks, estimates["units"].tasks) == (180, 180 + 240)
+    assert (estimates["instrumented"].tasks, estimates["units"].tasks) == (180, 180 + 240)
 
 
 def test_maps_and_reduces_are_compared_apart():

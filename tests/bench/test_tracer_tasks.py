@@ -48,7 +48,7 @@ def test_every_attempt_reads_options_of_its_own(tmp_path):
     """
     Stock classes and their archive, or those with hooks; the recorder is off but where it records.
     """
-    drawn = Drawn(["off", "woven"], ["units"])
+    drawn = Drawn(["off", "instrumented"], ["units"])
     _write_options(Mixing(), tmp_path, "job_17_0002", drawn)
 
     values = {file.name: file.read_text().splitlines() for file in tmp_path.iterdir()}
@@ -89,17 +89,19 @@ def test_a_sample_of_each_mixed_task():
     With its CPU time, its start-up to the split or the shuffle, and what was recorded.
     """
     both = _samples(observed(recorded=True), Drawn(["spans"], ["units"]), {})
-    maps = _samples(observed(recorded=False), Drawn(["woven"], []), {})
+    maps = _samples(observed(recorded=False), Drawn(["instrumented"], []), {})
 
     values = [(s.kind, s.mode, s.cpu_s, s.gc_s, s.start_up_s, s.outputs) for s in (*both, *maps)]
     assert values == [
         ("map", "spans", 2.5, 0.12, 1.0, 9),
         ("reduce", "units", 2.5, 0.12, 2.0, 9),
-        ("map", "woven", 2.5, 0.12, 1.0, 0),
+        ("map", "instrumented", 2.5, 0.12, 1.0, 0),
     ]
 
 
-@pytest.mark.parametrize(("recorded", "mode"), [(False, "spans"), (True, "off"), (True, "woven")])
+@pytest.mark.parametrize(
+    ("recorded", "mode"), [(False, "spans"), (True, "off"), (True, "instrumented")]
+)
 def test_a_task_that_ran_other_classes_than_it_was_told_is_no_sample(recorded, mode):
     """
     The job is refused, and the attempt named.
@@ -130,7 +132,9 @@ def test_two_self_tests_keep_what_both_have_measured(tmp_path):
     Each adds to what the file holds by then, not to what it held when the test began.
     """
     file, key = tmp_path / "state" / "overhead.json", {"tracer": "a"}
-    one, two = (_samples(observed(recorded=False), Drawn([m], []), {}) for m in ("off", "woven"))
+    one, two = (
+        _samples(observed(recorded=False), Drawn([m], []), {}) for m in ("off", "instrumented")
+    )
 
     _add(file, key, one)
 

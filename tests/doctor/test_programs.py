@@ -85,7 +85,7 @@ class TestHadoopHome:
         """
         monkeypatch.setattr(programs.HadoopHome, "find", lambda: None)
         monkeypatch.setattr(
-            programs.instrumented, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
+            programs.setup, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
         )
 
         finding = programs.check_tracer()

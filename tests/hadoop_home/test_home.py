@@ -18,11 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MachineError
-from harness.hadoop_home import checksums, setup
 from harness.hadoop_home import home as homes
-from harness.hadoop_home.checksums import verify
-from harness.hadoop_home.home import HadoopHome, path_jar_bytes
-from harness.hadoop_home.java import Java
+from harness.hadoop_home import setup
+from harness.hadoop_home.home import HadoopHome, Java, path_jar_bytes, verify
 from harness.providers.local import class_lists
 
 pytestmark = pytest.mark.process
@@ -159,7 +157,7 @@ class TestFind:
         Unchanged sizes and times are believed; no jar is read again.
         """
         setup.ensure()
-        monkeypatch.setattr(checksums, "file_digest", lambda file: pytest.fail("read again"))
+        monkeypatch.setattr(homes, "file_digest", lambda file: pytest.fail("read again"))
 
         HadoopHome.find()
 
@@ -173,7 +171,7 @@ class TestFind:
         def refuse(file, content):
             raise PermissionError(file)
 
-        monkeypatch.setattr(checksums, "write_whole", refuse)
+        monkeypatch.setattr(homes, "write_whole", refuse)
         HadoopHome.find()
         assert not (made.path / "verified.json").exists()
 

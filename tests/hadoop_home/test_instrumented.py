@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop_home.instrumented`, and for what of it a home shows.
+Tests for `harness.hadoop_home.setup.instrument`, and for what a home shows of it.
 """
 
 import dataclasses
@@ -12,8 +12,7 @@ import pytest
 from harness.errors import MachineError
 from harness.hadoop_home import home as homes
 from harness.hadoop_home import setup
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import Java
+from harness.hadoop_home.home import HadoopHome, Java
 
 pytestmark = pytest.mark.process
 
@@ -47,7 +46,7 @@ def home(tmp_path, tracer, monkeypatch):
         f"calls = pathlib.Path({str(tmp_path / 'calls')!r})\n"
         "values = dict(a.split('=', 1) for a in sys.argv if '=' in a)\n"
         "dump = '-XX:SharedClassListFile' in values\n"
-        "calls.open('a').write('dump ' if dump else 'weave ')\n"
+        "calls.open('a').write('dump ' if dump else 'instrument ')\n"
         "if dump:\n"
         "    text = pathlib.Path(values['-XX:SharedClassListFile']).read_text()\n"
         "    pathlib.Path(values['-XX:SharedArchiveFile']).write_text(text)\n"
@@ -55,7 +54,7 @@ def home(tmp_path, tracer, monkeypatch):
         "    sys.exit('missing: a.B.c with 1 arguments: no such method')\n"
         "else:\n"
         f"    text = pathlib.Path({str(tracer)!r}).read_text()\n"
-        "    pathlib.Path(sys.argv[-1]).write_text('woven by ' + text)\n"
+        "    pathlib.Path(sys.argv[-1]).write_text('instrumented by ' + text)\n"
     )
     launcher.chmod(0o755)
     (tmp_path / "tasks.lst").write_text("a/B\n")
@@ -86,17 +85,17 @@ def class_path(jar):
 class TestEnsureInstrumented:
     def test_made_once(self, home):
         """
-        Classes are woven and their archive dumped; then nothing is left to do.
+        Classes are instrumented and their archive dumped; then nothing is left to do.
         """
         setup.ensure_instrumented(home)
         first = calls(home)
         setup.ensure_instrumented(home)
 
-        assert (first, calls(home)) == (["weave", "dump"], [])
+        assert (first, calls(home)) == (["instrument", "dump"], [])
 
     def test_hooks_come_first(self, home):
         """
-        The woven classes stand before all jars, each of which is named.
+        The instrumented classes stand before all jars, each of which is named.
         """
         setup.ensure_instrumented(home)
 
@@ -104,7 +103,7 @@ class TestEnsureInstrumented:
 
     def test_another_tracer(self, home, tracer):
         """
-        What another tracer has woven is not used; it is woven anew, with an archive of its own.
+        What another tracer has instrumented is not used, but instrumented again, with an archive.
         """
         setup.ensure_instrumented(home)
         old = home.tasks_archive
@@ -117,7 +116,7 @@ class TestEnsureInstrumented:
 
     def test_other_jars(self, home):
         """
-        Nor is what was woven of other jars.
+        Nor is what was instrumented of other jars.
         """
         setup.ensure_instrumented(home)
         other = dataclasses.replace(home, sums={**SUMS, "lib/snappy.jar": "2" * 64})
@@ -126,7 +125,7 @@ class TestEnsureInstrumented:
 
     def test_spoiled(self, home):
         """
-        A woven jar that has changed since is made again.
+        A instrumented jar that has changed since is made again.
         """
         setup.ensure_instrumented(home)
         made = (home.path / homes.INSTRUMENTED).read_bytes()
@@ -148,7 +147,7 @@ class TestEnsureInstrumented:
 
     def test_no_tracer(self, home, tracer, capsys):
         """
-        Without the tracer a home is made all the same, and says what it cannot do.
+        Without the tracer a home is still made, and says what it cannot do.
         """
         tracer.unlink()
         setup.ensure_instrumented(home)
@@ -158,7 +157,7 @@ class TestEnsureInstrumented:
 
     def test_home_that_left_its_checkout(self, home, tracer):
         """
-        A home beside which no tracer lies is used with what was woven into it.
+        A home beside which no tracer lies is used with what was instrumented into it.
         """
         setup.ensure_instrumented(home)
         tracer.unlink()
@@ -167,9 +166,9 @@ class TestEnsureInstrumented:
 
     def test_versions(self, home):
         """
-        Outcomes depend on the woven jar, where there is one.
+        Outcomes depend on the instrumented jar, where there is one.
         """
         before = home.versions().jars
         setup.ensure_instrumented(home)
 
-        assert home.versions().jars.keys() - before.keys() == {"ltrace-woven.jar"}
+        assert home.versions().jars.keys() - before.keys() == {"ltrace-instrumented.jar"}

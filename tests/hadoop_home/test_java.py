@@ -1,11 +1,11 @@
 """
-Tests for `harness.hadoop_home.java`.
+Tests for `harness.hadoop_home.home`.
 """
 
 import pytest
 
 from harness.errors import MachineError
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 
 
 @pytest.fixture

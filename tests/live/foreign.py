@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.checksums import file_digest
-from harness.hadoop_home.home import SOURCE, HadoopHome, path_jar_bytes
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import SOURCE, HadoopHome, file_digest, find_java, path_jar_bytes
 from harness.hadoop_home.setup import ensure_formatted
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.hadoop_home import home as homes
-from harness.hadoop_home.java import Java, find_java
+from harness.hadoop_home.home import Java, find_java
 
 HERE = Path(__file__).parent
 LIMIT_S = 120  # for what takes a second on an idle machine

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from harness.hadoop_home import home as homes
-from harness.hadoop_home import instrumented
+from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome
 from tests.ltrace.spanfile import read_spans
 
@@ -129,8 +129,8 @@ class TestInstrumenter:
         """
         other = HadoopHome(spoiled.parent, home.java, home.sums)
 
-        assert instrumented.missing_hooks(home) == []
-        missing = instrumented.missing_hooks(other)
+        assert setup.missing_hooks(home) == []
+        missing = setup.missing_hooks(other)
         assert [line.split(" ")[0].rpartition(".")[2] for line in missing] == [
             "main", "configureTask", "configureLocalDirs", "writeLocalJobFile", "sort",
         ]  # fmt: skip

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop_home.home import job_jar
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java, job_jar
 from harness.monitor import gpus as module
 from harness.monitor.gpus import RATES, read_copies, record_gpus
 from harness.providers.host import LocalHost

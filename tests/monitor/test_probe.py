@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MachineError
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 from harness.monitor.probe import SpeedProbe, probe_jar, usable_cores
 from harness.parsing.samples import read_speed
 

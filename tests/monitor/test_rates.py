@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MachineError
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import (
     RATES,

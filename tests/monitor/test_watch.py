@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 from harness.monitor import watch as module
 from harness.monitor.watch import connect_machines, monitor_cluster
 from harness.parsing.samples import read_machine, read_speed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import find_java
 from harness.node import evidence
 
 pytestmark = pytest.mark.process

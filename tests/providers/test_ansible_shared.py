@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import Java
+from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers.ansible.bundles import home_digest
 from harness.providers.ansible.nodes import Nodes
 from harness.providers.ansible.state import HostsState

@@ -10,8 +10,7 @@ from contextlib import nullcontext
 import pytest
 
 from harness.errors import ClusterError, SpecError
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import Java
+from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers.docker import image as images
 from harness.providers.docker.engine import EngineError
 from harness.providers.docker.image import DEBIAN

@@ -14,8 +14,7 @@ import pytest
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import site
 from harness.hadoop_home import home
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import Java
+from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers.existing import cluster as existing
 from harness.providers.existing import discovery
 from harness.providers.existing.cluster import ExistingCluster

@@ -17,8 +17,7 @@ import pytest
 
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop_home import home as homes
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import Java
+from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers import health, state
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local import cluster as local

@@ -360,7 +360,7 @@ class TestGpus:
     @pytest.mark.parametrize(
         ("devices", "expected"),
         [
-            (Devices((), ""), ["nodes offer 4 GPUs together, and this machine has none"]),
+            (Devices((), ""), ["nodes offer 4 GPUs in total, and this machine has none"]),
             (Devices((Gpu("H100"),) * 4, "/lib"), []),
             (
                 Devices((Gpu("nvidia0"),) * 4, "/lib", "Unable to determine the device handle"),

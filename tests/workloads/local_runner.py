@@ -8,8 +8,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from harness.hadoop_home.home import HadoopHome
-from harness.hadoop_home.java import find_java
+from harness.hadoop_home.home import HadoopHome, find_java
 
 PROJECT = Path(__file__).parents[2]
 JAR = PROJECT / "workloads" / "gpu" / "target" / "harness-gpu.jar"

@@ -19,15 +19,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.hadoop_home.checksums import file_digest, sums_digest
 from harness.hadoop_home.home import (
     CLASS_LIST,
     JAR_TIME,
     TASK_LIST,
     HadoopHome,
+    Java,
+    file_digest,
     instrumented_digest,
+    sums_digest,
 )
-from harness.hadoop_home.java import Java
 from harness.node import NAME, agent_bytes
 from harness.node import archive as class_data
 from harness.providers.state import agent_file, clusters_folder

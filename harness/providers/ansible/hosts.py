@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop.layout import Member
-from harness.hadoop_home.java import OLDEST
+from harness.hadoop_home.home import OLDEST
 from harness.node import facts as node_facts
 from harness.providers.ssh.connection import Access, Connection
 from harness.providers.ssh.host import SshHost

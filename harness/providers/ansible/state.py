@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
-from harness.hadoop_home.checksums import write_whole
+from harness.hadoop_home.home import write_whole
 from harness.providers import state as states
 from harness.providers.ansible.playbook import play, unsafe
 from harness.providers.state import Process

@@ -19,8 +19,7 @@ from typing import Any, Self
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
-from harness.hadoop_home.checksums import write_whole
-from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.home import HadoopHome, write_whole
 from harness.node import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding

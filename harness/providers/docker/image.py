@@ -31,8 +31,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
-from harness.hadoop_home.checksums import file_digest
-from harness.hadoop_home.home import CLASS_LIST, INSTRUMENTED, JAR_TIME, TASK_LIST, HadoopHome
+from harness.hadoop_home.home import (
+    CLASS_LIST,
+    INSTRUMENTED,
+    JAR_TIME,
+    TASK_LIST,
+    HadoopHome,
+    file_digest,
+)
 from harness.node.archive import lambdas_file, lambdas_of
 from harness.providers import state as states
 from harness.providers.docker.engine import LABEL, Engine, EngineError

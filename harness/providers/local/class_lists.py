@@ -19,8 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.errors import ClusterError, HarnessError, MachineError
 from harness.hadoop import tracing
-from harness.hadoop_home.checksums import write_whole
-from harness.hadoop_home.home import CLASS_LIST, SOURCE, TASK_LIST, HadoopHome
+from harness.hadoop_home.home import CLASS_LIST, SOURCE, TASK_LIST, HadoopHome, write_whole
 from harness.hadoop_home.setup import report
 from harness.node.archive import lambdas_file
 from harness.providers.local.cluster import LocalCluster

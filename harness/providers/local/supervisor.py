@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError
-from harness.hadoop_home.checksums import write_whole
+from harness.hadoop_home.home import write_whole
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.interrupts import DeferredInterrupt
