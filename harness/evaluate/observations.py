@@ -12,9 +12,8 @@ from harness.evaluate.model_inputs import model_inputs, planned_jobs
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log, spills_of
 from harness.profiling.jobs import Observation
-from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.profiling.task_statistics import compare_sources
-from harness.profiling.task_times import recorded_times
+from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
 from harness.records.prediction import JobInput
 from harness.records.spans import TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes

@@ -65,11 +65,6 @@ class Task:
             return self[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / self.ratios.output
         return self["MAP_OUTPUT_BYTES"]
 
-    @property
-    def combined_again(self) -> bool:
-        """Whether the combiner ran in the merge, too: it saw more than the map's output."""
-        return self["COMBINE_INPUT_RECORDS"] > self["MAP_OUTPUT_RECORDS"]
-
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -78,6 +73,12 @@ class Definition:
     kind: TaskKind
     text: str
     pair: Callable[[Task], Pair]
+
+
+def _counters(kind: TaskKind, numerator: str, denominator: str) -> Definition:
+    return Definition(
+        kind, f"{numerator} / {denominator}", lambda task: (task[numerator], task[denominator])
+    )
 
 
 DEFINITIONS: dict[str, Definition] = {
@@ -95,16 +96,8 @@ DEFINITIONS: dict[str, Definition] = {
         "MAP_OUTPUT_BYTES / BYTES_READ",
         lambda task: (task.map_bytes, task.input_bytes / task.ratios.source),
     ),
-    "map_records_selectivity": Definition(
-        "map",
-        "MAP_OUTPUT_RECORDS / MAP_INPUT_RECORDS",
-        lambda task: (task["MAP_OUTPUT_RECORDS"], task["MAP_INPUT_RECORDS"]),
-    ),
-    "records_per_reduce_group": Definition(
-        "reduce",
-        "REDUCE_INPUT_RECORDS / REDUCE_INPUT_GROUPS",
-        lambda task: (task["REDUCE_INPUT_RECORDS"], task["REDUCE_INPUT_GROUPS"]),
-    ),
+    "map_records_selectivity": _counters("map", "MAP_OUTPUT_RECORDS", "MAP_INPUT_RECORDS"),
+    "records_per_reduce_group": _counters("reduce", "REDUCE_INPUT_RECORDS", "REDUCE_INPUT_GROUPS"),
     "reduce_bytes_selectivity": Definition(
         "reduce",
         "BYTES_WRITTEN / REDUCE_SHUFFLE_BYTES",
@@ -113,17 +106,11 @@ DEFINITIONS: dict[str, Definition] = {
             task["REDUCE_SHUFFLE_BYTES"] / task.ratios.map_output,
         ),
     ),
-    "reduce_records_selectivity": Definition(
-        "reduce",
-        "REDUCE_OUTPUT_RECORDS / REDUCE_INPUT_RECORDS",
-        lambda task: (task["REDUCE_OUTPUT_RECORDS"], task["REDUCE_INPUT_RECORDS"]),
+    "reduce_records_selectivity": _counters(
+        "reduce", "REDUCE_OUTPUT_RECORDS", "REDUCE_INPUT_RECORDS"
     ),
 }
-COMBINE_RECORDS = Definition(
-    "map",
-    "COMBINE_OUTPUT_RECORDS / COMBINE_INPUT_RECORDS",
-    lambda task: (task["COMBINE_OUTPUT_RECORDS"], task["COMBINE_INPUT_RECORDS"]),
-)
+COMBINE_RECORDS = _counters("map", "COMBINE_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS")
 COMBINE_BYTES = Definition(
     "map",
     "MAP_OUTPUT_MATERIALIZED_BYTES / MAP_OUTPUT_BYTES",
@@ -149,8 +136,11 @@ def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
         name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
     }
     statistics["combine_records_selectivity"] = _pooled_tasks(COMBINE_RECORDS, combined)
-    # Bytes after / before the combiner, from tasks in which each record was combined once.
-    once = [task for task in combined if not task.combined_again]
+    # Bytes after / before the combiner, from tasks in which each record was combined once: where it
+    # ran in the merge, too, it saw more than the map's output.
+    once = [
+        task for task in combined if task["COMBINE_INPUT_RECORDS"] <= task["MAP_OUTPUT_RECORDS"]
+    ]
     combine_bytes = _pooled_tasks(COMBINE_BYTES, once)
     if combine_bytes is None and (twice := _pooled_tasks(COMBINE_BYTES, combined)) is not None:
         # Where it always ran in the merge, too, each of the two passes is given the same share

@@ -159,8 +159,8 @@ def _test_job(
         reduce_source = "job history: last phase of all reduces, with its writing"
     block_bytes = jobs[0].job_input.gpu_block_bytes
     measured = {
-        counter: (f"{text} of the job", [value_of(job) for job in jobs if has_it(job)])
-        for counter, (text, value_of, has_it) in _DATAFLOW.items()
+        counter: (f"{text} of the job", values)
+        for counter, (text, values) in _dataflow(jobs).items()
     } | {
         "load_s": ("submission to the first map's start", load_s),
         "map_gpu_s": (f"KERNEL_NS of all maps; {device}", kernel_s),
@@ -180,16 +180,43 @@ def _test_job(
     }
 
 
-def _sum(kind: TaskKind, *counters: str) -> Callable[[Observation], float]:
-    """Sum over the tasks of *kind* that succeeded; of several *counters* the smallest counts."""
-    return lambda job: math.fsum(
-        min(attempt.counters.get(counter, 0) for counter in counters)
-        for attempt in job.trace.succeeded(kind)
-    )
+def _dataflow(jobs: Sequence[Observation]) -> dict[str, tuple[str, list[float]]]:
+    """What the counters say of each job of the test job: which counter, and its sums."""
 
+    def sums(of_jobs: Sequence[Observation], kind: TaskKind, *counters: str) -> list[float]:
+        """Sum over the tasks of *kind* of each job; of several *counters* the smallest counts."""
+        return [
+            math.fsum(
+                min(attempt.counters.get(counter, 0) for counter in counters)
+                for attempt in job.trace.succeeded(kind)
+            )
+            for job in of_jobs
+        ]
 
-def _has_reduces(job: Observation) -> bool:
-    return job.trace.num_reduces > 0
+    input_bytes = sums(jobs, "map", f"{FILE_INPUT_COUNTER}.BYTES_READ")
+    reducing = [job for job in jobs if job.trace.num_reduces]
+    map_only = [job for job in jobs if not job.trace.num_reduces]
+    records = (f"{TASK_COUNTER}.SPILLED_RECORDS", f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS")
+    return {
+        # Nothing scales by no input.
+        "test_input_bytes": ("BYTES_READ", [job_bytes for job_bytes in input_bytes if job_bytes]),
+        "test_num_maps": ("maps", [float(len(job.trace.succeeded("map"))) for job in jobs]),
+        "test_map_bytes": (
+            "MAP_OUTPUT_BYTES",
+            sums(reducing, "map", f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
+            + sums(map_only, "map", f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"),
+        ),
+        # Records that were spilled for the first time: with several spills they count again.
+        "test_map_spilled_records": ("SPILLED_RECORDS", sums(jobs, "map", *records)),
+        "test_map_output_bytes": (
+            "REDUCE_SHUFFLE_BYTES",
+            sums(reducing, "reduce", f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"),
+        ),
+        "test_reduce_bytes": (
+            "HDFS_BYTES_WRITTEN",
+            sums(reducing, "reduce", f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_WRITTEN"),
+        ),
+    }
 
 
 def _count(attempt: TaskAttempt, counter: str) -> float:
@@ -198,29 +225,3 @@ def _count(attempt: TaskAttempt, counter: str) -> float:
 
 def _devices(observation: Observation, kind: TaskKind) -> tuple[str, ...]:
     return devices(attempt.counters for attempt in observation.trace.succeeded(kind))
-
-
-_input_bytes = _sum("map", f"{FILE_INPUT_COUNTER}.BYTES_READ")
-_written_bytes = _sum("map", f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")
-_map_output_bytes = _sum("map", f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
-# Records that were spilled for the first time: with several spills they count again.
-_spilled_records = _sum(
-    "map", f"{TASK_COUNTER}.SPILLED_RECORDS", f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS"
-)
-_shuffled_bytes = _sum("reduce", f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES")
-_output_bytes = _sum("reduce", f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_WRITTEN")
-
-_Of = Callable[[Observation], float]
-_DATAFLOW: dict[str, tuple[str, _Of, Callable[[Observation], object]]] = {
-    # name: what is summed, how, and which jobs have it (`bool`: all); nothing scales by no input
-    "test_input_bytes": ("BYTES_READ", _input_bytes, _input_bytes),
-    "test_num_maps": ("maps", lambda job: float(len(job.trace.succeeded("map"))), bool),
-    "test_map_bytes": (
-        "MAP_OUTPUT_BYTES",
-        lambda job: (_map_output_bytes if _has_reduces(job) else _written_bytes)(job),
-        bool,
-    ),
-    "test_map_spilled_records": ("SPILLED_RECORDS", _spilled_records, bool),
-    "test_map_output_bytes": ("REDUCE_SHUFFLE_BYTES", _shuffled_bytes, _has_reduces),
-    "test_reduce_bytes": ("HDFS_BYTES_WRITTEN", _output_bytes, _has_reduces),
-}

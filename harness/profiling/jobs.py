@@ -55,8 +55,8 @@ def profiled_jobs(
         map_s, reduce_s, slowdown_s = (
             None if seconds is None else observation.at_reference(seconds, speed)
             for seconds in (
-                _mean_duration(maps) if maps else None,
-                _mean_duration(reduces) if reduces else None,
+                _mean_duration(maps),
+                _mean_duration(reduces),
                 map_slowdown(job_trace, cluster.map_slots),
             )
         )
@@ -99,12 +99,13 @@ def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
     first_wave = maps[:map_slots]
     undisturbed = [task for task in first_wave if task.finish_s <= reduces_start] or first_wave
     beside = [task for task in maps[map_slots:] if task.start_s >= reduces_start]
-    if not beside or not undisturbed:
+    beside_s, undisturbed_s = _mean_duration(beside), _mean_duration(undisturbed)
+    return None if beside_s is None or undisturbed_s is None else beside_s - undisturbed_s
+
+
+def _mean_duration(attempts: Sequence[TaskAttempt]) -> float | None:
+    if not attempts:
         return None
-    return _mean_duration(beside) - _mean_duration(undisturbed)
-
-
-def _mean_duration(attempts: Sequence[TaskAttempt]) -> float:
     return math.fsum(attempt.duration_s for attempt in attempts) / len(attempts)
 
 

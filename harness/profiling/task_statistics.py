@@ -245,6 +245,9 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
 }
 
 
+_DEFINITIONS: dict[str, TaskStatistic[Any]] = {**MAP, **REDUCE}
+
+
 class _Value(NamedTuple):
     """A statistic of one task of one source."""
 
@@ -275,7 +278,7 @@ def task_statistics(
             if attempt is None or attempt.state != "succeeded":
                 continue
             for statistic, (numerator, denominator) in _pairs(task_times, attempt.counters):
-                definition = MAP.get(statistic) or REDUCE[statistic]
+                definition = _DEFINITIONS[statistic]
                 if not definition.kept:
                     continue
                 pair = (
@@ -288,16 +291,15 @@ def task_statistics(
                 suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
                 values.setdefault(statistic + suffix, []).append(task_value)
     statistics = {}
-    for statistic in (*MAP, *REDUCE):
+    for statistic, definition in _DEFINITIONS.items():
         kind = "map" if statistic in MAP else "reduce"
-        definition_text = (MAP.get(statistic) or REDUCE[statistic]).text
         for suffixed in (statistic, statistic + COMPRESSED):
             if suffixed not in values:
                 continue
             has_spans = any(task_value.source == "spans" for task_value in values[suffixed])
             source: Source = "spans" if has_spans else "logs"
             chosen = [task_value for task_value in values[suffixed] if task_value.source == source]
-            text = f"{source}: {definition_text}, over {len(chosen)} {kind} tasks"
+            text = f"{source}: {definition.text}, over {len(chosen)} {kind} tasks"
             if any(task_value.is_estimate for task_value in chosen):
                 text += "; estimated for some"
             pairs = [(task_value.host, task_value.pair) for task_value in chosen]
@@ -310,12 +312,7 @@ def _pairs(task_times: MapTimes | ReduceTimes, counters: Counters) -> Iterator[t
     definitions: dict[str, Any] = MAP if isinstance(task_times, MapTimes) else REDUCE
     for statistic, definition in definitions.items():
         numerator, denominator = definition.pair(task_times, counters)
-        if (
-            numerator is not None
-            and denominator is not None
-            and denominator > 0
-            and math.isfinite(numerator)
-        ):
+        if None not in (numerator, denominator) and denominator > 0 and math.isfinite(numerator):
             yield statistic, (float(numerator), float(denominator))
 
 
@@ -342,7 +339,7 @@ def compare_sources(
             if statistic in span_pairs:
                 both.setdefault(statistic, []).append((span_pairs[statistic], log_pair))
     comparisons = []
-    for statistic in (*MAP, *REDUCE):
+    for statistic, definition in _DEFINITIONS.items():
         if not (pairs := both.get(statistic)):
             continue
         span_value = pooled([("", span_pair) for span_pair, _ in pairs], "").value
@@ -352,7 +349,7 @@ def compare_sources(
         comparisons.append(
             SourceComparison(
                 name=statistic,
-                text=(MAP.get(statistic) or REDUCE[statistic]).text,
+                text=definition.text,
                 spans=span_value,
                 logs=log_value,
                 ratio=ratio,
@@ -379,11 +376,8 @@ def network_statistics(
             task_times
             for task_times in observation.task_times
             if isinstance(task_times, ReduceTimes)
-        ]
-        reduces = [
-            task_times
-            for task_times in reduces
-            if task_times.segments and task_times.attempt_id in succeeded
+            and task_times.segments
+            and task_times.attempt_id in succeeded
         ]
         copied.append((observation, reduces))
     has_spans = any(task_times.source == "spans" for _, reduces in copied for task_times in reduces)

@@ -39,8 +39,7 @@ from harness.parsing.ltrace import read_ltrace, read_units
 from harness.parsing.samples import read_machine, read_speed
 from harness.parsing.shuffle_log import read_shuffle_log
 from harness.parsing.task_log import read_task_log
-from harness.profiling.log_times import logged_map_times, logged_reduce_times
-from harness.profiling.task_times import recorded_segments
+from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_segments
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind

@@ -9,7 +9,7 @@ import pytest
 
 from harness.models import MODELS
 from harness.profiling import fit_profile
-from harness.profiling.log_times import logged_map_times, logged_reduce_times
+from harness.profiling.task_times import logged_map_times, logged_reduce_times
 from harness.records.prediction import JobInput
 from harness.records.trace import FILE_INPUT_COUNTER
 from tests.parsing.recorded import history, reported

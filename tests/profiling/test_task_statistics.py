@@ -6,8 +6,8 @@ import pytest
 
 from harness.models import MODELS
 from harness.profiling import fit_profile
-from harness.profiling.log_times import logged_map_times, logged_reduce_times
 from harness.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
+from harness.profiling.task_times import logged_map_times, logged_reduce_times
 from harness.records.profile import SpeedCorrection
 from harness.records.task_times import (
     MapTimes,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.models.whatif import MAP_PARTS, REDUCE_PARTS
 from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
-from harness.profiling.part_times import part_times
+from harness.profiling.phases import part_times
 from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
 from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
 from tests.profiling.jobs import COSTS, grid, observation

@@ -1,8 +1,8 @@
-"""What logs tell of the inside of tasks: real ones, and some whose truth is known."""
+"""What logs show of the inside of tasks: real ones, and some whose truth is known."""
 
 import pytest
 
-from harness.profiling.log_times import logged_map_times, logged_reduce_times
+from harness.profiling.task_times import logged_map_times, logged_reduce_times
 from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 from tests.parsing.recorded import every, named
@@ -68,7 +68,7 @@ class TestMaps:
 
     def test_always_blocked(self):
         """
-        When the map function stood still, and how long, no log of such a task tells.
+        When the map function stood still, and how long, no log of such a task shows.
         """
         full = spill(12.0, 16.0, collected=ROOM - 2, reset=16.0)
         task = logged_map_times(*mapped(full, spill(20.0, 21.0, last=True)))
@@ -98,7 +98,7 @@ class TestMaps:
 
     def test_nothing_but_the_end(self):
         """
-        Where the only spill is cut short by the input's end, no line tells what a record costs.
+        Where the only spill is cut short by the input's end, no line shows what a record costs.
         """
         cut = spill(18.0, 24.0, collected=600, reset=24.0)
         task = logged_map_times(*mapped(cut, spill(24.0, 25.0, last=True)))
@@ -161,7 +161,7 @@ class TestRealMaps:
     @pytest.mark.parametrize("seen", every("map"), ids=named)
     def test_parts_are_the_whole(self, seen):
         """
-        What the log tells covers the attempt to a millisecond.
+        What the log shows covers the attempt to a millisecond.
         """
         task = logged_map_times(seen.log, seen.attempt)
         spilling = sum(
@@ -174,7 +174,7 @@ class TestRealMaps:
 
     def test_cost_while_a_spill_runs(self):
         """
-        Maps whose spills blocked now and then tell both costs: the first one has the start of the
+        Maps whose spills blocked now and then show both costs: the first one has the start of the
         JVM's compiler in it, and they are of one size.
         """
         tasks = [logged_map_times(t.log, t.attempt) for t in every("map", "uneven")]
@@ -215,7 +215,7 @@ class TestReduces:
     @pytest.mark.parametrize("seen", every("reduce"), ids=named)
     def test_real(self, seen):
         """
-        What the logs tell covers the attempt to a few milliseconds, and waiting is a part of it.
+        What the logs show covers the attempt to a few milliseconds, and waiting is a part of it.
         """
         task = logged_reduce_times(seen.log, seen.shuffle, seen.attempt)
 
