@@ -299,7 +299,7 @@ def _drawn(chance: random.Random, count: int, modes: Sequence[str]) -> list[str]
 
 def _common(cluster: LocalCluster) -> str:
     """Options of all tasks: those that YARN has to complete, and the memory."""
-    layout = replace(cluster.files.layout, archive=None)
+    layout = replace(cluster.layout, archive=None)
     memory = site.container_mb(cluster.spec.node.task_memory_bytes)
     recorder = "-Dltrace.task=@taskid@ -Dltrace.unit=5 -Dltrace.dir=<LOG_DIR>"
     return f"{container_options(layout, memory)} {recorder}"
@@ -307,7 +307,7 @@ def _common(cluster: LocalCluster) -> str:
 
 def _options(cluster: LocalCluster, mode: str) -> str:
     """Argument file of a task: its classes, their archive, and whether the recorder is on."""
-    home, layout = cluster.home, cluster.files.layout
+    home, layout = cluster.home, cluster.layout
     stock = mode == STOCK
     archive, jar = (home.archive, "path.jar") if stock else (home.tasks_archive, PATH_JAR)
     # No shell reads this file: folders are written out, and one node's configuration serves all.

@@ -93,12 +93,11 @@ def check_disk(results: Path) -> Finding:
 
 def check_namespaces() -> Finding:
     """Namespaces of our own, made for a moment as a cluster makes them."""
-    as_root = os.geteuid() == 0
     if namespace.find_tool("unshare") is None:
         return Finding("namespaces", "lacking", "no unshare", "apt-get install -y util-linux")
-    completed = run_command(namespace.make_argv(["true"], as_root=as_root))
+    completed = run_command(namespace.make_argv(["true"]))
     if completed.returncode == 0:
-        user = "root" if as_root else "an ordinary user"
+        user = "root" if os.geteuid() == 0 else "an ordinary user"
         return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
     if refusal := namespace.refusal_error(completed.stderr):
         summary = f"{refusal.what}; clusters use ports of the loopback address, with less isolation"
@@ -148,7 +147,7 @@ def check_traffic_control() -> Finding:
         return Finding("traffic control", "note", "no tc", "apt-get install -y iproute2")
     tc_argv = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
     tc_argv += ["burst", "32kb", "latency", "50ms"]
-    completed = run_command(namespace.make_argv(tc_argv, as_root=os.geteuid() == 0))
+    completed = run_command(namespace.make_argv(tc_argv))
     if completed.returncode == 0:
         return Finding("traffic control", "ok", "links of nodes can be given a rate (tbf)")
     remedy = "modprobe sch_tbf" if "Specified qdisc" in completed.stderr else ""

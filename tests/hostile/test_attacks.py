@@ -24,7 +24,7 @@ from harness.models import EVALUATORS, vectors
 from harness.parsing.history import read_history
 from harness.parsing.samples import read_machine, read_speed
 from harness.parsing.task_log import read_task_log
-from harness.providers.local.files import ClusterFiles
+from harness.providers.local.cluster import LocalCluster
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.wording import decimals
@@ -198,8 +198,8 @@ class TestNames:
         layout = SimpleNamespace(
             workers=[SimpleNamespace(name="worker1")], data=lambda _: str(tmp_path)
         )
-        files = SimpleNamespace(layout=layout)
-        copied = ClusterFiles.container_logs(files, "application_1_0001", tmp_path / "raw")
+        cluster = SimpleNamespace(layout=layout)
+        copied = LocalCluster.container_logs(cluster, "application_1_0001", tmp_path / "raw")
 
         assert [p.name for p in copied] == ["stdout"]
         assert [p.read_text() for p in (tmp_path / "raw").rglob("*") if p.is_file()] == ["good"]

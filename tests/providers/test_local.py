@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ClusterError, MachineError, SpecError
+from harness.hadoop import daemons
 from harness.hadoop_home import home as homes
 from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers import health, state
 from harness.providers.gpus import Devices, Gpu
 from harness.providers.local import cluster as local
-from harness.providers.local import loopback, namespace, supervisor
+from harness.providers.local import namespace, supervisor
 from harness.providers.local.cluster import LocalCluster
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, NodeSpec
@@ -60,12 +61,14 @@ def cluster(home, monkeypatch, tmp_path):
     A function that makes a cluster whose holder runs *program* and whose waiter says *answer*.
     """
     monkeypatch.setattr(namespace, "require_tools", lambda: None)
-    monkeypatch.setattr(loopback, "reason", lambda: "")  # it would ask, and remember, a fake
+    monkeypatch.setattr(
+        namespace, "loopback_reason", lambda: ""
+    )  # it would ask, and remember, a fake
     made = []
 
     def make(answer=HEALTHY, program=SUPERVISOR, name="c", **spec):
         monkeypatch.setattr(
-            namespace, "make_argv", lambda argv, as_root: [sys.executable, "-c", program, mark()]
+            namespace, "make_argv", lambda argv: [sys.executable, "-c", program, mark()]
         )
         monkeypatch.setattr(
             supervisor.ClusterState,
@@ -306,7 +309,7 @@ class TestLimits:
         reader = partial(os.open, flags=os.O_RDONLY | os.O_NONBLOCK)
 
         def measure(*_, **__):
-            heard.append(reader(limited.files.control))
+            heard.append(reader(limited.control))
             assert LocalCluster.attach("c").limits == {}
             return {"worker1": {"cores": HALF}}
 
@@ -316,9 +319,9 @@ class TestLimits:
         message = os.read(heard[0], 4096).decode()
         os.close(heard[0])
         assert message.splitlines() == [
-            f"start {d.key}" for d in limited.files.all_daemons if d.kind != "historyserver"
+            f"start {d.key}" for d in daemons.daemons(limited.layout) if d.kind != "historyserver"
         ]
-        assert not any(d["at_once"] for d in limited.files.plan({})["daemons"])
+        assert not any(d["at_once"] for d in limited.plan({})["daemons"])
         assert LocalCluster.attach("c").limits == {"worker1": {"cores": HALF}}
 
     def test_a_holder_that_has_ended_is_not_waited_for(self, limited):
@@ -352,7 +355,7 @@ class TestEvidence:
         """
         with cluster() as one:
             before = one.dead_daemons()
-            one.files.deaths.write_text(
+            one.deaths.write_text(
                 '{"key": "nodemanager-worker1", "status": -9}\n'
                 '{"key": "namenode-master", "status": 1}\n'
             )
@@ -418,7 +421,7 @@ class TestEvidence:
         """
         It waits for HDFS; all the others start at once.
         """
-        planned = cluster().files.plan({})["daemons"]
+        planned = cluster().plan({})["daemons"]
 
         assert [d["key"] for d in planned if not d["at_once"]] == ["historyserver-master"]
         assert len(planned) == 5
@@ -429,7 +432,7 @@ class TestEvidence:
         """
         monkeypatch.setenv("SOME_TOKEN", "hunter2")
 
-        assert "hunter2" not in json.dumps(cluster().files.plan({}))
+        assert "hunter2" not in json.dumps(cluster().plan({}))
 
     def test_hosts_are_the_nodes(self, cluster):
         """

@@ -3,10 +3,12 @@ Tests for `harness.providers.local.namespace`.
 """
 
 import os
+import socket
 
 import pytest
 
 from harness.errors import ClusterError, MachineError
+from harness.hadoop.layout import BLOCK_PORTS
 from harness.providers.local import namespace
 from harness.providers.local.supervisor import ClusterState
 from harness.providers.state import Process
@@ -21,11 +23,15 @@ def state(*, user_namespace, inner=True):
     return ClusterState("c", {}, "/h", user_namespace, me, me if inner else None, namespaces)
 
 
-def test_an_ordinary_user_makes_a_user_namespace_too():
+def test_an_ordinary_user_makes_a_user_namespace_too(monkeypatch):
     """
     Root needs none; all else is the same.
     """
-    root, user = (namespace.make_argv(["x"], as_root=r) for r in (True, False))
+    made = []
+    for user_id in (0, 1000):
+        monkeypatch.setattr(namespace.os, "geteuid", lambda number=user_id: number)
+        made.append(namespace.make_argv(["x"]))
+    root, user = made
 
     assert (root[1], user[1], root[2:]) == ("-nmu", "-Urnmu", user[2:])
 
@@ -34,7 +40,7 @@ def test_the_kernel_ends_all_with_the_outer_process():
     """
     The options on which tearing down rests.
     """
-    argv = namespace.make_argv(["x"], as_root=True)
+    argv = namespace.make_argv(["x"])
 
     assert {"--fork", "--pid", "--kill-child", "--mount-proc"} < set(argv)
 
@@ -128,3 +134,82 @@ def test_other_words_are_no_refusal():
     A failing command inside is another matter.
     """
     assert namespace.refusal_error("RTNETLINK answers: File exists") is None
+
+
+class TestPorts:
+    def test_are_free(self):
+        """
+        Enough of them, in a row.
+        """
+        first = namespace.free_ports(3)
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", first + 3 * BLOCK_PORTS - 1))
+
+        assert 20_000 <= first < 32_000
+
+    def test_a_block_with_one_that_is_taken_is_passed_over(self, monkeypatch):
+        """
+        The next one is tried.
+        """
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            taken = listener.getsockname()[1]
+            free = namespace.free_ports(1)
+            tried = iter([taken - 3, free])
+            monkeypatch.setattr(namespace.random, "randrange", lambda low, high: next(tried))
+
+            assert namespace.free_ports(1) == free
+
+    def test_none_is_free(self, monkeypatch):
+        """
+        The error says where was looked.
+        """
+
+        class TakenSocket(socket.socket):
+            def bind(self, address):
+                raise OSError(98, "in use", address)
+
+        monkeypatch.setattr(namespace.socket, "socket", TakenSocket)
+
+        with pytest.raises(MachineError, match="no 20 ports in a row are free between 20000"):
+            namespace.free_ports(2)
+
+
+@pytest.mark.process
+class TestReason:
+    @pytest.fixture(autouse=True)
+    def fresh(self, monkeypatch):
+        """
+        The machine is asked once per process.
+        """
+        monkeypatch.delenv(namespace.VARIABLE, raising=False)
+        namespace.kernel_refusal.cache_clear()
+        yield
+        namespace.kernel_refusal.cache_clear()
+
+    def test_asked_for(self, monkeypatch):
+        """
+        By the environment.
+        """
+        monkeypatch.setenv(namespace.VARIABLE, "ports")
+
+        assert namespace.loopback_reason() == "HARNESS_LOCAL_NETWORK=ports"
+
+    @pytest.mark.parametrize(
+        ("program", "begins"),
+        [
+            ("echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1", "this "),
+            ("exit 0", ""),
+            ("echo 'unshare: something else' >&2; exit 1", ""),
+        ],
+        ids=["refused", "allowed", "other"],
+    )
+    def test_what_the_kernel_says(self, monkeypatch, program, begins):
+        """
+        Only a refusal is a reason: another failure is told by the start itself.
+        """
+        monkeypatch.setattr(namespace, "make_argv", lambda argv: ["sh", "-c", program])
+        processes = namespace.loopback_reason()
+
+        assert (processes.startswith(begins), bool(processes)) == (True, bool(begins))

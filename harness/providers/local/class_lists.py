@@ -53,7 +53,7 @@ def record_classes(home: HadoopHome) -> None:
         for path in ("info", "nodes", "apps", "metrics"):
             cluster.http_json(f"/ws/v1/cluster/{path}")
         cluster.http_json("/ws/v1/history/info", service="jhs")
-        traced = tracing.task_properties("units", cluster.files.layout, cluster.spec, {})
+        traced = tracing.task_properties("units", cluster.layout, cluster.spec, {})
         options = [f"-D{name}={value}" for name, value in traced.items()]
         for program, *rest in _TRACED_JOBS:
             _run_example(cluster, [program, *options, *rest])

@@ -6,32 +6,51 @@ and a Hadoop home.  Leaves behind: nothing.  All of a cluster depends on one pro
 kernel ends everything with it, network and mounts included.  Nothing listens on this machine's own
 addresses.
 
-Where nobody may make namespaces, all nodes are this machine (`harness.providers.local.loopback`).
+Where nobody may make namespaces, all nodes are this machine (`namespace.loopback_reason`).  The
+folder of a cluster has
+
+    conf/<node>/   nodes/<node>/   configuration and data of each node
+    etc/hosts      names of the nodes, put in the place of the machine's
+    logs/          one log per daemon, by its key (``datanode-worker2.log``)
+    daemons/       process ids, as seen in the cluster;  deaths: daemons that have ended
+    plan.json      what the supervisor starts (`harness.node.local`);  control: its pipe
+    limits.json    limits of nodes, as measured;  <node>.disk: the disk that one has of its own
+    state.json     the cluster's first processes (`harness.providers.local.supervisor`)
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
+import shutil
 import sys
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import ClusterError
-from harness.hadoop.layout import Layout
+from harness.hadoop import daemons, site
+from harness.hadoop.layout import Layout, Member, make_flat_members, make_members
 from harness.hadoop_home.home import HadoopHome
 from harness.node.evidence import dump_threads, find_jvms
+from harness.node.health import dead_daemons
 from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.gpus import find_devices, here
-from harness.providers.host import Completed, Host, LocalHost, last_lines
+from harness.providers.host import (
+    CONTAINER,
+    LOG,
+    Completed,
+    Host,
+    LocalHost,
+    application_name,
+    last_lines,
+)
 from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
-from harness.providers.local import limits, loopback, namespace, supervisor
-from harness.providers.local.files import ClusterFiles
+from harness.providers.local import limits, namespace, supervisor
 from harness.providers.local.supervisor import ClusterState
 from harness.records.trial import ClusterSpec, Hardware
 
@@ -50,7 +69,10 @@ class LocalCluster(Cluster):
     ) -> None:
         """*recording* lets every JVM list its classes, for the class-data archive."""
         super().__init__(name, spec, home)
-        self.files = ClusterFiles(self.folder, spec, home, recording)
+        self.recording = recording
+        self.first_port = 0  # of a cluster without namespaces
+        # read by `harness.node.health` and by the supervisor, whose pipe *control* is
+        self.deaths, self.control = self.folder / "deaths", self.folder / "control"
         self._state: ClusterState | None = None
         self._refusal = ""  # why it has no namespaces
 
@@ -62,7 +84,7 @@ class LocalCluster(Cluster):
             return cls(name, ClusterSpec(), HadoopHome.find())
         spec = ClusterSpec.model_validate(state.spec)
         cluster = cls(name, spec, HadoopHome.find(Path(state.home)))
-        cluster.files = dataclasses.replace(cluster.files, first_port=state.first_port)
+        cluster.first_port = state.first_port
         cluster._state = state
         return cluster
 
@@ -93,10 +115,10 @@ class LocalCluster(Cluster):
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
         if spec.limited:
-            limits.require(spec, states.clusters_folder(), flat=loopback.reason())
+            limits.require(spec, states.clusters_folder(), flat=namespace.loopback_reason())
 
     def _start(self) -> None:
-        self._refusal = loopback.reason()
+        self._refusal = namespace.loopback_reason()
         if not self._refusal:
             namespace.require_tools()
         self.require_limits(self.spec)
@@ -105,15 +127,15 @@ class LocalCluster(Cluster):
             if state is not None and state.alive():
                 raise states.up_already_error(self.name)
             supervisor.remove(self.folder)
-            first_port = loopback.free_ports(1 + self.spec.workers) if self._refusal else 0
-            self.files = dataclasses.replace(self.files, first_port=first_port)
+            member_count = 1 + self.spec.workers
+            self.first_port = namespace.free_ports(member_count) if self._refusal else 0
             try:
-                self.files.write()
+                self._write_files()
                 data = {member.name: self.layout.data(member) for member in self.layout.members}
-                plan = self.files.plan(limits.make(self.folder, self.spec, data))
+                plan = self.plan(limits.make(self.folder, self.spec, data))
                 (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
                 self._state = supervisor.start(
-                    self.folder, self.name, self.spec, self.home.path, first_port
+                    self.folder, self.name, self.spec, self.home.path, self.first_port
                 )
             except BaseException:
                 supervisor.remove(self.folder)
@@ -124,6 +146,58 @@ class LocalCluster(Cluster):
             except BaseException:
                 self.down()
                 raise
+
+    def _write_files(self) -> None:
+        """Fill the cluster's folder, which must be new."""
+        states.make_folder(self.folder, self.provider)
+        layout = self.layout
+        for entry_name in ("logs", "daemons", "classes", "etc"):
+            (self.folder / entry_name).mkdir()
+        for member in layout.members:
+            conf_folder = Path(layout.conf(member))
+            conf_folder.mkdir(parents=True)
+            for file_name, properties in site.site_files(self.spec, layout, member).items():
+                (conf_folder / file_name).write_text(site.render_xml(properties))
+            (conf_folder / "log4j.properties").write_text(site.LOG4J)
+            (Path(layout.data(member)) / "jtmp").mkdir(parents=True)
+        names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
+        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+        os.mkfifo(self.control, 0o600)
+        # a name space formatted beforehand: formatting one anew would take a second or two
+        name_space = self.home.require_formatted()
+        shutil.copytree(name_space, Path(layout.data(layout.master)) / "name")
+
+    def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """What the supervisor makes and starts; *hardware* limits workers, by their names."""
+        layout = self.layout
+        return {
+            "flat": bool(self.first_port),
+            "nodes": [
+                {
+                    "name": member.name, "address": f"{member.address}/15",
+                    "link": f"node{number}", **hardware.get(member.name, {}),
+                }
+                for number, member in enumerate(layout.members)
+            ],
+            "etc": str(self.folder / "etc"),
+            "control": str(self.control),
+            "deaths": str(self.deaths),
+            "daemons_folder": str(self.folder / "daemons"),
+            "daemons": [
+                {
+                    "key": daemon.key,
+                    "node": layout.members.index(daemon.member),
+                    "argv": daemons.daemon_argv(self.java, layout, daemon),
+                    "env": self._environment(daemon.member),
+                    "cwd": layout.data(daemon.member),
+                    "log": str(self.folder / "logs" / f"{daemon.key}.log"),
+                    # The history server would sleep 10 s between its looks at HDFS: the health
+                    # check has it started in time.  A limited node is measured before all else.
+                    "at_once": daemon.kind != "historyserver" and not self.spec.limited,
+                }
+                for daemon in daemons.daemons(layout)
+            ],
+        }  # fmt: skip
 
     def _limit_nodes(self) -> None:
         """Limit the nodes as requested, while nothing runs on them; then start all daemons."""
@@ -137,14 +211,15 @@ class LocalCluster(Cluster):
         load = CalibrationLoad(
             self.hosts, lambda host: self.agent(host, "load"), disk=limits.PARTS[0]
         )
-        bridge_links = {node_name: self.files.link(number) for node_name, number in numbers.items()}
+        bridge_links = {node_name: f"node{number}" for node_name, number in numbers.items()}
         limiter = limits.NodeLimiter(self.folder, tc, bridge_links)
         requested = requested_by_worker(self.spec)
         achieved = calibrate(requested, limiter.set, load, where=self.where)
         self._write_limits(achieved)
-        kinds = [daemon for daemon in self.files.all_daemons if daemon.kind != "historyserver"]
+        every = daemons.daemons(self.layout)
+        first_keys = [daemon.key for daemon in every if daemon.kind != "historyserver"]
         try:  # without a supervisor the pipe would wait for ever
-            control_pipe = os.open(self.files.control, os.O_WRONLY | os.O_NONBLOCK)
+            control_pipe = os.open(self.control, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             raise ClusterError(
                 "the cluster's supervisor has ended",
@@ -152,7 +227,7 @@ class LocalCluster(Cluster):
                 fix="read supervisor.log in the cluster's folder, then start the cluster again",
             ) from error
         with os.fdopen(control_pipe, "w") as control:
-            control.write("".join(f"start {daemon.key}\n" for daemon in kinds))
+            control.write("".join(f"start {daemon_key}\n" for daemon_key in first_keys))
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""
@@ -179,20 +254,18 @@ class LocalCluster(Cluster):
         return self._state
 
     @property
-    def _is_flat(self) -> bool:
-        """Whether it has no namespaces."""
-        return bool(self.files.first_port)
-
-    @property
     def limitations(self) -> tuple[str, ...]:
         """What a cluster without namespaces cannot show, after the reason for being one."""
-        if not self._is_flat:
+        if not self.first_port:
             return ()
-        return (f"no namespaces: {self._refusal or 'as it was started'}", *loopback.LIMITATIONS)
+        return (
+            f"no namespaces: {self._refusal or 'as it was started'}",
+            *namespace.LOOPBACK_LIMITATIONS,
+        )
 
     def _wrapper(self, node: int) -> Callable[[Sequence[str]], list[str]]:
         """Makes commands run on node number *node*: in its namespaces and control groups."""
-        if self._is_flat:
+        if self.first_port:
             return lambda argv: list(argv) if self._running.supervisor() else []
         groups = limits.group_files(self.folder, self.spec, self.layout.members[node].name)
         agent = [self.python, "-I", "-S", str(states.agent_file())]
@@ -205,7 +278,7 @@ class LocalCluster(Cluster):
         return tuple(
             LocalHost(
                 member.name, member.address, self.layout.data(member), self._wrapper(number),
-                self.files.environment(member),
+                self._environment(member),
             )
             for number, member in enumerate(self.layout.members)
         )  # fmt: skip
@@ -213,7 +286,18 @@ class LocalCluster(Cluster):
     @property
     def layout(self) -> Layout:
         """Nodes and folders, which this machine sees, too."""
-        return self.files.layout
+        workers, first, archive = self.spec.workers, self.first_port, self.home.archive
+        return Layout(
+            make_flat_members(workers, first) if first else make_members(workers),
+            str(self.folder), str(self.home.path),
+            str(archive) if archive else None,
+            str(self.folder / "classes") if self.recording else None,
+        )  # fmt: skip
+
+    def _environment(self, member: Member) -> dict[str, str]:
+        """Environment of a JVM on *member*."""
+        inherited = {**os.environ, "PATH": namespace.search_path()}
+        return daemons.environment(inherited, str(self.home.java.home), self.layout, member)
 
     @property
     def java(self) -> str:
@@ -234,7 +318,7 @@ class LocalCluster(Cluster):
     @property
     def exec_prefix(self) -> str:
         """Command that runs another one within the network of the cluster."""
-        if self._is_flat:
+        if self.first_port:
             return ""
         as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
         return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
@@ -245,25 +329,34 @@ class LocalCluster(Cluster):
         return str(path)
 
     def _supervision(self) -> dict[str, Any]:
-        return self._supervision_by(str(self.files.deaths), str(self.files.control))
+        return self._supervision_by(str(self.deaths), str(self.control))
 
     # evidence
 
     def dead_daemons(self) -> list[str]:
         """Daemons that have ended (``datanode on worker2``): a look at files, no process."""
-        if not self._running.alive():
-            return [daemon.name for daemon in self.files.all_daemons]
-        return self.files.dead()
+        names = {daemon.key: daemon.name for daemon in daemons.daemons(self.layout)}
+        alive = self._running.alive()
+        return [names[key] for key in (dead_daemons(str(self.deaths)) if alive else names)]
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
-        outer = {inner: outer for outer, inner in self._running.processes().items()}
-        return {name: outer[inner] for name, inner in self.files.pids().items() if inner in outer}
+        outer, process_ids = (
+            {inner: outer for outer, inner in self._running.processes().items()},
+            {},
+        )
+        for daemon in daemons.daemons(self.layout):
+            with suppress(FileNotFoundError, KeyError):  # it has ended
+                inner = int((self.folder / "daemons" / daemon.key).read_text())
+                process_ids[daemon.name] = outer[inner]
+        return process_ids
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name (``datanode on worker2``)."""
-        every = self.files.all_daemons
-        return {daemon.name: last_lines(self.files.log(daemon), lines) for daemon in every}
+        return {
+            daemon.name: last_lines(self.folder / "logs" / f"{daemon.key}.log", lines)
+            for daemon in daemons.daemons(self.layout)
+        }
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM dump its threads, one file each in *into*; takes three seconds at most."""
@@ -271,5 +364,23 @@ class LocalCluster(Cluster):
         return dump_threads(find_jvms(self._running.processes(), names), into)
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
-        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
-        return self.files.container_logs(application_id, into)
+        """Copy an application's logs to ``into/<node>/<container>/<file>``: real files alone."""
+        application, copies = application_name(application_id), []
+        for member in self.layout.workers:
+            logs = Path(self.layout.data(member)) / "userlogs" / application
+            for container in _real_entries(logs):
+                if CONTAINER.fullmatch(container.name) and container.is_dir():
+                    target = into / member.name / container.name
+                    target.mkdir(parents=True, exist_ok=True)
+                    copies += [
+                        shutil.copyfile(log_file, target / log_file.name)
+                        for log_file in _real_entries(container)
+                        if LOG.fullmatch(log_file.name) and log_file.is_file()
+                    ]
+        return copies
+
+
+def _real_entries(folder: Path) -> list[Path]:
+    """Entries of a folder that are not links; none where there is no folder."""
+    entries = folder.iterdir() if folder.is_dir() else ()
+    return sorted(entry for entry in entries if not entry.is_symlink())

@@ -1,15 +1,26 @@
-"""What making a cluster's namespaces needs of the machine, and the command that makes them."""
+"""
+What making a cluster's namespaces needs of the machine, and what a cluster without them does.
+
+Where nobody may make any, a cluster is on the loopback address alone: all nodes are this machine
+and differ by their ports.  Jobs run as they do elsewhere; what such a cluster cannot show is in
+`LOOPBACK_LIMITATIONS`.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import socket
+import subprocess
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 
 from harness.errors import MachineError
+from harness.hadoop.layout import BLOCK_PORTS
 
 _REFUSALS = ("unshare failed", "write failed", "mount /proc failed", "cannot open /proc/self")
 # setting of the kernel -> the value that refuses namespaces, and one that allows them
@@ -23,6 +34,18 @@ TOOLS = {
     "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux", "mount": "mount",
     "ip": "iproute2",
 }  # fmt: skip
+
+VARIABLE = "HARNESS_LOCAL_NETWORK"
+LOOPBACK_LIMITATIONS = (
+    "all nodes share one address: every read counts as local, and locality means nothing",
+    "no byte crosses a network: shuffle and replication cost less than between machines",
+    "a node's network cannot be limited",
+    "shuffle and application masters listen on all addresses of this machine while it is up",
+    "after kill -9 of both supervisors, tasks of a running job last until the next command",
+)
+# Below what the kernel gives to connections (net.ipv4.ip_local_port_range), above most services.
+_LOWEST, _HIGHEST = 20_000, 32_000
+_TRIES = 50
 
 
 def require_tools() -> None:
@@ -47,9 +70,9 @@ def search_path() -> str:
     return os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def make_argv(argv: Sequence[str], *, as_root: bool) -> list[str]:
+def make_argv(argv: Sequence[str]) -> list[str]:
     """*argv* as first process of new network, mount and process namespaces."""
-    spaces = ["-nmu"] if as_root else ["-Urnmu"]
+    spaces = ["-nmu"] if os.geteuid() == 0 else ["-Urnmu"]
     option_words = ["--propagation", "private", "--fork", "--pid", "--kill-child", "--mount-proc"]
     return ["unshare", *spaces, *option_words, *argv]
 
@@ -70,4 +93,55 @@ def refusal_error(stderr: str) -> MachineError | None:
         "this machine refuses namespaces",
         where=stderr,
         fix="run as root, or in a container with --privileged",
+    )
+
+
+def loopback_reason() -> str:
+    """
+    Why a cluster on this machine must do without namespaces; empty where it need not.
+
+    ``HARNESS_LOCAL_NETWORK=ports`` requests it.
+    """
+    if os.environ.get(VARIABLE) == "ports":
+        return f"{VARIABLE}=ports"
+    return kernel_refusal()
+
+
+@cache
+def kernel_refusal() -> str:
+    """Why the kernel makes none for this user; empty where it does, or where tools are missing."""
+    if find_tool("unshare") is None:
+        return ""
+    try:
+        process = subprocess.run(
+            make_argv(["true"]), check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+            errors="replace", env={"PATH": search_path(), "LC_ALL": "C"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # the start itself will report it
+    error = refusal_error(process.stderr) if process.returncode else None
+    return f"{error.what} ({error.fix})" if error else ""
+
+
+def free_ports(members: int) -> int:
+    """
+    First of a block of ports, `BLOCK_PORTS` for each of so many *members*, on which nobody listens.
+
+    `MachineError` where there is none.  Nothing keeps others from taking one of them meanwhile.
+    """
+    port_count = members * BLOCK_PORTS
+    for _ in range(_TRIES):
+        first_port = random.randrange(_LOWEST, max(_LOWEST + 1, _HIGHEST - port_count))  # noqa: S311 - any will do
+        with ExitStack() as stack:
+            try:
+                for port in range(first_port, first_port + port_count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first_port
+    raise MachineError(
+        f"no {port_count} ports in a row are free between {_LOWEST} and {_HIGHEST}",
+        where="loopback address",
+        fix="lower cluster.workers, or end what listens there (ss -ltn)",
     )

@@ -138,12 +138,11 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
     *first_port* other than 0: one without namespaces.  `ClusterError`, or `MachineError` where the
     kernel refuses namespaces, with the process's own message.
     """
-    as_root = os.geteuid() == 0
     plan = str(folder / "plan.json")
     argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise-cluster", plan]
     with (folder / "supervisor.log").open("wb") as log:
         process = subprocess.Popen(
-            argv if first_port else namespace.make_argv(argv, as_root=as_root),
+            argv if first_port else namespace.make_argv(argv),
             start_new_session=True, cwd="/",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
             env={"PATH": namespace.search_path()},
@@ -152,7 +151,7 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
     try:
         state = ClusterState(
             name, spec.model_dump(mode="json"), str(home),
-            user_namespace=not as_root, outer=Process.of(process.pid), first_port=first_port,
+            user_namespace=os.geteuid() != 0, outer=Process.of(process.pid), first_port=first_port,
         )  # fmt: skip
         state.save(folder)
         namespaces = _release(process)

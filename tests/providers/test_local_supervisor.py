@@ -1,5 +1,6 @@
 """
-Tests for `harness.providers.local.loopback`, and for the holder of a cluster without namespaces.
+Tests for `harness.providers.local.supervisor`, and for the supervisor of a cluster without
+namespaces.
 
 Its daemons are shells whose children run away from them, as containers do.
 """
@@ -7,7 +8,6 @@ Its daemons are shells whose children run away from them, as containers do.
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
@@ -16,10 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MachineError
-from harness.hadoop.layout import BLOCK_PORTS
 from harness.node.processes import descendants_of, parents
-from harness.providers.local import loopback, namespace, supervisor
+from harness.providers.local import supervisor
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -147,81 +145,3 @@ class TestStrays:
                 each.kill()
 
         assert processes == [stray.pid]
-
-
-class TestPorts:
-    def test_are_free(self):
-        """
-        Enough of them, in a row.
-        """
-        first = loopback.free_ports(3)
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", first + 3 * BLOCK_PORTS - 1))
-
-        assert 20_000 <= first < 32_000
-
-    def test_a_block_with_one_that_is_taken_is_passed_over(self, monkeypatch):
-        """
-        The next one is tried.
-        """
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen()
-            taken = listener.getsockname()[1]
-            free = loopback.free_ports(1)
-            tried = iter([taken - 3, free])
-            monkeypatch.setattr(loopback.random, "randrange", lambda low, high: next(tried))
-
-            assert loopback.free_ports(1) == free
-
-    def test_none_is_free(self, monkeypatch):
-        """
-        The error says where was looked.
-        """
-
-        class TakenSocket(socket.socket):
-            def bind(self, address):
-                raise OSError(98, "in use", address)
-
-        monkeypatch.setattr(loopback.socket, "socket", TakenSocket)
-
-        with pytest.raises(MachineError, match="no 20 ports in a row are free between 20000"):
-            loopback.free_ports(2)
-
-
-class TestReason:
-    @pytest.fixture(autouse=True)
-    def fresh(self, monkeypatch):
-        """
-        The machine is asked once per process.
-        """
-        monkeypatch.delenv(loopback.VARIABLE, raising=False)
-        loopback.kernel_refusal.cache_clear()
-        yield
-        loopback.kernel_refusal.cache_clear()
-
-    def test_asked_for(self, monkeypatch):
-        """
-        By the environment.
-        """
-        monkeypatch.setenv(loopback.VARIABLE, "ports")
-
-        assert loopback.reason() == "HARNESS_LOCAL_NETWORK=ports"
-
-    @pytest.mark.parametrize(
-        ("program", "begins"),
-        [
-            ("echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1", "this "),
-            ("exit 0", ""),
-            ("echo 'unshare: something else' >&2; exit 1", ""),
-        ],
-        ids=["refused", "allowed", "other"],
-    )
-    def test_what_the_kernel_says(self, monkeypatch, program, begins):
-        """
-        Only a refusal is a reason: another failure is told by the start itself.
-        """
-        monkeypatch.setattr(namespace, "make_argv", lambda argv, as_root: ["sh", "-c", program])
-        processes = loopback.reason()
-
-        assert (processes.startswith(begins), bool(processes)) == (True, bool(begins))
