@@ -16,7 +16,8 @@ import json
 import time
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -39,9 +40,11 @@ from harness.providers.host import (
     from_json,
 )
 from harness.providers.limits.calibrate import unsupported_limits
+from harness.providers.state import StateFile
 from harness.providers.survey import RanOn, node_versions
 from harness.records.hardware import LIMITS, Limit
 from harness.records.trial import ClusterSpec, Tracing
+from harness.text import excerpt
 
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
@@ -70,6 +73,7 @@ class Cluster(ABC):
 
     provider: ClassVar[str]
     description: ClassVar[str]
+    state_class: ClassVar[type[StateFile]] = StateFile
     # names of the findings of `harness doctor` without which it cannot work, its own included
     needs: ClassVar[tuple[str, ...]] = ("system", "disk", "java", "hadoop home", "speed probe")
     # keys of `cluster` in an experiment file that it takes and others refuse; those it insists on
@@ -90,14 +94,10 @@ class Cluster(ABC):
         self.name, self.spec, self.home = name, spec, home
         self.folder = states.cluster_folder(name)
         self.hdfs = Hdfs(lambda: self.gateway, self._hdfs_argv)
+        self._state: StateFile | None = None
         self._copied: dict[tuple[str, Path], str] = {}
 
     # what each provider does in its own way
-
-    @classmethod
-    @abstractmethod
-    def attach(cls, name: str) -> Self:
-        """The cluster of that name, whoever started it; only `down` works unless it `is_up`."""
 
     @staticmethod
     @abstractmethod
@@ -266,6 +266,14 @@ class Cluster(ABC):
 
     # life
 
+    @classmethod
+    def attach(cls, name: str) -> Self:
+        """The cluster of that name, whoever started it; only `down` works unless it `is_up`."""
+        state = cls.state_class.load(name)
+        cluster = cls(name, state.spec if state is not None else ClusterSpec(), HadoopHome.find())
+        cluster._state = state
+        return cluster
+
     def __enter__(self) -> Self:
         self.up()
         return self
@@ -299,7 +307,28 @@ class Cluster(ABC):
 
     def down(self) -> None:
         """End every process and remove every file of this cluster; safe to call twice."""
-        self.remove(self.name)
+        try:
+            self.remove(self.name)
+        finally:
+            self._state = None
+
+    @contextmanager
+    def _claiming(self) -> Iterator[None]:
+        """Take the name, other processes kept out; `ClusterError` where a cluster has it."""
+        with states.exclusive():
+            other = states.provider_of(self.name)
+            if other not in ("", self.provider):
+                used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
+            elif self.folder.exists() and type(self).attach(self.name).is_up():
+                used = f"cluster {self.name!r} is up already"
+            else:
+                yield
+                return
+            raise ClusterError(
+                used,
+                where=str(self.folder),
+                fix=f"harness cluster down --name {self.name}, or choose another name",
+            )
 
     def missing_daemons(self) -> list[str]:
         """Daemons that the masters have lost (after some 10 s), whatever their processes do."""

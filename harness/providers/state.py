@@ -21,12 +21,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import BaseModel
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import write_whole
 from harness.node import agent_bytes
-from harness.text import excerpt
+from harness.records.trial import ClusterSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
@@ -163,6 +165,31 @@ def cluster_folder(cluster_name: str) -> Path:
     return clusters_folder() / cluster_name
 
 
+class StateFile(BaseModel):
+    """
+    What processes know of a cluster: `state.json` in its folder.
+
+    Each provider adds what it needs to reach and to remove its own.
+    """
+
+    name: str
+    spec: ClusterSpec = ClusterSpec()
+
+    def save(self) -> None:
+        """Write the file in one step."""
+        file = cluster_folder(self.name) / "state.json"
+        write_whole(file, self.model_dump_json(indent=1).encode())
+
+    @classmethod
+    def load(cls, cluster_name: str) -> Self | None:
+        """The state of a cluster, `None` where there is none (or none that can be read)."""
+        try:
+            content = (cluster_folder(cluster_name) / "state.json").read_text()
+            return cls.model_validate_json(content)
+        except (OSError, ValueError):
+            return None
+
+
 def known_names() -> list[str]:
     """Names of all clusters that have a folder, up or not."""
     folders = clusters_folder().iterdir()
@@ -183,15 +210,6 @@ def provider_of(cluster_name: str) -> str:
         return ""
 
 
-def up_already_error(cluster_name: str) -> ClusterError:
-    """The error for a start of a cluster that is up."""
-    return ClusterError(
-        f"cluster {cluster_name!r} is up already",
-        where=str(cluster_folder(cluster_name)),
-        fix=f"harness cluster down --name {cluster_name}, or choose another name",
-    )
-
-
 @contextmanager
 def exclusive() -> Iterator[None]:
     """Keep other processes of this user from starting or removing a cluster meanwhile."""
@@ -201,20 +219,6 @@ def exclusive() -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@contextmanager
-def claiming(cluster_name: str, provider: str) -> Iterator[None]:
-    """`exclusive`, to take a name; `ClusterError` where another provider's cluster has it."""
-    with exclusive():
-        other = provider_of(cluster_name)
-        if other not in ("", provider):
-            raise ClusterError(
-                f"the name {cluster_name!r} is taken by a cluster of {excerpt(other, 80)}",
-                where=str(cluster_folder(cluster_name)),
-                fix=f"harness cluster down --name {cluster_name}, or choose another name",
-            )
-        yield
 
 
 def remove_tree(folder: Path) -> None:

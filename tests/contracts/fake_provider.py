@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from harness import providers
-from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
 from harness.providers import state
@@ -41,11 +40,8 @@ class FakeCluster(Cluster):
 
     @classmethod
     def attach(cls, name):
-        try:
-            known = json.loads((state.cluster_folder(name) / "state.json").read_text())
-        except FileNotFoundError:
-            return cls(name, ClusterSpec(), None)
-        return cls(name, ClusterSpec.model_validate(known["spec"]), None)
+        known = state.StateFile.load(name)
+        return cls(name, known.spec if known else ClusterSpec(), None)
 
     @staticmethod
     def remove(name):
@@ -98,17 +94,12 @@ class FakeCluster(Cluster):
         return {"deaths": str(self.folder / "deaths")}
 
     def _start(self):
-        with state.claiming(self.name, self.provider):
-            if self.is_up():
-                raise ClusterError(
-                    f"cluster {self.name!r} is up already", where=self.where, fix="take it down"
-                )
+        with self._claiming():
             shutil.rmtree(self.folder, ignore_errors=True)
             state.make_folder(self.folder, self.provider)
+            state.StateFile(name=self.name, spec=self.spec).save()
         for member in self.layout.members:
             Path(self.layout.data(member)).mkdir(parents=True)
-        spec = {"spec": self.spec.model_dump(mode="json")}
-        (self.folder / "state.json").write_text(json.dumps(spec))
         plan = {"deaths": str(self.folder / "deaths"), "daemons": list(map(self._plan, self._all))}
         (self.folder / "plan.json").write_text(json.dumps(plan))
         program = [sys.executable, "-m", "tests.contracts.fake_hadoop"]

@@ -67,7 +67,7 @@ def pair():
         one.hdfs.put("/only/here", [b"one"])
         facts["files"] = [[name for name, _, _ in c.hdfs.list("/")] for c in (one, two)]
         facts["taken"] = error_of(LocalCluster("one", ClusterSpec(workers=1), home).up)
-        os.kill(ClusterState.load(two.folder).outer.pid, signal.SIGKILL)
+        os.kill(ClusterState.load(two.name).outer.pid, signal.SIGKILL)
         facts["gone"] = until(lambda: not processes_of(two.folder))
         facts["dead"] = two.dead_daemons()
         facts["other"] = one.dead_daemons()

@@ -13,10 +13,12 @@ import tarfile
 import pytest
 
 from harness.errors import ClusterError, SpecError
+from harness.hadoop_home.home import HadoopHome
 from harness.providers.ansible.bundles import write_node_bundle
+from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.hosts import Facts, InstalledJava, at_once, require_fit, require_java
 from harness.providers.ansible.playbook import Outcome
-from harness.providers.ansible.state import HostsState, claim, remove
+from harness.providers.ansible.state import HostsState, remove
 from harness.providers.state import Process, cluster_folder
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent
@@ -125,24 +127,40 @@ class TestState:
 
         assert HostsState.load("x") == state(touched=True, maker=Process(1, 2, "boot"))
 
+    @pytest.fixture
+    def start(self, folder, monkeypatch):
+        """
+        A function that starts the cluster, but for all that concerns its hosts.
+        """
+        monkeypatch.setattr(HadoopHome, "find", lambda: None)
+        monkeypatch.setattr(AnsibleCluster, "_prepare", lambda cluster, hosts_state: None)
+        spec = ClusterSpec(provider="ansible", hosts=("a", "b"), workers=1)
+
+        def start():
+            cluster = AnsibleCluster("x", spec, None)
+            cluster._start()
+            return cluster._state
+
+        return start
+
     @pytest.mark.process
-    def test_name_is_claimed_once(self, folder):
+    def test_name_is_claimed_once(self, folder, start):
         """
         Neither start nor end while another process makes the cluster, as long as that lives.
         """
         with subprocess.Popen(["sleep", "600"]) as other:
-            claimed = claim("x", "ansible")
+            claimed = start()
             claimed.maker = Process.of(other.pid)
             claimed.save()
-            for act in (lambda: claim("x", "ansible"), lambda: remove("x")):
+            for act in (start, lambda: remove("x")):
                 with pytest.raises(ClusterError, match=f"being started by process {other.pid}"):
                     act()
             other.kill()
 
-        assert (claim("x", "ansible").up, remove("x"), remove("x")) == (False, True, False)
+        assert (start().up, remove("x"), remove("x")) == (False, True, False)
         assert not folder.exists()
 
-    def test_cluster_that_is_up_is_not_claimed(self, folder):
+    def test_cluster_that_is_up_is_not_claimed(self, folder, start):
         """
         The error names the command that ends it.
         """
@@ -150,7 +168,7 @@ class TestState:
         state(up=True).save()
 
         with pytest.raises(ClusterError, match=r"is up already(.|\n)*cluster down --name x"):
-            claim("x", "ansible")
+            start()
 
     def test_damaged_file_is_no_state(self, folder):
         """

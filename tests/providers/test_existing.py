@@ -153,14 +153,14 @@ class TestLife:
         one = cluster()
         one.up()
         pages, masters.pages = masters.pages, {}
-        known = dict(one._state)
+        known = one._state
         broken = json.loads((one.folder / "state.json").read_text())
         broken["services"]["rm"] = "127.0.0.1:1"
         (one.folder / "state.json").write_text(json.dumps(broken))
         with pytest.raises(ClusterError, match=r"are still there: .*Connection refused"):
             ExistingCluster.remove("c")
         masters.pages = pages
-        (one.folder / "state.json").write_text(json.dumps(known))
+        known.save()
 
         assert ExistingCluster.remove("c")
 

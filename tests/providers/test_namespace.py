@@ -20,7 +20,10 @@ def state(*, user_namespace, inner=True):
     """
     me = Process.of(os.getpid())
     namespaces = ({"net": 5, "uts": 6}, {"net": 7, "uts": 8})
-    return ClusterState("c", {}, "/h", user_namespace, me, me if inner else None, namespaces)
+    return ClusterState(
+        name="c", home="/h", user_namespace=user_namespace, outer=me,
+        inner=me if inner else None, namespaces=namespaces,
+    )  # fmt: skip
 
 
 def test_an_ordinary_user_makes_a_user_namespace_too(monkeypatch):

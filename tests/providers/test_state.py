@@ -39,8 +39,7 @@ def saved(**fields):
     The state of a cluster held by this very process.
     """
     me = Process.of(os.getpid())
-    return ClusterState(**{"name": "c", "spec": {}, "home": "/h", "user_namespace": True,
-                           "outer": me, **fields})  # fmt: skip
+    return ClusterState(name="c", home="/h", user_namespace=True, outer=me, **fields)
 
 
 class TestProcess:
@@ -164,25 +163,35 @@ class TestFolders:
 
 
 class TestClusterState:
-    def test_comes_back_as_it_was_saved(self, tmp_path):
+    @pytest.fixture
+    def folder(self):
+        """
+        The folder of the cluster.
+        """
+        folder = state.cluster_folder("c")
+        folder.mkdir()
+        return folder
+
+    @pytest.mark.usefixtures("folder")
+    def test_comes_back_as_it_was_saved(self):
         """
         What is loaded equals what was saved, with and without a first process inside.
         """
         me = Process.of(os.getpid())
         for made in (saved(), saved(inner=me, namespaces=({"net": 3, "uts": 4},))):
-            made.save(tmp_path)
+            made.save()
 
-            assert ClusterState.load(tmp_path) == made
+            assert ClusterState.load("c") == made
 
     @pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"name": "c"}', "7", "\0"])
-    def test_a_damaged_file_is_no_state(self, tmp_path, text):
+    def test_a_damaged_file_is_no_state(self, folder, text):
         """
         Whatever stands in the file: then nothing is known, and nothing is killed.
         """
         if text is not None:
-            (tmp_path / "state.json").write_text(text)
+            (folder / "state.json").write_text(text)
 
-        assert ClusterState.load(tmp_path) is None
+        assert ClusterState.load("c") is None
 
     def test_alive_as_long_as_both_ends(self, sleeper):
         """

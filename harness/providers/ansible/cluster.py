@@ -18,18 +18,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
+from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.bundles import home_bundle, java_bundle
 from harness.providers.ansible.nodes import Nodes
 from harness.providers.ansible.playbook import play, require_tools
-from harness.providers.ansible.state import HostsState, claim, remove
+from harness.providers.ansible.state import HostsState, busy_error, remove
 from harness.providers.base import Cluster, Finding
 from harness.providers.host import CONTAINER, LOG, Host, Running, application_name
 from harness.providers.ssh.collect import Source, collect
@@ -54,22 +55,14 @@ class AnsibleCluster(Cluster):
     extra_fields, required_fields = frozenset({"hosts", "ssh"}), frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
     health_sees_all = False
+    state_class = HostsState
+    _state: HostsState | None
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """*home* is this machine's: it is copied to the hosts."""
         super().__init__(name, spec, home)
-        self._state: HostsState | None = None
         self._connections: dict[str, Connection] = {}
         self._followers: dict[str, Running] = {}
-
-    @classmethod
-    def attach(cls, name: str) -> Self:
-        """The cluster of that name, started by whichever process."""
-        hosts_state = HostsState.load(name)
-        spec = hosts_state.spec if hosts_state is not None else ClusterSpec()
-        cluster = cls(name, spec, HadoopHome.find())
-        cluster._state = hosts_state
-        return cluster
 
     @staticmethod
     def remove(name: str) -> bool:
@@ -117,7 +110,6 @@ class AnsibleCluster(Cluster):
         finally:
             for connection in self._connections.values():
                 connection.close()
-            self._state = None
             self._connections.clear()
             self._copied.clear()
             self._followers.clear()
@@ -130,7 +122,17 @@ class AnsibleCluster(Cluster):
                 where="cluster.hosts",
                 fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
             )
-        self._state = claim(self.name, self.provider)
+        with self._claiming():
+            pass
+        remove(self.name)  # it takes a while, and keeps nobody out
+        with self._claiming():
+            if self.folder.exists():
+                raise busy_error(self.name, "another process")
+            states.make_folder(self.folder, self.provider)
+            self._state = HostsState(
+                name=self.name, spec=spec, maker=states.Process.of(os.getpid())
+            )
+            self._state.save()
         try:
             self._prepare(self._state)
         except BaseException:
@@ -141,7 +143,7 @@ class AnsibleCluster(Cluster):
 
     def _prepare(self, hosts_state: HostsState) -> None:
         """Query the hosts, write what they need, have Ansible bring it and start the daemons."""
-        spec = hosts_state.spec = self.spec
+        spec = self.spec
         hosts_state.addresses = [bare.address_of(host) for host in spec.hosts]
         names = {member.name: member.address for member in hosts_state.members}
         connections = [(member, self._connection(member.name)) for member in hosts_state.members]

@@ -12,23 +12,22 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from harness.errors import ClusterError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member, make_members
-from harness.hadoop_home.home import write_whole
 from harness.providers import state as states
 from harness.providers.ansible.playbook import play, unsafe
-from harness.providers.state import Process
-from harness.records.trial import ClusterSpec, SshAccess
+from harness.providers.state import Process, StateFile
+from harness.records.trial import SshAccess
 
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-class HostsState(BaseModel):
+class HostsState(StateFile):
     """
-    The state file: all that `remove` and other processes need to know.
+    Also all that `remove` needs to know of the hosts.
 
     *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
     node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
@@ -36,8 +35,6 @@ class HostsState(BaseModel):
     use class-data archives.  *maker* is the process that is making the hosts ready.
     """
 
-    name: str
-    spec: ClusterSpec = ClusterSpec()
     addresses: list[str] = Field(default_factory=list)
     maker: Process | None = None
     base: str = ""
@@ -49,19 +46,6 @@ class HostsState(BaseModel):
     shared: bool = False
     touched: bool = False
     up: bool = False
-
-    def save(self) -> None:
-        """Write the file in one step."""
-        state_file = states.cluster_folder(self.name) / "state.json"
-        write_whole(state_file, self.model_dump_json(indent=1).encode())
-
-    @classmethod
-    def load(cls, name: str) -> HostsState | None:
-        """The state of a cluster, `None` where there is none (or none that can be read)."""
-        try:
-            return cls.model_validate_json((states.cluster_folder(name) / "state.json").read_text())
-        except (OSError, ValueError):
-            return None
 
     @property
     def access(self) -> SshAccess:
@@ -124,27 +108,6 @@ class HostsState(BaseModel):
         return {"all": {"hosts": hosts, "vars": variables}}
 
 
-def claim(name: str, provider: str) -> HostsState:
-    """
-    Take the name of a cluster for this process; what a killed one left is removed first.
-
-    `ClusterError` where the cluster is up, or another process makes or removes it.
-    """
-    cluster_folder = states.cluster_folder(name)
-    with states.claiming(name, provider):
-        earlier = HostsState.load(name)
-    if earlier is not None and earlier.up:
-        raise states.up_already_error(name)
-    remove(name)
-    with states.claiming(name, provider):
-        if cluster_folder.exists():
-            raise _busy_error(name, "another process")
-        states.make_folder(cluster_folder, provider)
-        hosts_state = HostsState(name=name, maker=Process.of(os.getpid()))
-        hosts_state.save()
-    return hosts_state
-
-
 def remove(name: str) -> bool:
     """
     Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
@@ -158,7 +121,7 @@ def remove(name: str) -> bool:
         hosts_state = HostsState.load(name)
         maker = hosts_state.maker if hosts_state is not None else None
         if maker is not None and maker.pid != os.getpid() and maker.alive():
-            raise _busy_error(name, f"process {maker.pid}")
+            raise busy_error(name, f"process {maker.pid}")
     # It takes a while, and is not exclusive: other clusters may be started meanwhile.
     if hosts_state is not None and hosts_state.touched:
         try:
@@ -175,7 +138,8 @@ def remove(name: str) -> bool:
     return True
 
 
-def _busy_error(name: str, starter: str) -> ClusterError:
+def busy_error(name: str, starter: str) -> ClusterError:
+    """The error for a cluster that another process makes."""
     return ClusterError(
         f"cluster {name!r} is being started by {starter}",
         where=str(states.cluster_folder(name)),

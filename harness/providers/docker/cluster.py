@@ -9,17 +9,15 @@ machine is mounted: everything goes through the engine.
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.layout import Layout, Member
-from harness.hadoop_home.home import HadoopHome, write_whole
+from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
@@ -34,8 +32,14 @@ from harness.providers.interrupts import DeferredInterrupt
 from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.records.trial import ClusterSpec, Hardware
 
-_STATE = "docker.json"
 _DOCTOR_LIMIT_S = 3.0
+
+
+class DockerState(states.StateFile):
+    """Also the settings that lead to the engine, and the subnet (empty: nothing is made yet)."""
+
+    engine: dict[str, str]
+    subnet: str = ""
 
 
 class DockerCluster(Cluster):
@@ -44,30 +48,22 @@ class DockerCluster(Cluster):
     provider = "docker"
     needs = (*Cluster.needs, "docker")
     description = "a container per node, on the Docker engine of DOCKER_HOST"
+    state_class = DockerState
+    _state: DockerState | None
     health_sees_all = False
     limitable = frozenset(Hardware.model_fields)
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; the engine is not asked for anything yet."""
         super().__init__(name, spec, home)
-        self._state: dict[str, Any] | None = None
         self._death_log: evidence.DeathLog | None = None
         self._memory_kills = dict[str, int]()
-
-    @classmethod
-    def attach(cls, name: str) -> Self:
-        """The cluster of that name, started by whichever process."""
-        state = _read_state(states.cluster_folder(name))
-        spec = ClusterSpec.model_validate(state["spec"] if state else {"provider": "docker"})
-        cluster = cls(name, spec, HadoopHome.find())
-        cluster._state = state if state and state["subnet"] else None
-        return cluster
 
     @staticmethod
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
         with states.exclusive():
-            return _remove(states.cluster_folder(name), name)
+            return _remove(name)
 
     @staticmethod
     def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
@@ -93,7 +89,7 @@ class DockerCluster(Cluster):
 
     def is_up(self) -> bool:
         """Whether the containers of the cluster run."""
-        if self._state is None:
+        if self._state is None or not self._state.subnet:
             return False
         nodes = self._engine.containers(self.name)
         return bool(nodes) and all(container.status == "running" for container in nodes)
@@ -121,28 +117,29 @@ class DockerCluster(Cluster):
                 self._death_log.close()
             if engine := vars(self).pop("_engine", None):
                 engine.client.close()
-            self._state = self._death_log = None
+            self._death_log = None
 
     def _start(self) -> None:
         self.require_limits(self.spec)
         engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
-        with states.claiming(self.name, self.provider):
-            if type(self).attach(self.name).is_up():
-                raise states.up_already_error(self.name)
-            _remove(self.folder, self.name)
+        with self._claiming():
+            _remove(self.name)
             states.make_folder(self.folder, self.provider)
             try:
                 # written down before anything is made, so that any process can remove it
-                self._write_state(engine, subnet="")
+                self._state = DockerState(
+                    name=self.name, spec=self.spec, engine=dict(engine.settings)
+                )
+                self._state.save()
                 engine.reap(self.name)  # what a cluster of that name without a state folder left
-                subnet = containers.make_network(engine, self.name)
-                self._write_state(engine, subnet)
+                self._state.subnet = containers.make_network(engine, self.name)
+                self._state.save()
                 maker = containers.NodeMaker(engine, self.name, image, self.spec, self.layout)
                 archives = {member: self._archive(member) for member in self.layout.members}
                 run_in_parallel([partial(maker.make, *each, {}) for each in archives.items()])
             except BaseException:
-                _remove(self.folder, self.name)
+                _remove(self.name)
                 raise
         if self.spec.limited:
             try:
@@ -185,14 +182,6 @@ class DockerCluster(Cluster):
                 files[f"{name_folder}/current/{file_path.name}"] = file_path.read_bytes()
         return plan.pack(files, folders)
 
-    def _write_state(self, engine: Engine, subnet: str) -> None:
-        self._state = {
-            "spec": self.spec.model_dump(mode="json"),
-            "engine": dict(engine.settings),
-            "subnet": subnet,
-        }
-        write_whole(self.folder / _STATE, json.dumps(self._state, indent=1).encode())
-
     # connections
 
     @cached_property
@@ -200,14 +189,14 @@ class DockerCluster(Cluster):
         """The engine on which the cluster was started, whatever ``DOCKER_HOST`` is by now."""
         if self._state is None:
             raise self.not_up_error()
-        return Engine.connect(self._state["engine"])
+        return Engine.connect(self._state.engine)
 
     @property
     def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
-        if self._state is None:
+        if self._state is None or not self._state.subnet:
             raise self.not_up_error()
-        return plan.make_layout(self.spec.workers, self._state["subnet"])
+        return plan.make_layout(self.spec.workers, self._state.subnet)
 
     @property
     def hosts(self) -> tuple[DockerHost, ...]:
@@ -305,24 +294,16 @@ class DockerCluster(Cluster):
         return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
 
 
-def _read_state(folder: Path) -> dict[str, Any] | None:
-    """The state in *folder*; `None` where there is none, or none that can be read."""
-    try:
-        state: Any = json.loads((folder / _STATE).read_text())
-    except (OSError, ValueError):
-        return None
-    return state if isinstance(state, dict) and {"spec", "engine", "subnet"} <= set(state) else None
-
-
-def _remove(folder: Path, name: str) -> bool:
+def _remove(name: str) -> bool:
     """Remove all of a cluster from its engine and from here; `False`: there was none."""
+    folder = states.cluster_folder(name)
     if not folder.exists():
         return False
-    state = _read_state(folder)
+    state = DockerState.load(name)
     with DeferredInterrupt():
         if state is not None:  # without it nothing was made on an engine yet
             try:
-                engine = Engine.connect(state["engine"])
+                engine = Engine.connect(state.engine)
             except MachineError as error:
                 raise MachineError(
                     error.what,

@@ -10,13 +10,11 @@ tag, by which `down` finds those that still run.  Only our own jobs are started 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
 
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
@@ -44,6 +42,21 @@ LIMITATIONS = (
 )
 
 
+class ExistingState(states.StateFile):
+    """
+    Also what was discovered: client *files*, *services*, *nodes* that ran, the *version* of Hadoop.
+
+    Our jobs and our folder there are known by *user* and *token*.
+    """
+
+    files: dict[str, dict[str, str]]
+    services: dict[str, str]
+    nodes: list[str]
+    version: str
+    user: str
+    token: str
+
+
 class ExistingCluster(Cluster):
     """Somebody else's Hadoop; use it as a context manager."""
 
@@ -52,21 +65,13 @@ class ExistingCluster(Cluster):
     sets_site = False
     description = "a cluster that runs already: its HADOOP_CONF_DIR, or addresses in cluster.site"
     traces = frozenset({"logs", "off"})
+    state_class = ExistingState
+    _state: ExistingState | None
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe what is to be discovered; nothing is asked yet."""
         super().__init__(name, spec, home)
-        self._state: dict[str, Any] = {}
         self._checked_s, self._dead = 0.0, list[str]()
-
-    @classmethod
-    def attach(cls, name: str) -> Self:
-        """The cluster of that name, as whichever process discovered it."""
-        state = _read_state(states.cluster_folder(name))
-        spec = ClusterSpec.model_validate(state["spec"]) if state else ClusterSpec()
-        cluster = cls(name, spec, HadoopHome.find())
-        cluster._state = state
-        return cluster
 
     @staticmethod
     def remove(name: str) -> bool:
@@ -129,33 +134,22 @@ class ExistingCluster(Cluster):
 
     def is_up(self) -> bool:
         """Whether it was discovered, and not yet left."""
-        return bool(self._state) and bool(_read_state(self.folder))
-
-    def down(self) -> None:
-        """Leave nothing of ours there; safe to call twice."""
-        super().down()
-        self._state = {}
+        return self._state is not None and ExistingState.load(self.name) is not None
 
     def _start(self) -> None:
         """Check that the cluster can hold what is requested, then make our folders."""
         user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
         discovery.refuse(self.spec, discovered.nodes, self.where)
-        with states.claiming(self.name, self.provider):
-            if self.folder.exists():
-                if _read_state(self.folder):
-                    raise states.up_already_error(self.name)
-                states.remove_tree(self.folder)
+        with self._claiming():
+            states.remove_tree(self.folder)
             states.make_folder(self.folder, self.provider)
-            self._state = {
-                "spec": self.spec.model_dump(mode="json"),
-                "files": discovered.files,
-                "services": discovered.services,
-                "user": user,
-                "token": os.urandom(4).hex(),
-                "nodes": sorted(str(listed_node.get("id")) for listed_node in discovered.nodes),
-                "version": discovered.version,
-            }
-            (self.folder / "state.json").write_text(json.dumps(self._state, indent=1))
+            self._state = ExistingState(
+                name=self.name, spec=self.spec, files=discovered.files,
+                services=discovered.services,
+                nodes=sorted(str(listed_node.get("id")) for listed_node in discovered.nodes),
+                version=discovered.version, user=user, token=os.urandom(4).hex(),
+            )  # fmt: skip
+            self._state.save()
         try:
             layout, master = self.layout, self.layout.master
             conf = Path(layout.conf(master))
@@ -178,16 +172,17 @@ class ExistingCluster(Cluster):
 
     # what was discovered
 
-    def _known(self, key: str) -> Any:
-        """A field of the state of a cluster that is up."""
-        if not self._state:
+    @property
+    def _known(self) -> ExistingState:
+        """The state of a cluster that is up."""
+        if self._state is None:
             raise self.not_up_error()
-        return self._state[key]
+        return self._state
 
     @property
     def user(self) -> str:  # type: ignore[override]
         """The user in whose name the cluster is used."""
-        return str(self._known("user"))
+        return self._known.user
 
     @property
     def root(self) -> str:  # type: ignore[override]
@@ -197,12 +192,12 @@ class ExistingCluster(Cluster):
     @property
     def _tag(self) -> str:
         """Of our jobs, and of nobody else's; YARN keeps tags in lower case."""
-        return f"mapreduce-harness-{self.name.lower()}-{self._known('token')}"
+        return f"mapreduce-harness-{self.name.lower()}-{self._known.token}"
 
     @property
     def services(self) -> dict[str, str]:
         """Where the masters answer."""
-        return dict(self._known("services"))
+        return self._known.services
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -214,7 +209,7 @@ class ExistingCluster(Cluster):
     def limitations(self) -> tuple[str, ...]:
         """What such a cluster cannot show."""
         sentences = []
-        client, cluster = self.home.versions().hadoop, str(self._known("version"))
+        client, cluster = self.home.versions().hadoop, self._known.version
         if client != cluster:
             sentences.append(f"Hadoop {cluster} runs there, as trials say; the client is {client}")
         if ignored := given.daemon_properties(self.spec):
@@ -263,10 +258,10 @@ class ExistingCluster(Cluster):
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """The nodes that ran when the cluster was discovered; where blocks are is not checked."""
-        return {node_id: {"nodemanager": node_id} for node_id in self._known("nodes")}
+        return {node_id: {"nodemanager": node_id} for node_id in self._known.nodes}
 
     def _client_files(self) -> Mapping[str, Mapping[str, str]]:
-        return given.client_files(self._known("files"), self.spec, self.layout, self.root)
+        return given.client_files(self._known.files, self.spec, self.layout, self.root)
 
     # work
 
@@ -315,8 +310,7 @@ class ExistingCluster(Cluster):
     def ran_on(self) -> dict[str, RanOn]:
         """What tasks run on, by the node's name, as the nodes' JVMs report over HTTP."""
         servers = rest.servers(discovery.running_nodes(self.services["rm"]))
-        version = str(self._known("version"))
-        return {server.host: rest.ran_on(server, version) for server in servers}
+        return {server.host: rest.ran_on(server, self._known.version) for server in servers}
 
     # evidence
 
@@ -332,7 +326,7 @@ class ExistingCluster(Cluster):
             self._dead = [f"resourcemanager on {self.layout.master.name}"]
         else:
             running = {str(node.get("id")) for node in nodes}
-            lost = [node_id for node_id in self._known("nodes") if node_id not in running]
+            lost = [node_id for node_id in self._known.nodes if node_id not in running]
             self._dead = [f"nodemanager on {node_id}" for node_id in lost]
         return self._dead
 
@@ -341,7 +335,7 @@ class ExistingCluster(Cluster):
         del lines
         host = self.layout.master.name
         texts = {f"{kind} on {host}": f"see {url}/logs/" for kind, url in self.endpoints.items()}
-        unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known("nodes")}
+        unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known.nodes}
         return texts | unreadable
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
@@ -376,12 +370,3 @@ class ExistingCluster(Cluster):
         trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
         hosts = {each.container_id: each.host for each in trace.attempts if each.container_id}
         return [rest.Container(container, host) for container, host in hosts.items()]
-
-
-def _read_state(folder: Path) -> dict[str, Any]:
-    """The state in *folder*; empty where there is none."""
-    try:
-        state: Any = json.loads((folder / "state.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) and "services" in state else {}

@@ -63,6 +63,8 @@ class LocalCluster(Cluster):
     on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
     limitable = frozenset(Hardware.model_fields) - {"memory_bytes"}
+    state_class = ClusterState
+    _state: ClusterState | None
 
     def __init__(
         self, name: str, spec: ClusterSpec, home: HadoopHome, *, recording: bool = False
@@ -73,17 +75,15 @@ class LocalCluster(Cluster):
         self.first_port = 0  # of a cluster without namespaces
         # read by `harness.node.health` and by the supervisor, whose pipe *control* is
         self.deaths, self.control = self.folder / "deaths", self.folder / "control"
-        self._state: ClusterState | None = None
         self._refusal = ""  # why it has no namespaces
 
     @classmethod
     def attach(cls, name: str) -> Self:
         """The cluster of that name, started by whichever process."""
-        state = ClusterState.load(states.cluster_folder(name))
+        state = ClusterState.load(name)
         if state is None:
             return cls(name, ClusterSpec(), HadoopHome.find())
-        spec = ClusterSpec.model_validate(state.spec)
-        cluster = cls(name, spec, HadoopHome.find(Path(state.home)))
+        cluster = cls(name, state.spec, HadoopHome.find(Path(state.home)))
         cluster.first_port = state.first_port
         cluster._state = state
         return cluster
@@ -91,9 +91,8 @@ class LocalCluster(Cluster):
     @staticmethod
     def remove(name: str) -> bool:
         """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        folder = states.cluster_folder(name)
         with states.exclusive():
-            return supervisor.remove(folder)
+            return supervisor.remove(name)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -106,11 +105,6 @@ class LocalCluster(Cluster):
 
     # life
 
-    def down(self) -> None:
-        """End every process and remove every file of this cluster; safe to call twice."""
-        super().down()
-        self._state = None
-
     @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
@@ -122,11 +116,8 @@ class LocalCluster(Cluster):
         if not self._refusal:
             namespace.require_tools()
         self.require_limits(self.spec)
-        with states.claiming(self.name, self.provider):
-            state = ClusterState.load(self.folder)
-            if state is not None and state.alive():
-                raise states.up_already_error(self.name)
-            supervisor.remove(self.folder)
+        with self._claiming():
+            supervisor.remove(self.name)
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
             try:
@@ -135,10 +126,10 @@ class LocalCluster(Cluster):
                 plan = self.plan(limits.make(self.folder, self.spec, data))
                 (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
                 self._state = supervisor.start(
-                    self.folder, self.name, self.spec, self.home.path, self.first_port
+                    self.name, self.spec, self.home.path, self.first_port
                 )
             except BaseException:
-                supervisor.remove(self.folder)
+                supervisor.remove(self.name)
                 raise
         if self.spec.limited:
             try:

@@ -7,7 +7,6 @@ it is their PID 1, below an `unshare` that waits for it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -17,17 +16,14 @@ import sys
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.errors import ClusterError
-from harness.hadoop_home.home import write_whole
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.interrupts import DeferredInterrupt
 from harness.providers.local import limits, namespace
-from harness.providers.state import Process, agent_file, remove_tree
+from harness.providers.state import Process, StateFile, agent_file, cluster_folder, remove_tree
 from harness.records.trial import ClusterSpec
 
 _NETWORK_LIMIT_S = 60.0
@@ -36,10 +32,9 @@ _NETWORK_LIMIT_S = 60.0
 _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
+class ClusterState(StateFile):
     """
-    The state file: the processes on which a cluster depends, and how commands get to its nodes.
+    Also the processes on which a cluster depends, and how commands get to its nodes.
 
     *outer* is the process that ends all others with itself, *inner* is the supervisor (`None` while
     the cluster is being made); *namespaces* are descriptors of *inner*, by node, of the nodes'
@@ -47,30 +42,12 @@ class ClusterState:
     cluster without namespaces, 0 for one with them.
     """
 
-    name: str
-    spec: dict[str, Any]
     home: str
     user_namespace: bool
     outer: Process
     inner: Process | None = None
     namespaces: tuple[dict[str, int], ...] = ()
     first_port: int = 0
-
-    def save(self, folder: Path) -> None:
-        """Write the file in one step."""
-        write_whole(folder / "state.json", json.dumps(asdict(self), indent=1).encode())
-
-    @classmethod
-    def load(cls, folder: Path) -> ClusterState | None:
-        """The state in *folder*, `None` where there is none (or none that can be read)."""
-        try:
-            fields = json.loads((folder / "state.json").read_text())
-            fields["outer"] = Process(**fields["outer"])
-            fields["inner"] = fields["inner"] and Process(**fields["inner"])
-            fields["namespaces"] = tuple(fields["namespaces"])
-            return cls(**fields)
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
 
     def alive(self) -> bool:
         """Whether the cluster's first processes still run."""
@@ -131,13 +108,14 @@ def _pid_namespace(process_id: int) -> str:
         return ""
 
 
-def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterState:
+def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterState:
     """
-    Start the supervisor of the cluster whose files lie in *folder*, and write its state down.
+    Start the supervisor of a cluster whose files lie in its folder, and write its state down.
 
     *first_port* other than 0: one without namespaces.  `ClusterError`, or `MachineError` where the
     kernel refuses namespaces, with the process's own message.
     """
+    folder = cluster_folder(name)
     plan = str(folder / "plan.json")
     argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise-cluster", plan]
     with (folder / "supervisor.log").open("wb") as log:
@@ -150,13 +128,13 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
     _started[process.pid] = process
     try:
         state = ClusterState(
-            name, spec.model_dump(mode="json"), str(home),
-            user_namespace=os.geteuid() != 0, outer=Process.of(process.pid), first_port=first_port,
+            name=name, spec=spec, home=str(home), user_namespace=os.geteuid() != 0,
+            outer=Process.of(process.pid), first_port=first_port,
         )  # fmt: skip
-        state.save(folder)
-        namespaces = _release(process)
+        state.save()
+        state.namespaces = tuple(_release(process))
         inner_id = next(child for child, parent in parents().items() if parent == process.pid)
-        state = dataclasses.replace(state, inner=Process.of(inner_id), namespaces=tuple(namespaces))
+        state.inner = Process.of(inner_id)
     except (ProcessLookupError, StopIteration):
         output = last_lines(folder / "supervisor.log", 8)
         raise namespace.refusal_error(output) or ClusterError(
@@ -170,7 +148,7 @@ def start(folder: Path, name: str, spec: ClusterSpec, home: Path, first_port: in
                 process_pipe.close()
         if process.poll() is not None:
             _started.pop(process.pid, None)
-    state.save(folder)
+    state.save()
     return state
 
 
@@ -189,13 +167,14 @@ def _release(process: subprocess.Popen[bytes]) -> list[dict[str, int]]:
     return namespaces
 
 
-def remove(folder: Path) -> bool:
-    """End the processes of the cluster in *folder*, and remove it; `False`: there was none."""
+def remove(name: str) -> bool:
+    """End the processes of a cluster and remove its folder; `False`: there was none."""
+    folder = cluster_folder(name)
     if not folder.exists():
         return False
     with DeferredInterrupt():  # it takes a second at most, and half a removal helps nobody
         limits.lift(folder)
-        state = ClusterState.load(folder)
+        state = ClusterState.load(name)
         if state is not None:
             state.end_processes()
         else:
