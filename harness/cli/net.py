@@ -44,7 +44,7 @@ def net(
     """
     from harness.models.spn_gc.net import timed_net
     from harness.models.spn_gc.phases import PHASES
-    from harness.sim.export import to_mermaid, to_pipe, to_pnml
+    from harness.sim.petri import to_mermaid, to_pipe, to_pnml
 
     phase_means = dict(means)
     for name in phase_means:

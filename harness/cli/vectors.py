@@ -15,7 +15,7 @@ from harness import models
 from harness.cli.console import show_text
 from harness.errors import DataError, HarnessError
 from harness.models.vectors import CaseInput, Evaluator, VectorFile, compare, compute, read_vectors
-from harness.scoring.accuracy import i_accu
+from harness.scoring import i_accu
 from harness.text import printable
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,24 +95,12 @@ class Summary(Record):
         return self.metrics[metric].value if metric in self.metrics else None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelScores:
-    """
-    What a metric is computed from: scores of one model, of one quantity at one speed.
-
-    There is at least one.  Each carries the noise floor of its cell.  *baseline* holds What-If's
-    scores of the same quantity and speed by cell, as far as it has any.
-    """
-
-    scores: Sequence[Score]
-    baseline: Mapping[str, Score]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """
     A metric: its value is `None` where the scores do not determine it.
 
+    *compute* is given the scores of one model, of one quantity at one speed: at least one.
     *title* heads its column, *description* says in one line what it is and what a good value is.
     *columns* are the speeds at which the table of scores has a column of it, *brief* those at
     which the short table on the terminal has one.  The table of all summaries and the JSON report
@@ -123,7 +111,7 @@ class Metric:
     description: str
     unit: Unit
     best: Best
-    compute: Callable[[ModelScores], MetricValue | None]
+    compute: Callable[[Sequence[Score]], MetricValue | None]
     columns: tuple[Speed, ...] = ("raw",)
     brief: tuple[Speed, ...] = ()
 

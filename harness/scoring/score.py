@@ -1,5 +1,5 @@
 """
-Predictions against measurements: every model, every cell, every quantity, at both speeds.
+Measured times of trials, and predictions against them: every model, cell, quantity, both speeds.
 
 A cell is predicted once and measured several times; what is scored is the distance from the mean
 of its trials, beside the spread of them.  Nothing depends on the order of trials or predictions.
@@ -20,16 +20,15 @@ from harness.records.score import (
     Decomposition,
     Level,
     Measurement,
-    ModelScores,
     PhaseError,
     Score,
     ScoreBook,
     Speed,
     Summary,
 )
-from harness.scoring.accuracy import i_accu, relative_error, signed_error
+from harness.records.trace import JobTrace
 from harness.scoring.metrics import METRICS
-from harness.scoring.metrics.errors import SEED, mean
+from harness.scoring.metrics.errors import SEED, i_accu, mean, relative_error, signed_error
 from harness.stats.spread import coefficient_of_variation
 
 BASELINE = "whatif"
@@ -51,6 +50,43 @@ REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 REST = "rest_s"
 
 
+def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
+    """
+    Quantities of a trial in seconds: those of tasks are means over all that succeeded.
+
+    The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
+    passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
+    every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
+    last task's end.
+    """
+    maps = [attempt for job in jobs for attempt in job.succeeded("map")]
+    reduces = [attempt for job in jobs for attempt in job.succeeded("reduce")]
+    intervals = {
+        "map_task_s": [(attempt.start_s, attempt.finish_s) for attempt in maps],
+        "map_main_s": [(attempt.start_s, attempt.map_finish_s) for attempt in maps],
+        "map_tail_s": [(attempt.map_finish_s, attempt.finish_s) for attempt in maps],
+        "reduce_task_s": [(attempt.start_s, attempt.finish_s) for attempt in reduces],
+        "shuffle_s": [(attempt.start_s, attempt.shuffle_finish_s) for attempt in reduces],
+        "sort_s": [(attempt.shuffle_finish_s, attempt.sort_finish_s) for attempt in reduces],
+        "reduce_rest_s": [(attempt.sort_finish_s, attempt.finish_s) for attempt in reduces],
+    }
+    quantities = {"job_s": math.fsum(job.job_s for job in jobs)}
+    makespans = []
+    for job in jobs:
+        if attempts := (*job.succeeded("map"), *job.succeeded("reduce")):
+            last_s = max(attempt.finish_s for attempt in attempts)
+            makespans.append(last_s - min(attempt.start_s for attempt in attempts))
+    if makespans:
+        quantities["makespan_s"] = math.fsum(makespans)
+    if len(jobs) > 1:
+        quantities["each_job_s"] = quantities["job_s"] / len(jobs)
+    for quantity, ends in intervals.items():
+        known = [end - start for start, end in ends if start is not None and end is not None]
+        if known:
+            quantities[quantity] = mean(known)
+    return quantities
+
+
 def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]) -> ScoreBook:
     """
     All scores, their summaries per workload and overall (``*``), and comparisons of models.
@@ -69,17 +105,13 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
     scores = _scores(known, trials)
     workloads = {cell: repeats[0].workload for cell, repeats in trials.items()}
     unanswered = [(each.model, workloads[each.cell]) for each in known if each.job_s is None]
-    baselines: dict[tuple[str, Speed], dict[str, Score]] = defaultdict(dict)
     groups: dict[tuple[str, str, str, Speed], list[Score]] = defaultdict(list)
     for each in scores:
-        if each.model == BASELINE:
-            baselines[each.quantity, each.speed][each.cell] = each
         for workload in (workloads[each.cell], "*"):
             groups[each.model, workload, each.quantity, each.speed].append(each)
     summaries = []
     for (model, workload, quantity, speed), group in groups.items():
-        model_scores = ModelScores(group, baselines[quantity, speed])
-        values = {name: metric.compute(model_scores) for name, metric in METRICS.items()}
+        values = {name: metric.compute(group) for name, metric in METRICS.items()}
         summaries.append(
             Summary(
                 model=model,
@@ -118,11 +150,7 @@ def _scores(
             "makespan_s": prediction.job_s,  # which has no prediction of its own
             "map_task_s": prediction.map_task_s,
             "reduce_task_s": prediction.reduce_task_s,
-            **{
-                phase: phase_s
-                for phase, phase_s in prediction.measurable.items()
-                if phase in LEVELS
-            },
+            **{name: time_s for name, time_s in prediction.measurable.items() if name in LEVELS},
         }
         repeats = trials[prediction.cell]
         for speed in SPEEDS if prediction.job_s is not None else ():
@@ -149,18 +177,15 @@ def _scores(
                     )
                 )
     whatif_s = {
-        (whatif_score.cell, whatif_score.quantity, whatif_score.speed): whatif_score.predicted_s
-        for whatif_score in scores
-        if whatif_score.model == BASELINE
+        (each.cell, each.quantity, each.speed): each.predicted_s
+        for each in scores
+        if each.model == BASELINE
     }
-    for place, cell_score in enumerate(scores):
-        if (
-            other_s := whatif_s.get((cell_score.cell, cell_score.quantity, cell_score.speed))
-        ) is not None:
-            indicator = i_accu(cell_score.measured_s, cell_score.predicted_s, other_s)[
-                "i_accu_percent"
-            ]
-            scores[place] = cell_score.model_copy(update={"i_accu_percent": indicator})
+    for place, each in enumerate(scores):
+        other_s = whatif_s.get((each.cell, each.quantity, each.speed))
+        if other_s is not None:
+            indicator = i_accu(each.measured_s, each.predicted_s, other_s)["i_accu_percent"]
+            scores[place] = each.model_copy(update={"i_accu_percent": indicator})
     return scores
 
 
@@ -171,35 +196,22 @@ def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
     One is better outside the noise where the interval of the difference excludes 0 and the
     difference exceeds the median noise floor of the cells; never where no floor is known.
     """
-    from harness.stats.bootstrap import paired_difference
+    from harness.stats.spread import paired_difference
 
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
-    for cell_score in scores:
-        groups[cell_score.quantity, cell_score.speed].setdefault(cell_score.model, {})[
-            cell_score.cell
-        ] = cell_score
+    for each in scores:
+        groups[each.quantity, each.speed].setdefault(each.model, {})[each.cell] = each
     for (quantity, speed), models in groups.items():
-        for better, worse in combinations(models, 2):
-            shared = sorted(models[better].keys() & models[worse].keys())
+        for pair in combinations(models, 2):
+            shared = sorted(models[pair[0]].keys() & models[pair[1]].keys())
             if not shared:
                 continue
-            errors = {
-                model: [models[model][cell].relative_error for cell in shared]
-                for model in (better, worse)
-            }
-            if (
-                mean(
-                    [
-                        first_error - second_error
-                        for first_error, second_error in zip(
-                            errors[better], errors[worse], strict=True
-                        )
-                    ]
-                )
-                > 0
-            ):
-                better, worse = worse, better  # noqa: PLW2901 - by name, whichever came first
-            difference, low, high = paired_difference(errors[better], errors[worse], seed=SEED)
+            errors = [[models[name][cell].relative_error for cell in shared] for name in pair]
+            better, worse = pair
+            if mean([one - other for one, other in zip(*errors, strict=True)]) > 0:
+                better, worse = worse, better
+                errors.reverse()
+            difference, low, high = paired_difference(*errors, seed=SEED)
             floors = [models[better][cell].floor for cell in shared]
             known = [floor for floor in floors if floor is not None]
             yield Comparison(
@@ -228,10 +240,8 @@ def decompose(
     """
     predicted = {(prediction.model, prediction.cell): prediction for prediction in predictions}
     quantities: dict[tuple[str, str, Speed], dict[str, Score]] = defaultdict(dict)
-    for cell_score in scores:
-        quantities[cell_score.model, cell_score.cell, cell_score.speed][cell_score.quantity] = (
-            cell_score
-        )
+    for each in scores:
+        quantities[each.model, each.cell, each.speed][each.quantity] = each
     for (model, cell, speed), rows in quantities.items():
         prediction, job = predicted.get((model, cell)), rows.get("job_s")
         if prediction is None or job is None:
@@ -239,18 +249,15 @@ def decompose(
         map_waves = prediction.jobs * (prediction.map_waves or 0.0)
         reduce_waves = prediction.jobs * (prediction.reduce_waves or 0.0)
         waves = dict.fromkeys(MAP_PHASES, map_waves) | dict.fromkeys(REDUCE_PHASES, reduce_waves)
+        errors_s = {name: row.predicted_s - row.measured_s for name, row in rows.items()}
         parts = [
-            PhaseError(
-                phase=phase,
-                waves=times,
-                error_s=times * (rows[phase].predicted_s - rows[phase].measured_s),
-            )
+            PhaseError(phase=phase, waves=times, error_s=times * errors_s[phase])
             for phase, times in waves.items()
             if times and phase in rows
         ]
         if not parts:
             continue
-        error_s = job.predicted_s - job.measured_s
+        error_s = errors_s["job_s"]
         rest_s = error_s - math.fsum(part.error_s for part in parts)
         parts.append(PhaseError(phase=REST, waves=1.0, error_s=rest_s))
         gross_s = math.fsum(abs(part.error_s) for part in parts)

@@ -1,5 +1,5 @@
 """
-Stochastic Petri nets as data: places, transitions, weighted arcs, tokens.
+Stochastic Petri nets as data: places, transitions, weighted arcs, tokens; and as text.
 
     [Mar95] M. Ajmone Marsan, G. Balbo, G. Conte, S. Donatelli, G. Franceschinis. "Modelling with
     Generalized Stochastic Petri Nets". Wiley, 1995.
@@ -9,19 +9,30 @@ weight.  Firing takes these tokens and puts the output arcs' weights into the ou
 exponential transition fires after a delay of its *mean*; it is one server: several sets of tokens
 in front of it wait for one another.  An immediate transition (mean 0) fires at once, before any
 exponential one; among several enabled ones each is chosen with its *weight*'s share.
+
+Other tools draw and open the text: `to_mermaid` writes a Mermaid flowchart, which Markdown viewers
+draw; `to_pnml` the standard's form of place/transition nets (ISO/IEC 15909-2), which has no word
+for time, so that a transition's timing stands in a part that other tools skip; `to_pipe` the form
+of PIPE2, which is older, and whose transitions have rates.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from harness.errors import ModelError
 
 Arc = tuple[str, str, int]
+
+MOST_PLACED = 400  # nodes; a larger net is placed by the tool that opens it
+_GRAMMAR = "http://www.pnml.org/version-2009/grammar"
+_COLUMN, _ROW = 74, 62  # distance of neighbours, in the tools' pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +108,137 @@ class Net:
     def marking(self) -> tuple[int, ...]:
         """Tokens of all places at the start, in the order of the places."""
         return tuple(self.initial.get(name, 0) for name in self.places)
+
+
+def to_mermaid(net: Net) -> str:
+    """A flowchart: circles are places with their tokens, boxes transitions, labels arc weights."""
+    numbers = {name: f"n{number}" for number, name in enumerate(net.names)}
+    lines = ["flowchart LR"]
+    for name, tokens in zip(net.places, net.marking(), strict=True):
+        text = escape(name, {'"': "#quot;"}) + (f"<br/>{tokens}" if tokens else "")
+        lines.append(f'    {numbers[name]}(("{text}"))')
+    lines += [
+        f'    {numbers[node.name]}["{escape(node.name, {chr(34): "#quot;"})}"]'
+        for node in net.transitions
+    ]
+    lines += [
+        f"    {numbers[source]} -->{f'|{weight}|' if weight > 1 else ''} {numbers[target]}"
+        for source, target, weight in net.arcs
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def to_pnml(net: Net, title: str) -> str:
+    """The net in the standard's form; means in the unit of the net."""
+    root = ET.Element("pnml", xmlns=f"{_GRAMMAR}/pnml")
+    whole = ET.SubElement(root, "net", id="net", type=f"{_GRAMMAR}/ptnet")
+    _add_label(whole, "name", title)
+    page = ET.SubElement(whole, "page", id="page")
+    positions = node_positions(net)
+    for place, tokens in zip(net.places, net.marking(), strict=True):
+        element = _add_node(page, "place", place, positions)
+        if tokens:
+            _add_label(element, "initialMarking", str(tokens))
+    for node in net.transitions:
+        element = _add_node(page, "transition", node.name, positions)
+        own_part = ET.SubElement(
+            element, "toolspecific", {"tool": "mapreduce-harness", "version": "1"}
+        )
+        timing = (
+            {"kind": "immediate", "weight": repr(node.weight)}
+            if node.is_immediate
+            else {"kind": "exponential", "mean": repr(node.mean)}
+        )
+        ET.SubElement(own_part, "timing", timing)
+    for number, (source, target, weight) in enumerate(net.arcs, start=1):
+        element = ET.SubElement(page, "arc", id=f"arc{number}", source=source, target=target)
+        if weight != 1:
+            _add_label(element, "inscription", str(weight))
+    return _document(root)
+
+
+def to_pipe(net: Net, title: str) -> str:
+    """The net in PIPE2's form; the rate of an immediate transition is its weight."""
+    root = ET.Element("pnml")
+    whole = ET.SubElement(root, "net", id=title, type="P/T net")
+    colour = {"id": "Default", "enabled": "true", "red": "0", "green": "0", "blue": "0"}
+    ET.SubElement(whole, "token", colour)
+    positions = node_positions(net)
+    for place, tokens in zip(net.places, net.marking(), strict=True):
+        element = _add_node(whole, "place", place, positions, tag="value")
+        _add_label(element, "initialMarking", f"Default,{tokens}", tag="value")
+        _add_label(element, "capacity", "0", tag="value")
+    for node in net.transitions:
+        element = _add_node(whole, "transition", node.name, positions, tag="value")
+        for label, value in {
+            "orientation": "0",
+            "rate": repr(node.weight if node.is_immediate else 1 / node.mean),
+            "timed": "false" if node.is_immediate else "true",
+            "infiniteServer": "false",
+            "priority": "1",
+        }.items():
+            _add_label(element, label, value, tag="value")
+    for source, target, weight in net.arcs:
+        ends = {"id": f"{source} to {target}", "source": source, "target": target}
+        arc = ET.SubElement(whole, "arc", ends)
+        ET.SubElement(arc, "graphics")
+        _add_label(arc, "inscription", f"Default,{weight}", tag="value")
+        _add_label(arc, "tagged", "false", tag="value")
+        for number, end in enumerate((source, target)):
+            x, y = positions.get(end, (0, 0))
+            point = {"id": f"{number:03}", "x": f"{x}", "y": f"{y}", "curvePoint": "false"}
+            ET.SubElement(arc, "arcpath", point)
+        ET.SubElement(arc, "type", value="normal")
+    return _document(root)
+
+
+def node_positions(net: Net) -> dict[str, tuple[int, int]]:
+    """
+    Where each node may be drawn, in pixels: right of all nodes that lead to it.
+
+    Nothing for a net of more than `MOST_PLACED` nodes or with a cycle: the tool places those.
+    """
+    if len(net.names) > MOST_PLACED:
+        return {}
+    columns = dict.fromkeys(net.names, 0)
+    for _ in net.names:
+        late_arcs = [(a, b) for a, b, _ in net.arcs if columns[b] <= columns[a]]
+        if not late_arcs:
+            break
+        for source, target in late_arcs:
+            columns[target] = max(columns[target], columns[source] + 1)
+    else:
+        return {}
+    heights: defaultdict[int, int] = defaultdict(int)
+    positions = {}
+    for name, column in columns.items():
+        heights[column] += 1
+        positions[name] = column * _COLUMN + _COLUMN, heights[column] * _ROW
+    return positions
+
+
+def _add_node(
+    parent: ET.Element,
+    kind: str,
+    name: str,
+    positions: dict[str, tuple[int, int]],
+    tag: str = "text",
+) -> ET.Element:
+    element = ET.SubElement(parent, kind, id=name)
+    label = _add_label(element, "name", name, tag=tag)
+    if name in positions:
+        x, y = positions[name]
+        ET.SubElement(ET.SubElement(label, "graphics"), "offset", {"x": "0", "y": "26"})
+        ET.SubElement(ET.SubElement(element, "graphics"), "position", x=f"{x}", y=f"{y}")
+    return element
+
+
+def _add_label(parent: ET.Element, kind: str, text: str, tag: str = "text") -> ET.Element:
+    label = ET.SubElement(parent, kind)
+    ET.SubElement(label, tag).text = text
+    return label
+
+
+def _document(root: ET.Element) -> str:
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.models.spn_gc.net import timed_net
 from harness.models.spn_gc.phases import PHASES, spn_phases
-from harness.sim.export import to_mermaid
+from harness.sim.petri import to_mermaid
 from harness.sim.phasetype import maximum
 
 PROJECT = Path(__file__).parents[2]

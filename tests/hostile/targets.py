@@ -52,7 +52,7 @@ from harness.reports.tracks import thinned, tracks
 from harness.reports.waterfall import render_task, render_tasks
 from harness.run.plan import make_plan, plan_json, refuse_cells
 from harness.run.traces import write_trace
-from harness.scoring.measured import measured
+from harness.scoring import measured
 from harness.store import Run, Store
 from harness.store.recordings import read_recordings, read_segments, write_recordings
 from harness.store.tables import read_traces, write_traces

@@ -28,7 +28,7 @@ from harness.providers.local.cluster import LocalCluster
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.wording import decimals
-from harness.scoring.accuracy import relative_error
+from harness.scoring import relative_error
 from harness.store import Run, Store
 from harness.text import printable
 from tests.hostile.hunt import time_limit

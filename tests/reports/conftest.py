@@ -18,7 +18,6 @@ from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorr
 from harness.records.score import (
     Comparison,
     Measurement,
-    ModelScores,
     Score,
     ScoreBook,
     Summary,
@@ -275,19 +274,13 @@ def _summaries(rows, cells):
                 if (s.model, s.quantity, s.speed) == (model, quantity, speed)
                 and workload in ("*", cells[s.cell].workload.name)
             ]
-            baseline = {
-                s.cell: s
-                for s in rows
-                if (s.model, s.quantity, s.speed) == ("whatif", quantity, speed)
-            }
             if of_cell:
-                yield _summary((model, workload, quantity, speed), of_cell, baseline)
+                yield _summary((model, workload, quantity, speed), of_cell)
 
 
-def _summary(group, scores, baseline):
+def _summary(group, scores):
     model, workload, quantity, speed = group
-    group_scores = ModelScores(scores, baseline)
-    values = {name: metric.compute(group_scores) for name, metric in METRICS.items()}
+    values = {name: metric.compute(scores) for name, metric in METRICS.items()}
     return Summary(
         model=model,
         workload=workload,

@@ -1,5 +1,5 @@
 """
-Tests for `harness.scoring.measured`.
+Times of a trial: `harness.scoring.measured`.
 """
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.scoring.measured import measured
+from harness.scoring import measured
 
 
 def attempt(kind, start, *ends, state="succeeded"):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.scoring.accuracy` and `harness.scoring.metrics`.
+Errors of a prediction, and metrics over those of all cells.
 """
 
 import math
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.score import ModelScores, Score
+from harness.records.score import Score
 from harness.scoring import METRICS, i_accu, relative_error, signed_error
 from harness.scoring.metrics.calibration import calibration
 
@@ -89,27 +89,26 @@ class TestCalibration:
         assert calibration(predicted, measured) is None
 
 
-def scored(pairs, floor=0.05):
+def scored(pairs, floor=0.05, **fields):
     """
     Scores of one model, of pairs of predicted and measured seconds.
     """
-    scores = [
+    return [
         Score(
             model="m", cell=f"c{place}", level="job", quantity="job_s", speed="raw",
             predicted_s=predicted, measured_s=measured, trials=2, floor=floor,
             signed_error=signed_error(predicted, measured),
-            relative_error=relative_error(predicted, measured),
+            relative_error=relative_error(predicted, measured), **fields,
         )
         for place, (predicted, measured) in enumerate(pairs)
     ]  # fmt: skip
-    return ModelScores(scores, {score.cell: score for score in scores})
 
 
-def values(model_scores):
+def values(scores):
     """
     All metrics, as numbers with their intervals.
     """
-    return {name: metric.compute(model_scores) for name, metric in METRICS.items()}
+    return {name: metric.compute(scores) for name, metric in METRICS.items()}
 
 
 class TestEveryMetric:
@@ -131,7 +130,7 @@ class TestEveryMetric:
         The same cells in any order have the same values.
         """
         model = scored(pairs)
-        mixed = ModelScores(random.sample(model.scores, len(model.scores)), model.baseline)
+        mixed = random.sample(model, len(model))
 
         for name, value in values(model).items():
             other = METRICS[name].compute(mixed)
@@ -184,13 +183,13 @@ class TestMetrics:
         assert (shown["noise_floor"].value, shown["within_noise"].value) == (0.15, 0.5)
         assert (unknown["noise_floor"], unknown["within_noise"]) == (None, None)
 
-    def test_the_indicator_is_against_the_baseline(self):
+    def test_the_indicator_is_a_mean_over_the_cells_that_have_one(self):
         """
-        Errors of 10 % against What-If's 30 %: 20 points; without What-If there is none.
+        20 and 10 points are 15; a cell without What-If counts in none.
         """
-        model, whatif = scored([(110, 100)]), scored([(130, 100)])
+        better = scored([(110, 100)], i_accu_percent=20.0)
+        worse = scored([(120, 100)], i_accu_percent=10.0)
+        alone = scored([(300, 100)])
 
-        better = ModelScores(model.scores, whatif.baseline)
-        alone = ModelScores(model.scores, {})
-        assert METRICS["i_accu"].compute(better).value == pytest.approx(20)
+        assert METRICS["i_accu"].compute(better + worse + alone).value == 15.0
         assert METRICS["i_accu"].compute(alone) is None

@@ -1,5 +1,5 @@
 """
-Tests for `harness.sim.export`: a net as others read it.
+Tests for `harness.sim.petri`: a net as others read it.
 """
 
 from dataclasses import replace
@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sim.export import MOST_PLACED, node_positions, to_mermaid, to_pipe, to_pnml
-from harness.sim.petri import Net, Transition
+from harness.sim.petri import (
+    MOST_PLACED,
+    Net,
+    Transition,
+    node_positions,
+    to_mermaid,
+    to_pipe,
+    to_pnml,
+)
 from tests.sim.nets import forward_nets, net
 
 PNML = "{http://www.pnml.org/version-2009/grammar/pnml}"

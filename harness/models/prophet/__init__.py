@@ -14,7 +14,7 @@ Specification, errata (P01 to P35) and worked examples in ``docs/models/prophet.
     `view`        the profile as a cell sees it
     `model`       the model behind the harness's contract, answers to vectors
 
-(6), the accuracy indicator, is a score and not a prediction: see `harness.scoring.accuracy`.
+(6), the accuracy indicator, is a score and not a prediction: see `harness.scoring.i_accu`.
 
     paper            here                               unit      meaning
     ---------------  ---------------------------------  --------  --------------------------------

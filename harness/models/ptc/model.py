@@ -1,5 +1,5 @@
 """
-PTC behind the contract of `harness.models.base`, and its answers to test vectors.
+PTC behind the contract of `harness.models.Model`, and its answers to test vectors.
 
 The job time is `total_s` + `job_overhead_s`; the model has waves of its own, so the unified
 scheduler has no part in it.  `harness.models.ptc.estimation` says where the quantities come from.

@@ -1,4 +1,4 @@
-"""SPN-GC behind the contract of `harness.models.base`, and its answers to test vectors."""
+"""SPN-GC behind the contract of `harness.models.Model`, and its answers to test vectors."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from collections.abc import Sequence
+from math import fsum
 from typing import NamedTuple
 
-from harness.records.score import Metric, MetricValue, ModelScores
+from harness.records.score import Metric, MetricValue, Score
+from harness.scoring.metrics.errors import mean
 
 
 class Line(NamedTuple):
@@ -26,26 +26,25 @@ def calibration(predicted_s: Sequence[float], measured_s: Sequence[float]) -> Li
     measured time.
     """
     points = list(zip(predicted_s, measured_s, strict=True))
-    count = len(points)
-    if count < 3 or len(set(predicted_s)) < 2 or len(set(measured_s)) < 2:
+    if len(points) < 3 or len(set(predicted_s)) < 2 or len(set(measured_s)) < 2:
         return None
-    mean_x, mean_y = math.fsum(predicted_s) / count, math.fsum(measured_s) / count
-    sxx = math.fsum((x - mean_x) ** 2 for x in predicted_s)
-    sxy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points)
-    syy = math.fsum((y - mean_y) ** 2 for y in measured_s)
+    mean_x, mean_y = mean(predicted_s), mean(measured_s)
+    sxx = fsum((x - mean_x) ** 2 for x in predicted_s)
+    sxy = fsum((x - mean_x) * (y - mean_y) for x, y in points)
+    syy = fsum((y - mean_y) ** 2 for y in measured_s)
     if not sxx or not syy:  # times apart by less than a float can square
         return None
     slope = sxy / sxx
     intercept = mean_y - slope * mean_x
-    residual = math.fsum((y - intercept - slope * x) ** 2 for x, y in points)
+    residual = fsum((y - intercept - slope * x) ** 2 for x, y in points)
     return Line(slope, intercept, 1 - residual / syy)
 
 
-def _number_of_the_line(model: ModelScores, place: int) -> MetricValue | None:
-    line = calibration(
-        [score.predicted_s for score in model.scores], [score.measured_s for score in model.scores]
-    )
-    return None if line is None else MetricValue(value=line[place])
+def number_of_line(scores: Sequence[Score], name: str) -> MetricValue | None:
+    """The number of that *name* of the line through all cells."""
+    predicted_s = [score.predicted_s for score in scores]
+    line = calibration(predicted_s, [score.measured_s for score in scores])
+    return None if line is None else MetricValue(value=getattr(line, name))
 
 
 SLOPE = Metric(
@@ -53,7 +52,7 @@ SLOPE = Metric(
     description="slope of measured over predicted times; 1 means no proportional error",
     unit="number",
     best="nearest to 1",
-    compute=lambda model: _number_of_the_line(model, 0),
+    compute=lambda scores: number_of_line(scores, "slope"),
     columns=(),
 )
 INTERCEPT = Metric(
@@ -61,7 +60,7 @@ INTERCEPT = Metric(
     description="measured time where the predicted one is 0; 0 s means no constant error",
     unit="seconds",
     best="nearest to 0",
-    compute=lambda model: _number_of_the_line(model, 1),
+    compute=lambda scores: number_of_line(scores, "intercept_s"),
     columns=(),
 )
 R2 = Metric(
@@ -69,6 +68,6 @@ R2 = Metric(
     description="share of the variance of measured times that the line of predicted ones explains",
     unit="number",
     best="nearest to 1",
-    compute=lambda model: _number_of_the_line(model, 2),
+    compute=lambda scores: number_of_line(scores, "r2"),
     columns=(),
 )

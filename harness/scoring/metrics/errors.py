@@ -1,16 +1,60 @@
-"""Metrics over the errors of cells: mean, sign, the worst, and the noise beside them."""
+"""
+Errors of one prediction, and the metrics over those of all cells.
+
+    [Lv] H. Lv, L. Sun, C. Wang, S. Liu. "MR. Prophet", Eq. (6): the accuracy indicator.
+
+``docs/models/prophet.md``, section 7; errors are shares of the measured time, the indicator and
+its two parts are percent.
+"""
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from harness.records.score import Metric, MetricValue, ModelScores
-from harness.scoring.accuracy import i_accu
+from harness.errors import ModelError
+from harness.records.score import Metric, MetricValue, Score
 
+LARGEST = 1e100  # seconds: sums and products of a few of them are still finite
 SEED = 7  # of every bootstrap, so that one run always has one report
+
+
+def signed_error(predicted_s: float, measured_s: float) -> float:
+    """Prediction less measurement as a share of the measurement; above 0 is too long."""
+    for seconds in (predicted_s, measured_s):
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if not is_number or not abs(seconds) <= LARGEST:
+            what = f"times {predicted_s!r:.80} and {measured_s!r:.80} are not both finite numbers"
+            raise ModelError(f"{what} up to {LARGEST:g}")
+    if measured_s <= 0:
+        raise ModelError(f"actual_s = {measured_s!r} is not above 0", where="relative error")
+    return (predicted_s - measured_s) / measured_s
+
+
+def relative_error(predicted_s: float, measured_s: float) -> float:
+    """Distance of a prediction from the measurement, |T - T_a| / T_a; 0 is perfect."""
+    return abs(signed_error(predicted_s, measured_s))
+
+
+def i_accu(actual_s: float, model_s: float, whatif_s: float) -> dict[str, float]:
+    """
+    Accuracy indicator, [Lv] Eq. (6), and the two relative errors in it, all in percent.
+
+    `i_accu_percent` is What-If's error less the model's: above 0 the model is the better one.
+    ``ModelError`` (a ``ValueError``) for an actual time that is not above 0, or a number that is
+    not finite.
+
+    >>> round(i_accu(actual_s=70, model_s=67, whatif_s=75)["i_accu_percent"], 2)
+    2.86
+    """
+    model, whatif = relative_error(model_s, actual_s), relative_error(whatif_s, actual_s)
+    return {
+        "i_accu_percent": 100 * (whatif - model),
+        "prophet_error_percent": 100 * model,
+        "whatif_error_percent": 100 * whatif,
+    }
 
 
 def mean(values: Sequence[float]) -> float:
@@ -18,47 +62,21 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def mean_error(model: ModelScores) -> MetricValue:
+def mean_error(scores: Sequence[Score]) -> MetricValue:
     """Mean relative error over the cells (MAPE), with its 95 % bootstrap interval."""
-    from harness.stats.bootstrap import mean_interval
+    from harness.stats.spread import mean_interval
 
-    errors = [score.relative_error for score in model.scores]
+    errors = [score.relative_error for score in scores]
     low, high = mean_interval(errors, seed=SEED)
     return MetricValue(value=mean(errors), low=low, high=high)
 
 
-def mean_signed_error(model: ModelScores) -> MetricValue:
-    """Mean of the errors with their signs."""
-    return MetricValue(value=mean([score.signed_error for score in model.scores]))
-
-
-def worst_error(model: ModelScores) -> MetricValue:
-    """Largest relative error of a cell."""
-    return MetricValue(value=max(score.relative_error for score in model.scores))
-
-
-def noise_floor(model: ModelScores) -> MetricValue | None:
-    """Median noise floor of the cells that were measured more than once."""
-    floors = [score.floor for score in model.scores if score.floor is not None]
-    return MetricValue(value=median(floors)) if floors else None
-
-
-def within_noise(model: ModelScores) -> MetricValue | None:
-    """Share of the cells with a noise floor whose error lies inside it."""
-    within = [
-        score.relative_error <= score.floor for score in model.scores if score.floor is not None
-    ]
-    return MetricValue(value=mean(within)) if within else None
-
-
-def mean_indicator(model: ModelScores) -> MetricValue | None:
-    """Mean accuracy indicator over the cells that What-If answers, too, in percent."""
-    indicators = [
-        i_accu(score.measured_s, score.predicted_s, whatif.predicted_s)["i_accu_percent"]
-        for score in model.scores
-        if (whatif := model.baseline.get(score.cell)) is not None
-    ]
-    return MetricValue(value=mean(indicators)) if indicators else None
+def value_of(
+    numbers: Iterable[float | None], summarise: Callable[[Sequence[float]], float] = mean
+) -> MetricValue | None:
+    """*numbers* of the cells that have one, summarised; `None` where no cell has one."""
+    known = [number for number in numbers if number is not None]
+    return MetricValue(value=summarise(known)) if known else None
 
 
 MEAN_ERROR = Metric(
@@ -77,7 +95,7 @@ SIGNED_ERROR = Metric(
     " the errors of the cells have no common direction",
     unit="signed share",
     best="nearest to 0",
-    compute=mean_signed_error,
+    compute=lambda scores: value_of(score.signed_error for score in scores),
     columns=("raw", "reference"),
 )
 WORST_ERROR = Metric(
@@ -85,7 +103,7 @@ WORST_ERROR = Metric(
     description="largest relative error of a cell",
     unit="share",
     best="lowest",
-    compute=worst_error,
+    compute=lambda scores: value_of((score.relative_error for score in scores), max),
     columns=(),
 )
 NOISE_FLOOR = Metric(
@@ -94,7 +112,7 @@ NOISE_FLOOR = Metric(
     " errors below it cannot be distinguished from zero",
     unit="spread",
     best="lowest",
-    compute=noise_floor,
+    compute=lambda scores: value_of((score.floor for score in scores), median),
     columns=("raw", "reference"),
     brief=("raw",),
 )
@@ -103,7 +121,9 @@ WITHIN_NOISE = Metric(
     description="cells whose error is smaller than their own noise floor",
     unit="cells",
     best="highest",
-    compute=within_noise,
+    compute=lambda scores: value_of(
+        None if score.floor is None else score.relative_error <= score.floor for score in scores
+    ),
 )
 I_ACCU = Metric(
     title="I_accu",
@@ -111,6 +131,6 @@ I_ACCU = Metric(
     " points; positive means more accurate than whatif",
     unit="points",
     best="highest",
-    compute=mean_indicator,
+    compute=lambda scores: value_of(score.i_accu_percent for score in scores),
     brief=("raw",),
 )
