@@ -96,15 +96,6 @@ class HillPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Emplot:
-    """Points (log of a unit, log of the share above it), and the line through their end."""
-
-    points: tuple[tuple[float, float], ...]
-    slope: float | None
-    r2: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class KsTest:
     """Two-sample Kolmogorov-Smirnov test, two-sided."""
 

@@ -61,7 +61,7 @@ def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
     """
     maps = [attempt for job in jobs for attempt in job.succeeded("map")]
     reduces = [attempt for job in jobs for attempt in job.succeeded("reduce")]
-    intervals = {
+    intervals: dict[str, list[tuple[float | None, float | None]]] = {
         "map_task_s": [(attempt.start_s, attempt.finish_s) for attempt in maps],
         "map_main_s": [(attempt.start_s, attempt.map_finish_s) for attempt in maps],
         "map_tail_s": [(attempt.map_finish_s, attempt.finish_s) for attempt in maps],

@@ -7,12 +7,12 @@ Vet is a measure and predicts nothing: specification, errata (V01 to V19) and wo
 ``docs/models/vet.md``.  One function is one equation:
 
     `change_point`  (1)            where ordered unit times leave their line
-    `task`          (2) to (5)     ideal, overhead and vet of a task; buckets (3.6)
-                    (7), (8)       Hill's estimate, emplot, bucket view
-    `job`           (6)            vet of a job; Pearson, Kolmogorov-Smirnov
-    `spill`         section 5      does the measure apply: one spill per map
+    `equations`     (2) to (5)     ideal, overhead and vet of a task; buckets (3.6)
+                    (6)            vet of a job; Pearson, Kolmogorov-Smirnov
+                    (7), (8)       Hill's estimate of the tail
     `assessment`    -              all of it, for the tasks of a job, one after the other;
                                    curves for a drawing, answers to test vectors
+                    section 5      does the measure apply: one spill per map
 
     paper          here                 unit    meaning
     -------------  -------------------  ------  -------------------------------------------------
@@ -34,29 +34,17 @@ Departures from the paper: typing errors are corrected (V01 to V04), undefined c
 V08, V19 and section 4); the median and the quartiles stand beside the mean (V15), the ratio of
 means beside the mean of ratios (V09).  `cap_at_observed` and `buckets` are off unless set, although
 on heavy tails the printed estimate is biased towards 1 (V18).  A higher-order polynomial on each
-side, which the paper names and does not need, is left out.  Where the specification says nothing,
+side, which the paper names and does not need, is left out, and so are the pictures of the tail
+(Hill plot, emplot, bucket view) beside its index.  Where the specification says nothing,
 the flag `negative_overhead` needs an overhead beyond rounding, and times too large to be squared
 (above 1e100 s) are refused.
 """
 
-from harness.models.vet.assessment import assess, vet_curve
-from harness.models.vet.job import ks_two_sample, pearson, vet_job
-from harness.models.vet.spill import single_spill_check
-from harness.models.vet.task import (
-    bucket_view,
-    emplot,
-    hill,
-    hill_plot,
-    tail_index,
-    vet_task,
-)
+from harness.models.vet.assessment import assess, single_spill_check, vet_curve
+from harness.models.vet.equations import ks_two_sample, pearson, tail_index, vet_job, vet_task
 
 __all__ = [
     "assess",
-    "bucket_view",
-    "emplot",
-    "hill",
-    "hill_plot",
     "ks_two_sample",
     "pearson",
     "single_spill_check",

@@ -2,29 +2,33 @@
 Vet of a finished job: all its tasks, one after the other; answers to test vectors.
 
 What is kept of a task is a few numbers: ten thousand tasks with a hundred thousand units each are
-read as a stream.
+read as a stream.  Vet of a map supposes that it spills once, so that its main thread never waits:
+`single_spill_check` is section 5.
 """
 
 from __future__ import annotations
 
+import math
+
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import check_count
+from harness.models.checks import check_count, check_flag, check_number
 from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator
 from harness.models.vet.change_point import WHERE, Times, order_units
-from harness.models.vet.job import ks_two_sample, vet_job, vet_of_tasks
-from harness.models.vet.spill import single_spill_check
-from harness.models.vet.task import (
+from harness.models.vet.equations import (
     hill_points,
     ideal_after,
-    tail_index_ordered,
+    ks_two_sample,
+    tail_index,
+    vet_job,
+    vet_of_tasks,
     vet_ordered,
     vet_task,
 )
@@ -34,6 +38,7 @@ from harness.records.vet import (
     FLAGS,
     MULTI_SPILL,
     SUBPHASES,
+    SingleSpill,
     TaskUnits,
     VetCurve,
     VetKind,
@@ -43,7 +48,10 @@ from harness.records.vet import (
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
 MOST_POINTS = 400  # of a curve
+METADATA_BYTES = 16  # of a record in the sort buffer
+MOST_SORT_BUFFER_MB = 2047
 
+_MIB = 2**20
 _MUCH_SPILLING = 0.1  # of a map task's time (V17)
 _MAP_OUTPUT = {"map_out_bytes": "MAP_OUTPUT_BYTES", "map_out_records": "MAP_OUTPUT_RECORDS"}
 
@@ -84,7 +92,7 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
         for number in BUCKETS:
             measured.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
         measured.task_seconds.append(task_units.task_s)
-        if (alpha := tail_index_ordered(ordered)) is not None:
+        if (alpha := tail_index(ordered)) is not None:
             measured.alphas.append(alpha)
         if task_units.spill_s is not None and task_units.task_s > 0:
             measured.spill_shares.append(task_units.spill_s / task_units.task_s)
@@ -133,9 +141,9 @@ def assess_task(task_units: TaskUnits, config: JobConfig) -> VetTask:
 
 def _vet_with_flags(task_units: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
     vet = vet_ordered(ordered)
-    return (
-        replace(vet, flags=(MULTI_SPILL, *vet.flags)) if is_multi_spill(task_units, config) else vet
-    )
+    if is_multi_spill(task_units, config):
+        vet = replace(vet, flags=(MULTI_SPILL, *vet.flags))
+    return vet
 
 
 def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
@@ -151,6 +159,86 @@ def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
     check = single_spill_check({**sizes, "counters": task_units.counters}, config.model_dump())
     observed = check.observed_single_spill
     return not (check.single_spill if observed is None else observed)
+
+
+def single_spill_check(
+    profile: Mapping[str, Any], config: Mapping[str, Any], rules: Literal["mr2", "paper"] = "mr2"
+) -> SingleSpill:
+    """
+    Whether a map's output fits into its sort buffer, and whether its counters say that it did.
+
+    *profile* has `map_out_bytes` and `map_out_records` of one map, and perhaps its `counters`;
+    *config* `sort_buffer_mb`, `sort_spill_percent`, `use_combiner` for the counters, and
+    `sort_record_percent` for the paper's rules.  ``ModelError`` names the one that is bad.
+    """
+    data_bytes = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
+    records = check_number("map_out_records", profile.get("map_out_records"), where=WHERE)
+    buffer_mb = check_number(
+        "sort_buffer_mb", config.get("sort_buffer_mb"), where=WHERE, above=True
+    )
+    spill_share = check_number(
+        "sort_spill_percent", config.get("sort_spill_percent"), where=WHERE, high=1, above=True
+    )
+    uses_combiner = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
+    metadata_bytes = METADATA_BYTES * records
+    # Parts of the buffer: what must fit into each, and its share of the whole.
+    if rules == "mr2":
+        parts = [(data_bytes + metadata_bytes, 1.0)]
+    elif rules == "paper":
+        metadata_share = check_number(
+            "sort_record_percent", config.get("sort_record_percent"), where=WHERE, high=1
+        )
+        parts = [(data_bytes, 1 - metadata_share), (metadata_bytes, metadata_share)]
+    else:
+        raise ModelError(f"rules = {rules!r} is not mr2 or paper", where=WHERE)
+    too_much_mb = MOST_SORT_BUFFER_MB + 1.0
+    needed_mb = 0.0
+    for part_bytes, part_share in parts:
+        if part_bytes and (usable_share := part_share * spill_share):
+            needed_mb = max(needed_mb, part_bytes / (_MIB * usable_share))
+        elif part_bytes:  # no buffer is large enough
+            needed_mb = too_much_mb
+    required_mb = math.ceil(min(needed_mb, too_much_mb))
+    return SingleSpill(
+        single_spill=all(
+            part_bytes <= _MIB * buffer_mb * part_share * spill_share
+            for part_bytes, part_share in parts
+        ),
+        required_sort_buffer_mb=required_mb if required_mb <= MOST_SORT_BUFFER_MB else None,
+        observed_single_spill=observed_single_spill(
+            profile.get("counters"), uses_combiner=uses_combiner
+        ),
+    )
+
+
+def observed_single_spill(
+    counters: Mapping[str, int] | None, *, uses_combiner: bool
+) -> bool | None:
+    """
+    Whether a map's counters show one spill; `None` where they do not show it either way.
+
+    A combiner that ran in the merge as well has read more records than the map wrote.
+    """
+    if counters is None:
+        return None
+
+    def read_counter(name: str) -> int | None:
+        """A counter under its full name, or without its group."""
+        value = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
+        return None if value is None else check_count(name, value, where=WHERE)
+
+    written, spilled = read_counter("MAP_OUTPUT_RECORDS"), read_counter("SPILLED_RECORDS")
+    if written == 0:
+        return True
+    if written is None or spilled is None:
+        return None
+    if not uses_combiner:
+        return spilled == written
+    combined = read_counter("COMBINE_INPUT_RECORDS")
+    combiner_output = read_counter("COMBINE_OUTPUT_RECORDS")
+    if combined is None or combiner_output is None:
+        return None
+    return spilled == combiner_output and combined == written
 
 
 def vet_curve(

@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.vet.job`: vet of a job, and how jobs are compared.
+Tests for `harness.models.vet.equations`: vet of a job, and how jobs are compared.
 """
 
 import math

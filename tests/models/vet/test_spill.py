@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.vet.spill`: when the measure applies.
+Tests for `harness.models.vet.assessment`: when the measure applies.
 """
 
 import math

@@ -1,5 +1,5 @@
 """
-Tests for `harness.models.vet.task`: vet of one task, its flags, its refusals.
+Tests for `harness.models.vet.equations`: vet of one task, its flags, its refusals.
 """
 
 import math
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import ModelError
 from harness.models.vet import vet_task
 from harness.models.vet.change_point import order_units
-from harness.models.vet.task import estimated_ideal, ideal_after
+from harness.models.vet.equations import estimated_ideal, ideal_after
 from harness.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE
 from tests.models.vet.obvious import obvious_change_point
 

@@ -1,0 +1,323 @@
+"""
+A task: ideal, overhead and vet, (2) to (5), buckets of section 3.6, its tail (7), (8); a job: (6).
+
+What section 3.5 compares jobs with stands at the end.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from collections.abc import Sequence
+from statistics import fmean, quantiles, stdev
+from typing import Any
+
+import numpy as np
+
+from harness.errors import ModelError
+from harness.models.checks import check_count, check_flag, check_number, range_error
+from harness.models.vet.change_point import WHERE, SplitErrors, Times, line_error, order_units
+from harness.records.vet import (
+    NEGATIVE_OVERHEAD,
+    OMEGA_SENSITIVE,
+    HillPoint,
+    KsTest,
+    VetJob,
+    VetTask,
+)
+
+OMEGA = 3
+UNITS_OF_BUCKET = 10  # with fewer units to a bucket its sum says little
+
+_SENSITIVE = 0.2  # vet of another window differs by more than this share
+_ROUNDING = 1e-12  # of PR; an overhead below zero by less is rounding
+_FEWEST_FOR_INDEX = 200  # units
+_FEWEST_FOR_PEARSON = 3
+_MOST_PATHS = 1_000_000  # that are counted one by one
+
+
+def vet_task(
+    unit_seconds: Any,
+    omega: int = OMEGA,
+    cap_at_observed: bool = False,  # noqa: FBT001, FBT002 - the signature of the specification
+    buckets: int | None = None,
+) -> VetTask:
+    """
+    Vet of a task from the seconds of its units, in any order.
+
+    ``ModelError`` (a ``ValueError``) for an omega below 2, a negative, infinite or NaN time, fewer
+    buckets than 2*omega.
+    """
+    return vet_ordered(order_units(unit_seconds), omega, cap_at_observed, buckets)
+
+
+def vet_ordered(
+    ordered: Times,
+    omega: int = OMEGA,
+    cap_at_observed: bool = False,  # noqa: FBT001, FBT002 - as above
+    buckets: int | None = None,
+) -> VetTask:
+    """`vet_task` of times that are in order already."""
+    # Below 2 there is no line through the last two units on the left.
+    omega = check_count("omega", omega, where=WHERE, low=2)
+    capped = check_flag("cap_at_observed", cap_at_observed, where=WHERE)
+    shape: dict[str, Any] = {}
+    if buckets is None:
+        is_enough, set_aside_s, unit_times = len(ordered) >= 2 * omega, 0.0, ordered
+    else:
+        bucket_count = check_count("buckets", buckets, where=WHERE, low=1)
+        if bucket_count < 2 * omega:
+            message = f"buckets = {bucket_count} is below 2*omega = {2 * omega}"
+            raise ModelError(message, where=WHERE)
+        bucket_units, set_aside = divmod(len(ordered), bucket_count)
+        is_enough = len(ordered) >= UNITS_OF_BUCKET * bucket_count
+        set_aside_s, unit_times = float(ordered[:set_aside].sum()), ordered[:0]
+        if is_enough:
+            unit_times = ordered[set_aside:].reshape(bucket_count, bucket_units).sum(axis=1)
+        shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
+    if not is_enough:
+        return VetTask(len(ordered), "too_few_units", float(ordered.sum()), **shape)
+    errors = SplitErrors(unit_times)
+    split = errors.best_split(omega)
+    # Units set aside count as observed, and as ideal.
+    real_s = float(unit_times.sum()) + set_aside_s
+    ideal_s = estimated_ideal(unit_times, split, capped=capped) + set_aside_s
+    overhead_s = overhead(unit_times, split, capped=capped)
+    vet_value = vet_ratio(real_s, ideal_s)
+    flags = []
+    # Section 4: does a window of 1 % of the units give another vet than one of three?
+    if (wide := max(OMEGA, len(unit_times) // 100)) != OMEGA:
+        narrow_vet, wide_vet = (
+            vet_ratio(
+                real_s,
+                estimated_ideal(unit_times, errors.best_split(window), capped=capped) + set_aside_s,
+            )
+            for window in (OMEGA, wide)
+        )
+        if narrow_vet is None or wide_vet is None:
+            differs = narrow_vet is not wide_vet
+        else:
+            differs = abs(wide_vet - narrow_vet) > _SENSITIVE * narrow_vet
+        flags += [OMEGA_SENSITIVE] if differs else []
+    if overhead_s < -_ROUNDING * real_s:
+        flags.append(NEGATIVE_OVERHEAD)
+    return VetTask(
+        n=len(ordered),
+        status="zero_ideal" if vet_value is None else "ok",
+        profiled_real_s=real_s,
+        change_point=split,
+        sse=line_error(unit_times[:split]) + line_error(unit_times[split:]),
+        slope_s=slope(unit_times, split),
+        estimated_ideal_s=ideal_s,
+        overhead_s=overhead_s,
+        vet=vet_value,
+        flags=tuple(flags),
+        **shape,
+    )
+
+
+def slope(unit_times: Times, split: int) -> float:
+    """Step of the ideal line: d = Y_t - Y_{t-1}, in seconds."""
+    return float(unit_times[split - 1] - unit_times[split - 2])
+
+
+def ideal_after(unit_times: Times, split: int, *, capped: bool = False) -> Times:
+    """(2): g_hat(t + j) = Y_t + j*d for j = 1..n-t; *capped*, never above what was observed [s]."""
+    steps = np.arange(1.0, len(unit_times) - split + 1)
+    ideal: Times = unit_times[split - 1] + steps * slope(unit_times, split)
+    return np.minimum(ideal, unit_times[split:]) if capped else ideal
+
+
+def estimated_ideal(unit_times: Times, split: int, *, capped: bool = False) -> float:
+    """(3): EI, the sum of the ideal [s]."""
+    if capped:
+        return float(unit_times[:split].sum() + ideal_after(unit_times, split, capped=True).sum())
+    after = len(unit_times) - split
+    rise = slope(unit_times, split) * after * (after + 1) / 2
+    return float(unit_times[:split].sum() + after * unit_times[split - 1] + rise)
+
+
+def overhead(unit_times: Times, split: int, *, capped: bool = False) -> float:
+    """(4): OC, what the units after the change point have above the ideal [s]."""
+    return float((unit_times[split:] - ideal_after(unit_times, split, capped=capped)).sum())
+
+
+def vet_ratio(real_s: float, ideal_s: float) -> float | None:
+    """(5): PR/EI; `None` where the ideal is 0, or next to it."""
+    vet = real_s / ideal_s if ideal_s > 0 else math.inf
+    return vet if math.isfinite(vet) else None
+
+
+# Tail of the distribution
+
+
+def hill_points(unit_seconds: Any, k_values: Any) -> tuple[HillPoint, ...]:
+    """
+    (8): H(k), the mean log excess of the k largest units, and alpha = 1/H (V01), of each k.
+
+    ``ModelError`` for a k outside 1..n-1, or where the unit at place n-k took no time.
+    """
+    if not isinstance(k_values, Sequence) or isinstance(k_values, str):
+        raise range_error("k_values", k_values, "a list of whole numbers", WHERE)
+    ordered, points = order_units(unit_seconds), []
+    unit_count = len(ordered)
+    for value in k_values:
+        k = check_count("k", value, where=WHERE, low=1)
+        if k > unit_count - 1:
+            raise ModelError(f"k = {k} is above n - 1 = {unit_count - 1}", where=WHERE)
+        if ordered[unit_count - k - 1] <= 0:
+            raise ModelError(f"k = {k}: the unit before the largest {k} took no time", where=WHERE)
+        excesses = np.log(ordered[unit_count - k :]) - np.log(ordered[unit_count - k - 1])
+        mean_excess = float(np.mean(excesses))
+        points.append(HillPoint(k, mean_excess, 1 / mean_excess if mean_excess > 0 else math.inf))
+    return tuple(points)
+
+
+def tail_index(ordered: Times) -> float | None:
+    """
+    Index alpha of (7): the median of the Hill plot from 1 % of the units on, ten at least.
+
+    `None` with fewer than 200 units, or where too many of them took no time.
+    """
+    if len(ordered) < _FEWEST_FOR_INDEX:
+        return None
+    first = max(10, -(-len(ordered) // 100))
+    # H(1), H(2), ... to a tenth of the units, as far as they took any time.  The depths are those
+    # below the largest: their sums are short.
+    largest = ordered[::-1][: len(ordered) // 10 + 1]
+    log_times = np.log(largest[largest > 0])
+    depths = log_times[:1] - log_times
+    excesses = depths[1:] - np.cumsum(depths)[:-1] / np.arange(1, max(1, len(log_times)))
+    excesses = np.maximum(excesses, 0.0)[first - 1 :]
+    if not len(excesses):
+        return None
+    with np.errstate(divide="ignore"):
+        return float(np.median(1 / excesses))
+
+
+# Job
+
+
+def vet_job(tasks: Any, task_seconds: Any = None, omega: int = OMEGA) -> VetJob:
+    """
+    Vet of a job from the unit times of each of its *tasks*, and the whole times of these.
+
+    ``ModelError`` where a task's times are bad, or *task_seconds* is not one time for each task.
+    """
+    if not isinstance(tasks, Sequence) or isinstance(tasks, str):
+        raise range_error("tasks", tasks, "a list of tasks", WHERE)
+    return vet_of_tasks([vet_task(unit_seconds, omega) for unit_seconds in tasks], task_seconds)
+
+
+def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
+    """`vet_job` of tasks that are measured already; those without a vet are skipped."""
+    used = [task for task in tasks if task.vet is not None]
+    vets = [task.vet for task in tasks if task.vet is not None]
+    correlation = None
+    if task_seconds is not None:
+        whole_times = _read_numbers("task_seconds", task_seconds, low=0.0)
+        if len(whole_times) != len(tasks):
+            message = f"task_seconds has {len(whole_times)} times for {len(tasks)} tasks"
+            raise ModelError(message, where=WHERE)
+        of_used = [whole_times[place] for place, task in enumerate(tasks) if task.vet is not None]
+        correlation = pearson(vets, of_used)
+    real_times = [task.profiled_real_s for task in used]
+    ideal_times = [task.estimated_ideal_s or 0.0 for task in used]
+    quartiles: Sequence[float | None] = [None, None, None]
+    if vets:  # by linear interpolation, as most tools have them
+        quartiles = vets * 3 if len(vets) == 1 else quantiles(vets, n=4, method="inclusive")
+    real_mean_s, ideal_mean_s = _mean(real_times), _mean(ideal_times)
+    return VetJob(
+        vet_tasks=tuple(task.vet for task in tasks),
+        tasks_used=len(used),
+        tasks_skipped=len(tasks) - len(used),
+        vet_job=mean_vet(vets),
+        vet_quartile_1=quartiles[0],
+        vet_median=quartiles[1],
+        vet_quartile_3=quartiles[2],
+        pr_mean_s=real_mean_s,
+        pr_std_s=_deviation(real_times),
+        ei_mean_s=ideal_mean_s,
+        ei_std_s=_deviation(ideal_times),
+        oc_mean_s=_mean([task.overhead_s or 0.0 for task in used]),
+        ratio_of_means=(
+            real_mean_s / ideal_mean_s if real_mean_s is not None and ideal_mean_s else None
+        ),
+        pearson_vet_vs_task_seconds=correlation,
+    )
+
+
+def mean_vet(vets: Sequence[float]) -> float | None:
+    """(6): vet_job, the mean of vet_task over the used tasks."""
+    return _mean(vets)
+
+
+def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Pearson's correlation; `None` of fewer than three pairs, or where one side never differs."""
+    samples = [_read_numbers("a", a), _read_numbers("b", b)]
+    if len(samples[0]) != len(samples[1]):
+        raise ModelError(f"a has {len(samples[0])} values and b has {len(samples[1])}", where=WHERE)
+    if len(samples[0]) < _FEWEST_FOR_PEARSON or any(
+        min(numbers) == max(numbers) for numbers in samples
+    ):
+        return None
+    # Deviations from the mean, as a vector of length 1; scaled, so that no square vanishes.
+    vectors = []
+    for numbers in samples:
+        mean = fmean(numbers)
+        largest = max(abs(value - mean) for value in numbers)
+        deviations = [(value - mean) / largest for value in numbers]
+        length = math.hypot(*deviations)
+        vectors.append([deviation / length for deviation in deviations])
+    cosine = math.fsum(first * second for first, second in zip(*vectors, strict=True))
+    return max(-1.0, min(1.0, cosine))
+
+
+def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTest:
+    """
+    D = max |F1 - F2| and its two-sided p-value, exact for small samples.
+
+    ``ModelError`` for an empty sample, or a value that is not a finite number.
+    """
+    first, second = _read_numbers("sample_a", sample_a), _read_numbers("sample_b", sample_b)
+    for name, sample in (("sample_a", first), ("sample_b", second)):
+        if not sample:
+            raise range_error(name, sample, "a list with a value", WHERE)
+    from scipy.stats import ks_2samp
+
+    with warnings.catch_warnings(record=True) as failures:
+        warnings.simplefilter("always", RuntimeWarning)
+        result = ks_2samp(first, second)
+    distance, p_value = float(result.statistic), float(result.pvalue)
+    first_count, second_count = len(first), len(second)
+    if failures and first_count * second_count <= _MOST_PATHS:
+        # Rounding took SciPy's exact p out of [0, 1].  It is the share of the orders of both
+        # samples' values whose distribution functions are as far apart.
+        limit = round(distance * first_count * second_count)
+        paths = [0] * (second_count + 1)  # of orders that end here, and were never as far apart
+        for i in range(first_count + 1):
+            for j in range(second_count + 1):
+                before = 1 if i == j == 0 else paths[j] + (paths[j - 1] if j else 0)
+                paths[j] = before if abs(i * second_count - j * first_count) < limit else 0
+        order_count = math.comb(first_count + second_count, second_count)
+        p_value = (order_count - paths[second_count]) / order_count
+    return KsTest(distance, p_value)
+
+
+def _read_numbers(name: str, values: Any, low: float = -math.inf) -> list[float]:
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise range_error(name, values, "a list of numbers", WHERE)
+    return [
+        check_number(f"{name}[{place}]", value, where=WHERE, low=low)
+        for place, value in enumerate(values)
+    ]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    """Sample standard deviation."""
+    return stdev(values) if len(values) > 1 else None
