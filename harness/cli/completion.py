@@ -74,7 +74,7 @@ def trials(context: click.Context) -> Iterable[str]:
 
 def overrides(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Keys of an experiment, and behind ``configuration.`` the properties of Hadoop."""
-    from harness.hadoop.names import known_names
+    from harness.hadoop.properties import known_names
 
     for head in _HEADS:
         if typed.startswith(head):

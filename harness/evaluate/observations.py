@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.evaluate.model_inputs import model_inputs, planned_jobs
-from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.task_log import read_task_log, spills_of
+from harness.parsing.task_log import read_shuffle_log, read_task_log, spills_of
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times

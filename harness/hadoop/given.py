@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from harness.errors import SpecError
 from harness.hadoop import site
-from harness.hadoop.daemons import ADD_OPENS
-from harness.hadoop.layout import Layout
+from harness.hadoop.daemons import ADD_OPENS, Layout
 from harness.records.trial import ClusterSpec
 
 FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")

@@ -1,8 +1,21 @@
 """
-What the models read of a job's configuration, from Hadoop 3's property names.
+Hadoop's properties: which names there are, and what the models read of their values.
 
-Values are text, as ``job.xml`` and experiment files hold them; names and defaults are those of
-``docs/models/whatif.md``, section 4.1.
+Values are text, as ``job.xml`` and experiment files hold them; names and defaults of those that
+models read are in ``docs/models/whatif.md``, section 4.1.
+
+Hadoop takes any name and says nothing, so a misspelled property measures its default.  What is
+refused here, and what is only a warning, follows from that:
+
+- a name that Hadoop knows is taken; so is one that continues a known name (``...address.rm1``) and
+  one of the `_FAMILIES`, whose names hold words of their user;
+- a name out of use is refused with its successor, which is the one that models and slots go by;
+- a name one slip away from a known one is refused: a letter, a case, a dot, a lost part;
+- any other name that begins as Hadoop's do is taken, with a warning that names the nearest known
+  one: it may belong to a job's own code;
+- a name with another beginning is the user's own.
+
+The table of names is written by ``scripts/export-properties`` from Hadoop's jars.
 """
 
 from __future__ import annotations
@@ -10,13 +23,18 @@ from __future__ import annotations
 import math
 import re
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from difflib import SequenceMatcher
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
 from harness.errors import SpecError
 from harness.records.prediction import JobConfig
+from harness.text import nearest_name
+from harness.units import MIB
 
-MIB = 2**20
 MOST_REDUCES = 100_000  # models look at each of them, and no cluster of ours runs as many
 
 _XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]{1,18})([kKmMgGtT]?)(?=\s|$)")
@@ -39,12 +57,9 @@ def job_config(properties: Mapping[str, str], *, use_combiner: bool | None = Non
         if property_name in properties
     }
     if use_combiner is None:
-        use_combiner = any(
-            properties.get(property_name, "").strip() for property_name in _COMBINERS
-        )
-    config = JobConfig(
-        **values, use_combiner=use_combiner, reduce_heap_bytes=reduce_heap_bytes(properties)
-    )
+        use_combiner = any(properties.get(name, "").strip() for name in _COMBINERS)
+    heap_bytes = reduce_heap_bytes(properties)
+    config = JobConfig(**values, use_combiner=use_combiner, reduce_heap_bytes=heap_bytes)
     limit, merge = config.shuffle_segment_limit_percent, config.shuffle_merge_percent
     if config.num_reduces and not 0 < limit < merge:
         raise SpecError(
@@ -70,25 +85,33 @@ def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
         property_name = "mapred.child.java.opts"
     options = properties.get(property_name, "")
     memory, ratio = "mapreduce.reduce.memory.mb", "mapreduce.job.heap.memory-mb.ratio"
-    if sizes := _XMX.findall(options):
-        number, suffix = sizes[-1]  # the last one wins in the JVM
-        heap_bytes = int(number) * _SUFFIX[suffix.lower()]
+    if (heap_bytes := java_heap_bytes(options)) is not None:
         if heap_bytes < 2 * MIB:
             raise _value_error(property_name, options, "options of a JVM: its heap is below 2 MiB")
     elif "-Xmx" in options:
-        raise _value_error(
-            property_name, options, "options of a JVM: -Xmx needs a size such as 400m"
-        )
+        wanted = "options of a JVM: -Xmx needs a size such as 400m"
+        raise _value_error(property_name, options, wanted)
     elif memory not in properties and ratio not in properties:
         heap_bytes = JobConfig().reduce_heap_bytes
     else:  # a share of the container, whose size of -1 is Hadoop's default and stands for 1024
         given = properties.get(memory, "-1").strip()
         container_mb = 1024 if given == "-1" else whole(memory, given)
-        heap_bytes = int(_share()(ratio, properties.get(ratio, "0.8")) * container_mb * MIB)
-    # Another shape of the young generation would need another rule.
+        heap_bytes = int(_share(ratio, properties.get(ratio, "0.8")) * container_mb * MIB)
+    return serial_max_memory(heap_bytes) if has_serial_heap(options) else heap_bytes
+
+
+def java_heap_bytes(options: str) -> int | None:
+    """Maximal heap in bytes that the *options* of a JVM set; the last one wins."""
+    if not (sizes := _XMX.findall(options)):
+        return None
+    number, suffix = sizes[-1]
+    return int(number) * _SUFFIX[suffix.lower()]
+
+
+def has_serial_heap(options: str) -> bool:
+    """Tell whether *options* choose the serial collector and leave its generations as they are."""
     is_shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
-    is_serial = "-XX:+UseSerialGC" in options.split() and not is_shaped
-    return serial_max_memory(heap_bytes) if is_serial else heap_bytes
+    return "-XX:+UseSerialGC" in options.split() and not is_shaped
 
 
 def serial_max_memory(heap_bytes: int) -> int:
@@ -107,33 +130,26 @@ def serial_max_memory(heap_bytes: int) -> int:
     return rounded - young // 10 // 2**16 * 2**16
 
 
-def whole(property_name: str, text: str, least: int = 1) -> int:
+def whole(property_name: str, text: str, least: int = 1, most: float = math.inf) -> int:
     """Whole number that the property *property_name* has; ``SpecError`` for any other *text*."""
-    return _whole(least)(property_name, text)
+    if not _WHOLE.fullmatch(text.strip()):
+        raise _value_error(property_name, text, "a whole number")
+    if not least <= (number := int(text)) <= most:
+        raise _value_error(property_name, text, f"a whole number from {least} to {most:g}")
+    return number
 
 
-def _whole(low: int, high: float = math.inf) -> Callable[[str, str], int]:
-    def read(property_name: str, text: str) -> int:
-        if not _WHOLE.fullmatch(text.strip()):
-            raise _value_error(property_name, text, "a whole number")
-        number = int(text)
-        if not low <= number <= high:
-            raise _value_error(property_name, text, f"a whole number from {low} to {high:g}")
-        return number
-
-    return read
+def _share(property_name: str, text: str) -> float:
+    number = float(text) if _DECIMAL.fullmatch(text.strip()) else math.nan
+    if not 0 <= number <= 1:
+        raise _value_error(property_name, text, "a share from 0 to 1")
+    return number
 
 
-def _share(*, above: bool = False) -> Callable[[str, str], float]:
-    def read(property_name: str, text: str) -> float:
-        number = float(text) if _DECIMAL.fullmatch(text.strip()) else math.nan
-        if not 0 <= number <= 1 or (above and number == 0):
-            raise _value_error(
-                property_name, text, f"a share {'above 0' if above else 'from 0'} to 1"
-            )
-        return number
-
-    return read
+def _positive_share(property_name: str, text: str) -> float:
+    if (number := _share(property_name, text)) == 0:
+        raise _value_error(property_name, text, "a share above 0 to 1")
+    return number
 
 
 def _switch(property_name: str, text: str) -> bool:
@@ -150,22 +166,22 @@ def _value_error(property_name: str, text: str, wanted: str) -> SpecError:
     )
 
 
-_POSITIVE_SHARE = _share(above=True)
+_any_int = partial(whole, least=-(2**31))
 # Field of `JobConfig`: property, and how its text is read.
 _PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
-    "num_reduces": ("mapreduce.job.reduces", _whole(0, MOST_REDUCES)),
-    "sort_buffer_mb": ("mapreduce.task.io.sort.mb", _whole(1, 2047)),
-    "sort_spill_percent": ("mapreduce.map.sort.spill.percent", _POSITIVE_SHARE),
-    "sort_record_percent": ("io.sort.record.percent", _share()),
-    "merge_factor": ("mapreduce.task.io.sort.factor", _whole(2)),
-    "combine_min_spills": ("mapreduce.map.combine.minspills", _whole(0)),
-    "inmem_merge_segments": ("mapreduce.reduce.merge.inmem.threshold", _whole(-(2**31))),
-    "shuffle_buffer_percent": ("mapreduce.reduce.shuffle.input.buffer.percent", _POSITIVE_SHARE),
-    "shuffle_merge_percent": ("mapreduce.reduce.shuffle.merge.percent", _share()),
-    "shuffle_segment_limit_percent": ("mapreduce.reduce.shuffle.memory.limit.percent", _share()),
-    "reduce_buffer_percent": ("mapreduce.reduce.input.buffer.percent", _share()),
-    "reduce_slowstart": ("mapreduce.job.reduce.slowstart.completedmaps", _share()),
-    "parallel_copies": ("mapreduce.reduce.shuffle.parallelcopies", _whole(1)),
+    "num_reduces": ("mapreduce.job.reduces", partial(whole, least=0, most=MOST_REDUCES)),
+    "sort_buffer_mb": ("mapreduce.task.io.sort.mb", partial(whole, most=2047)),
+    "sort_spill_percent": ("mapreduce.map.sort.spill.percent", _positive_share),
+    "sort_record_percent": ("io.sort.record.percent", _share),
+    "merge_factor": ("mapreduce.task.io.sort.factor", partial(whole, least=2)),
+    "combine_min_spills": ("mapreduce.map.combine.minspills", partial(whole, least=0)),
+    "inmem_merge_segments": ("mapreduce.reduce.merge.inmem.threshold", _any_int),
+    "shuffle_buffer_percent": ("mapreduce.reduce.shuffle.input.buffer.percent", _positive_share),
+    "shuffle_merge_percent": ("mapreduce.reduce.shuffle.merge.percent", _share),
+    "shuffle_segment_limit_percent": ("mapreduce.reduce.shuffle.memory.limit.percent", _share),
+    "reduce_buffer_percent": ("mapreduce.reduce.input.buffer.percent", _share),
+    "reduce_slowstart": ("mapreduce.job.reduce.slowstart.completedmaps", _share),
+    "parallel_copies": ("mapreduce.reduce.shuffle.parallelcopies", whole),
     "map_output_compressed": ("mapreduce.map.output.compress", _switch),
     "output_compressed": ("mapreduce.output.fileoutputformat.compress", _switch),
 }
@@ -176,3 +192,142 @@ READ_NAMES = frozenset(name for name, _ in _PROPERTIES.values()) | {
     "mapreduce.reduce.java.opts", "mapreduce.reduce.memory.mb",
     "mapreduce.reduce.memory.totalbytes",
 }  # fmt: skip
+
+_FAMILIES = re.compile(
+    r"yarn\.scheduler\.(capacity|fair)\..*|yarn\.nodemanager\.aux-services\..*"
+    r"|yarn\.(nodemanager\.resource-type|resource-types)\..*|mapreduce\.(map|reduce)\.resource\..*"
+    r"|yarn\.app\.mapreduce\.am\.resource\..*|mapreduce\.multipleoutputs\..*"
+    r"|mapreduce\.job\.log4j-.*|hadoop\.(proxyuser|security|http)\..*|ipc\.\d+\..*"
+    r"|fs\.([A-Za-z]+|AbstractFileSystem\..*)\.impl(\..*)?|fs\.s3a\.bucket\..*"
+    r"|fs\.viewfs\..*|fs\.azure\..*"
+)
+_ALIKE, _ALIKE_SHORT, _SHORT = 0.75, 0.5, 3  # of a part that was misspelled; letters of a short one
+_LEAST_PARTS = 3  # of a name that lacks one: two alone are too common a name
+
+
+def is_known(name: str) -> bool:
+    """
+    Tell whether Hadoop or a model reads *name*.
+
+    >>> is_known("mapreduce.job.reduces"), is_known("yarn.resourcemanager.address.rm1")
+    (True, True)
+    """
+    if name in known_names() or _FAMILIES.fullmatch(name):
+        return True
+    # What continues a known name of three parts or more.
+    parts = name.split(".")
+    heads = (".".join(parts[:count]) for count in range(_LEAST_PARTS, len(parts)))
+    return any(head in known_names() for head in heads)
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """All names that are in use, those that models read among them; families apart."""
+    return READ_NAMES | {name for name, _, replacement in _table() if not replacement}
+
+
+def is_own(name: str) -> bool:
+    """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
+    return name.partition(".")[0] not in _first_words()
+
+
+def successor(name: str) -> str:
+    """
+    Name that took the place of *name*, empty where it is in use or unknown.
+
+    >>> successor("mapred.reduce.tasks")
+    'mapreduce.job.reduces'
+    """
+    return "" if name in READ_NAMES else _successors().get(name, "")
+
+
+def meant(name: str) -> str:
+    """
+    Give the known name that an unknown *name* is one slip away from, or nothing.
+
+    >>> meant("mapreduce.task.io.sort.bm"), meant("mapreduce.job.quorum"), meant("my.job.reduces")
+    ('mapreduce.task.io.sort.mb', '', '')
+    """
+    if is_known(name):
+        return ""
+    parts, similar = name.split("."), _similar_names()
+    near = {*similar.get(("letters", _letters(name)), ())}
+    if len(parts) >= _LEAST_PARTS:
+        near.update(similar.get(("shortened", name), ()))
+    for index, part in enumerate(parts):
+        for known in similar.get(("masked", _masked(parts, index)), ()):
+            known_part = known.split(".")[index]
+            least = _ALIKE_SHORT if len(known_part) <= _SHORT else _ALIKE
+            # With digits it is another word: fs.s3a and fs.s3n are two file systems.
+            has_digit = any(letter.isdigit() for letter in part + known_part)
+            if not has_digit and _likeness(part, known_part) >= least:
+                near.add(known)
+    return min(near, key=lambda known: (-_likeness(name, known), known), default="")
+
+
+def resembling(name: str) -> str:
+    """
+    Give the known name that looks most like an unknown *name*, however they differ, or nothing.
+
+    Slow: it looks at each.
+
+    >>> resembling("mapreduce.reduce.shuffle.buffer.percent")
+    'mapreduce.reduce.shuffle.input.buffer.percent'
+    """
+    tail = f".{name}"
+    in_order = sorted(known_names())
+    longer = next((known for known in in_order if known.endswith(tail)), None)
+    # Hadoop's names are long and alike: a lower cut-off would offer one for any.
+    return longer or nearest_name(name, in_order, cutoff=0.85) or ""
+
+
+def objection(name: str) -> tuple[str, str] | None:
+    """Say what is wrong with *name* as a property, and what to write; `None`: it may stand."""
+    if later := successor(name):
+        return (f"'{name}' is obsolete in Hadoop 3, and is not read here", f"write {later}")
+    if near := meant(name):
+        fix = f"did you mean {near}? a property of your own needs its own first word"
+        return f"Hadoop knows no property '{name}'", fix
+    return None
+
+
+def _likeness(name: str, known: str) -> float:
+    return SequenceMatcher(None, name, known).ratio()
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[._-]", "", name).lower()
+
+
+def _masked(parts: list[str], index: int) -> str:
+    """The name of *parts* with a ``*`` in the place of one of them."""
+    return ".".join([*parts[:index], "*", *parts[index + 1 :]])
+
+
+@cache
+def _successors() -> dict[str, str]:
+    return {name: replacement for name, _, replacement in _table() if replacement}
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name, _, _ in _table())
+
+
+@cache
+def _similar_names() -> dict[tuple[str, str], list[str]]:
+    """Known names by their letters alone, shortened by one of their parts, and with it masked."""
+    names = defaultdict(list)
+    for name in known_names():
+        names["letters", _letters(name)].append(name)
+        parts = name.split(".")
+        for index in range(len(parts)):
+            names["shortened", ".".join([*parts[:index], *parts[index + 1 :]])].append(name)
+            names["masked", _masked(parts, index)].append(name)
+    return dict(names)
+
+
+@cache
+def _table() -> tuple[tuple[str, str, str], ...]:
+    text = (files("harness.hadoop") / "property-names.txt").read_text(encoding="utf-8")
+    return tuple(line.partition(" ") for line in text.splitlines())

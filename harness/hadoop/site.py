@@ -1,4 +1,10 @@
-"""Site files of a cluster: what every node's configuration folder holds, as data."""
+"""
+Site files of a cluster, as data: what every node's configuration folder holds, and a job adds.
+
+Tracing is properties of a job: a traced task is a task with another class path, whose first jar has
+Hadoop's classes with hooks, and with system properties for the recorder in them.  Nothing else of
+the cluster changes, so jobs with and without run on the same one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,15 @@ import math
 import re
 
 from collections.abc import Mapping
+from dataclasses import replace
+from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from harness.errors import SpecError
-from harness.hadoop.daemons import container_options
-from harness.hadoop.layout import MASTER_PORTS, Layout, Member, make_members
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.errors import ParseError, SpecError
+from harness.hadoop.daemons import MASTER_PORTS, Layout, Member, container_options, make_members
+from harness.hadoop.properties import successor
+from harness.records.trial import ClusterSpec, NodeSpec, TraceMode
+from harness.text import excerpt
 from harness.units import MIB, parse_bytes
 
 SiteFiles = dict[str, dict[str, str]]
@@ -130,6 +139,16 @@ _ALWAYS = {
     "yarn.scheduler.capacity.node-locality-delay": "-1",
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 }
+PATH_JAR = "path-trace.jar"
+SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
+
+# What Hadoop puts there itself (MRJobConfig.DEFAULT_MAPRED_ADMIN_JAVA_OPTS), and would leave out.
+_ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
+# It stands before mapreduce.application.classpath, which names the jars without hooks.
+_CLASS_PATH, _CONF = "yarn.application.classpath", "$HADOOP_CONF_DIR"
+# Of a site file: the elements around a property, and those in it that have text.
+_PROPERTY = ["configuration", "property"]
+_LEAVES = ([*_PROPERTY, "name"], [*_PROPERTY, "value"])
 LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -289,3 +308,110 @@ def render_xml(properties: Mapping[str, str]) -> str:
     )
     start = '<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n'
     return f"{start}{''.join(lines)}</configuration>\n"
+
+
+def read_properties(text: bytes, source: str) -> dict[str, str]:
+    """
+    Properties of a Hadoop configuration file, in the file's order; of equal names the last stands.
+
+    Values stand as written: references such as ``${user.name}`` are not resolved.  A document type
+    declaration is refused, and with it every entity that could grow or read a file.  XML that is
+    not well-formed or not a Hadoop configuration is `ParseError` with *source* and line.
+    """
+    properties: dict[str, str] = {}
+    open_elements: list[str] = []  # of the element that is being read
+    property_texts: dict[str, str] = {}  # of the property that is being read, by element
+    parser = expat.ParserCreate("utf-8")
+
+    def content_error(what: str) -> ParseError:
+        fix = "give the job.xml that Hadoop wrote"
+        return ParseError(what, source=source, line=parser.CurrentLineNumber, fix=fix)
+
+    def refuse_doctype(*_: object) -> None:
+        raise content_error("a document type declaration, which Hadoop never writes")
+
+    def start(element: str, _: object) -> None:
+        if not open_elements and element != "configuration":
+            raise content_error(f"the root element is '{excerpt(element)}', not 'configuration'")
+        open_elements.append(element)
+        if open_elements == _PROPERTY:
+            property_texts.clear()
+        elif open_elements in _LEAVES:
+            property_texts[element] = ""
+
+    def add_text(characters: str) -> None:
+        if open_elements in _LEAVES:
+            property_texts[open_elements[-1]] += characters
+
+    def end(_: str) -> None:
+        if open_elements == _PROPERTY:
+            property_name = property_texts.get("name", "").strip()
+            if not property_name:
+                raise content_error("a property without a name")
+            properties[property_name] = property_texts.get("value", "")
+        open_elements.pop()
+
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse_doctype
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = add_text
+    try:
+        parser.Parse(text, True)  # noqa: FBT003 - expat takes its arguments by position
+    except expat.ExpatError as error:
+        raise ParseError(f"not XML: {error}", source=source, line=error.lineno) from error
+    return properties
+
+
+def task_properties(
+    mode: TraceMode,
+    layout: Layout,
+    spec: ClusterSpec,
+    given: Mapping[str, str],
+    *,
+    archive: str | None = None,
+    unit: int = 5,
+) -> dict[str, str]:
+    """
+    Properties to add to a job's own, *given*, so that its tasks are traced; none for logs and off.
+
+    Without options of the job's own (or of ``cluster.site``) tasks get those of *layout*, with the
+    traced classes and their *archive*, a path as nodes see it.  A job's own options stay as they
+    are: such tasks find the traced classes by ``yarn.application.classpath``, and start without an
+    archive.  *unit*: records of a unit.  `SpecError` where a job's options set a class
+    path, which would hide the traced classes.
+
+    >>> from harness.hadoop.daemons import make_members
+    >>> layout = Layout(make_members(1), base="/b", home="/h")
+    >>> task_properties("off", layout, ClusterSpec(), {})
+    {}
+    >>> task_properties("spans", layout, ClusterSpec(), {})["yarn.application.classpath"]
+    '$HADOOP_CONF_DIR,/h/path-trace.jar'
+    """
+    if mode not in ("spans", "units"):
+        return {}
+    # Under the names that Hadoop reads.
+    own = {successor(name) or name: text for name, text in {**spec.site, **given}.items()}
+    jar = f"{layout.home}/{PATH_JAR}"
+    before, after = (jar, own[_CLASS_PATH]) if _CLASS_PATH in own else (_CONF, jar)
+    properties = {_CLASS_PATH: f"{before},{after}"}
+    traced = replace(layout, archive=archive)
+    memory_mb = container_mb(spec.node.task_memory_bytes)
+    # Hadoop puts the attempt in the place of @taskid@, YARN its folder of <LOG_DIR>.
+    recorder = f"-Dltrace={mode} -Dltrace.task=@taskid@ -Dltrace.unit={unit} -Dltrace.dir=<LOG_DIR>"
+    for kind in ("map", "reduce"):
+        options, admin = f"mapreduce.{kind}.java.opts", f"mapreduce.admin.{kind}.child.java.opts"
+        if options not in own:
+            properties[options] = container_options(traced, memory_mb, PATH_JAR)
+        elif any(
+            word in ("-cp", "-classpath") or word.startswith("--class-path")
+            for word in own[options].split()
+        ):
+            raise SpecError(
+                f"{options} sets a class path, and traced tasks need another",
+                where=f"configuration, {options}",
+                fix="leave the class path out, or write trace: off",
+            )
+        admin_options = own.get(admin, _ADMIN_DEFAULT).split()
+        properties[admin] = " ".join([*admin_options, recorder])
+    return properties

@@ -8,13 +8,12 @@ in the whole cluster; containers larger than those the node was sized for leave 
 from __future__ import annotations
 
 import math
-import re
 
 from collections.abc import Mapping
 from typing import Literal, get_args
 
 from harness.errors import SpecError
-from harness.hadoop.properties import job_config
+from harness.hadoop.properties import has_serial_heap, java_heap_bytes, job_config, whole
 from harness.hadoop.site import (
     ALLOCATION_STEP_MB,
     GPU,
@@ -25,11 +24,11 @@ from harness.hadoop.site import (
 )
 from harness.records.prediction import Cluster
 from harness.records.trial import ClusterSpec
+from harness.units import MIB
 
 Kind = Literal["map", "reduce"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_SUFFIX = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1, "g": 2**10, "t": 2**20}
 MOST_WORKERS = 200  # one machine has no room for more JVMs
 _NODE_CORES = 64  # that a NodeManager offers: slots are what limits tasks
 _LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
@@ -89,9 +88,7 @@ def refusals(
         options = properties.get("mapreduce.map.java.opts", "")
         # The buffer is one array, which is in one generation of the heap; the serial collector's
         # old one is two thirds.
-        is_shaped = re.search(r"-Xmn|NewSize|NewRatio|SurvivorRatio", options)
-        is_serial = "-XX:+UseSerialGC" in options and not is_shaped
-        array_mb = heap_mb * 2 / 3 if is_serial else heap_mb
+        array_mb = heap_mb * 2 / 3 if has_serial_heap(options) else heap_mb
         buffer_mb = _whole(name, properties, 100)
         if not 1 <= buffer_mb <= _LARGEST_SORT_MB:
             reasons.append(f"{name} = {buffer_mb} is not from 1 to {_LARGEST_SORT_MB}")
@@ -182,18 +179,9 @@ def _master_mb(properties: Mapping[str, str]) -> int:
 
 def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
     """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
-    options = properties.get(f"mapreduce.{kind}.java.opts", "")
-    sizes = re.findall(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)(\d{1,18})([kKmMgGtT]?)(?=\s|$)", options)
-    if not sizes:
-        return _requested_mb(kind, properties) * 0.8
-    number, suffix = sizes[-1]
-    return float(int(number) * _SUFFIX[suffix.lower()])
+    heap_bytes = java_heap_bytes(properties.get(f"mapreduce.{kind}.java.opts", ""))
+    return _requested_mb(kind, properties) * 0.8 if heap_bytes is None else heap_bytes / MIB
 
 
 def _whole(name: str, properties: Mapping[str, str], default: int) -> int:
-    text = properties.get(name, str(default)).strip()
-    if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
-        raise SpecError(
-            f"{name} = {text!r:.80} is not a whole number", where=name, fix="write a whole number"
-        )
-    return int(text)
+    return whole(name, properties.get(name, str(default)), least=-(10**18))

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Layout, make_members
+from harness.hadoop.daemons import Layout, make_members
 from harness.hadoop_home import home as homes
 from harness.hadoop_home.home import (
     INSTRUMENTED,

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import Any, Protocol
 
-from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.lines import read_machine, read_speed
 from harness.records.trace import MachineSample, SpeedSample
 
 PROBE_LOG = "speed.txt"

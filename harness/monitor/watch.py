@@ -26,7 +26,7 @@ from harness.errors import ClusterError, HarnessError
 from harness.monitor.machine import MachineSampler, find_disturbance
 from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
 from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail, named_after
-from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.lines import read_machine, read_speed
 from harness.providers.base import Cluster
 from harness.providers.host import Host, Running
 from harness.records.manifest import MonitoredMachine

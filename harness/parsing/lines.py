@@ -1,11 +1,30 @@
-"""What parsers share: whole lines, bounds of numbers and lists, and values for messages."""
+"""
+Text that comes in lines: samples of machines and of their speed, and Hadoop's container logs.
+
+The samples are the harness's own, taken while trials run.  The layout of container logs is that of
+``container-log4j.properties``, `%d{ISO8601} %p [%t] %c: %m%n`:
+
+    2026-01-15 10:00:00,423 INFO [SpillThread] org.apache.hadoop.mapred.MapTask: Finished spill 0
+
+A parser of logs lists the classes and messages that it reads.  Other lines are skipped; a line that
+starts like one of its own and does not read like it is an error, for skipping it would lose a
+measurement unseen.  All writers may be killed while they write: a last line without an end is left
+out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+import re
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime, tzinfo
+from typing import NamedTuple, TypeVar
+
+import orjson
 
 from harness.errors import ParseError
+from harness.records.trace import MachineSample, SpeedSample
 from harness.text import excerpt
 
 # Beyond this a whole number is no longer exact as a float, and it is no count or time of ours.
@@ -13,6 +32,18 @@ LARGEST = 2**53
 
 # Ten a second from each of 100 cores for more than an hour: no trial has more.
 MOST_SAMPLES = 5_000_000
+
+_MACHINE_FIELDS = frozenset(field.name for field in fields(MachineSample))
+_WHOLE_FIELDS = ("runnable", "available_bytes")
+_SPEED_LINE = re.compile(rb"\s*(\d{1,16})\s+(\d{1,6})\s+(\d{1,16})\s+(\d{1,16})\s*")
+_LAYOUT = re.compile(
+    r"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4,5} +\[(?P<thread>[^\]]*)\]"
+    r" (?P<logger>[^ :]+): (?P<message>.*)",
+    re.ASCII | re.DOTALL,
+)
+
+# By class, by name of the event: how the message starts, and the whole of it.
+Messages = Mapping[str, Mapping[str, tuple[str, str]]]
 
 T = TypeVar("T")
 
@@ -52,3 +83,144 @@ def value_excerpt(value: object) -> str:
     if value is None or isinstance(value, int | float):
         return excerpt(repr(value))
     return f"a {type(value).__name__}"
+
+
+def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]:
+    """
+    Yield the samples in *lines*, each a JSON object with exactly the fields of `MachineSample`.
+
+    A line that is not such a sample is `ParseError` with *source*, line and field.
+    """
+    for number, sample_line in limited(whole_lines(lines), source):
+        if sample_line.isspace():
+            continue
+        try:
+            values = orjson.loads(sample_line)
+            if not isinstance(values, dict) or values.keys() != _MACHINE_FIELDS:
+                raise ValueError(f"the fields are not {', '.join(sorted(_MACHINE_FIELDS))}")
+            for name, field_value in values.items():
+                if name == "memory_pressure" and field_value is None:
+                    continue
+                is_number = type(field_value) is int or (
+                    type(field_value) is float and name not in _WHOLE_FIELDS
+                )
+                if not is_number or not 0 <= field_value < LARGEST:
+                    raise ValueError(f"{name} is {value_excerpt(field_value)}")
+        except ValueError as error:
+            raise ParseError(
+                f"not a sample of the machine: '{excerpt(sample_line)}': {error}",
+                source=source,
+                line=number,
+            ) from error
+        yield MachineSample(**values)
+
+
+def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
+    """
+    Yield the samples of the speed probe in *lines*, a sample's CPU time in seconds.
+
+    A line is ``epoch_ms thread units cpu_ns``: when the sample was taken, on which thread, the
+    units of fixed work that were done and the CPU time they took; or a header after ``#``.  Any
+    other line is `ParseError` with *source* and line.
+    """
+    for number, sample_line in limited(whole_lines(lines), source):
+        if sample_line.isspace() or sample_line.startswith(b"#"):
+            continue
+        match = _SPEED_LINE.fullmatch(sample_line)
+        values = [int(text) for text in match.groups()] if match else [LARGEST]
+        if max(values) >= LARGEST:
+            raise ParseError(
+                f"not a sample of the speed probe: '{excerpt(sample_line)}'",
+                source=source,
+                line=number,
+                fix="a sample is: epoch_ms thread units cpu_ns",
+            )
+        epoch_ms, thread, units, cpu_ns = values
+        yield SpeedSample(at_s=epoch_ms / 1e3, thread=thread, units=units, cpu_s=cpu_ns / 1e9)
+
+
+class Event(NamedTuple):
+    """A line that was looked for: when, on which thread, what, and the parts that vary."""
+
+    at_s: float
+    thread: str
+    name: str
+    parts: tuple[str, ...]
+    number: int
+    line: bytes
+
+    def numbers(self) -> list[int]:
+        """Give the parts as counts of records or bytes."""
+        return [int(part) for part in self.parts]
+
+
+class Reader:
+    """Finds events of some classes; *messages* are regular expressions."""
+
+    def __init__(self, messages: Messages) -> None:
+        """Prepare to look for *messages*."""
+        flags = re.ASCII | re.DOTALL
+        self._rules = {
+            logger: [
+                (name, re.compile(start_pattern, flags), re.compile(whole_pattern, flags))
+                for name, (start_pattern, whole_pattern) in rules.items()
+            ]
+            for logger, rules in messages.items()
+        }
+        starts = (
+            f"{re.escape(logger)}: (?:{'|'.join(pattern for pattern, _ in rules.values())})"
+            for logger, rules in messages.items()
+        )
+        self._any_start = re.compile("|".join(starts).encode())
+
+    def events(self, lines: Iterable[bytes], source: str, zone: tzinfo) -> Iterator[Event]:
+        """
+        Events in *lines*; the node wrote its times in *zone*.
+
+        A last line without an end is left out: the task was killed.  `ParseError` names *source*
+        and the line that does not read.
+        """
+        for number, log_line in whole_lines(lines):
+            if not self._any_start.search(log_line):
+                continue
+            layout = _LAYOUT.fullmatch(log_line.decode("utf-8", "replace").rstrip("\r\n\t "))
+            if layout is None:
+                raise _unreadable_line_error(number, log_line, source)
+            # Other classes may quote what they like.
+            for name, start_pattern, whole_pattern in self._rules.get(layout["logger"], ()):
+                if not start_pattern.match(layout["message"]):
+                    continue
+                message = whole_pattern.fullmatch(layout["message"])
+                variable_parts = message.groups() if message else ()
+                if message is None or any(
+                    p.isdecimal() and int(p) > LARGEST for p in variable_parts
+                ):
+                    raise _unreadable_line_error(number, log_line, source)
+                stamp = layout["stamp"].replace(",", ".")
+                try:
+                    at_s = datetime.fromisoformat(stamp).replace(tzinfo=zone).timestamp()
+                except (ValueError, OverflowError) as error:  # 30 February has the right shape
+                    raise ParseError(
+                        f"no such time: {layout['stamp']}", source=source, line=number
+                    ) from error
+                yield Event(at_s, layout["thread"], name, variable_parts, number, log_line)
+                break
+
+
+def _unreadable_line_error(number: int, log_line: bytes, source: str) -> ParseError:
+    return ParseError(
+        f"not a line of a task's log: '{excerpt(log_line)}'",
+        source=source,
+        line=number,
+        fix="keep Hadoop's layout of container logs: %d{ISO8601} %p [%t] %c: %m%n",
+    )
+
+
+def order_error(event: Event, what: str, source: str) -> ParseError:
+    """*event* does not follow from the lines before it."""
+    return ParseError(
+        f"{what} out of order: '{excerpt(event.line)}'",
+        source=source,
+        line=event.number,
+        fix="lines are missing or mixed: is this the whole log of one task?",
+    )

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Layout
-from harness.hadoop.tracing import task_properties
+from harness.hadoop.daemons import Layout
+from harness.hadoop.site import task_properties
 from harness.hadoop_home.home import HadoopHome, file_digest
 from harness.providers import health
 from harness.providers import state as states

@@ -19,7 +19,7 @@ from harness.evaluate.model_inputs import effective_configuration, required_jars
 from harness.experiment.file import KnownNames
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment
-from harness.hadoop.names import is_known, is_own, objection, resembling
+from harness.hadoop.properties import is_known, is_own, objection, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.hadoop.slots import effective
 from harness.hadoop_home.home import HadoopHome, job_jar

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from harness.errors import DataError, ParseError
-from harness.hadoop.tracing import SPANS_FILE, UNITS_FILE
+from harness.hadoop.site import SPANS_FILE, UNITS_FILE
 from harness.parsing.history import read_history
 from harness.parsing.ltrace import read_ltrace, read_units
 from harness.records.spans import TaskSpans, UnitTimes

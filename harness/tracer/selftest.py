@@ -19,8 +19,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.hadoop.site import block_bytes
-from harness.hadoop.tracing import SPANS_FILE
+from harness.hadoop.site import SPANS_FILE, block_bytes
 from harness.hadoop_home.home import SOURCE, HadoopHome
 from harness.parsing.ltrace import read_ltrace
 from harness.parsing.task_log import read_task_log

@@ -13,7 +13,7 @@ import pytest
 from tracer_tasks import Drawn, _add, _draw, _samples, _write_options, load, tied
 
 from harness.errors import JobError
-from harness.hadoop.layout import Layout, make_members
+from harness.hadoop.daemons import Layout, make_members
 from harness.records.logs import TaskLog
 from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from harness import providers
 from harness.hadoop import daemons
-from harness.hadoop.layout import Layout, Member, make_members
+from harness.hadoop.daemons import Layout, Member, make_members
 from harness.providers import state
 from harness.providers.base import Cluster
 from harness.providers.host import LocalHost

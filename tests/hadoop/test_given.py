@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.hadoop import given, site
-from harness.hadoop.layout import Layout, Member
+from harness.hadoop.daemons import Layout, Member
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SIMPLE = {"fs.defaultFS": "hdfs://nn:9000/", "yarn.resourcemanager.hostname": "rm"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop.layout import Layout, make_members
-from harness.hadoop.names import is_known, is_own, meant, objection, resembling, successor
+from harness.hadoop.daemons import Layout, make_members
+from harness.hadoop.properties import is_known, is_own, meant, objection, resembling, successor
 from harness.hadoop.site import client_properties, merged, site_files
 from harness.records.trial import ClusterSpec
 

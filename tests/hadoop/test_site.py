@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.hadoop import site
-from harness.hadoop.layout import Layout, make_members
+from harness.hadoop.daemons import Layout, make_members
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.units import MIB
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.tracing`.
+Tests for `harness.hadoop.site`.
 """
 
 import pytest
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.hadoop import site, tracing
-from harness.hadoop.layout import Layout, make_members
+from harness.hadoop import site
+from harness.hadoop.daemons import Layout, make_members
 from harness.records.trial import ClusterSpec
 
 LAYOUT = Layout(make_members(2), base="/base", home="/home", archive="/home/classes-1.jsa")
@@ -23,7 +23,7 @@ def traced(given_=None, mode="spans", spec=None, **more):
     Properties of a traced job.
     """
     spec = spec or ClusterSpec()
-    return tracing.task_properties(mode, LAYOUT, spec, given_ or {}, archive=TASKS, **more)
+    return site.task_properties(mode, LAYOUT, spec, given_ or {}, archive=TASKS, **more)
 
 
 class TestTaskProperties:

@@ -28,17 +28,16 @@ from harness.evaluate.observations import job_task_times
 from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand, label, order, varying
 from harness.hadoop.properties import job_config
+from harness.hadoop.site import read_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
 from harness.monitor.machine import find_disturbance
 from harness.monitor.samples import mean_rate
 from harness.parsing.history import read_history
-from harness.parsing.jobconf import read_properties
+from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.ltrace import read_ltrace, read_units
-from harness.parsing.samples import read_machine, read_speed
-from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.task_log import read_task_log
+from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_segments
 from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes

@@ -22,7 +22,7 @@ from harness.errors import DataError, HarnessError, ModelError, ParseError, Spec
 from harness.experiment.file import read_experiment
 from harness.models import EVALUATORS, vectors
 from harness.parsing.history import read_history
-from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.task_log import read_task_log
 from harness.providers.local.cluster import LocalCluster
 from harness.records.score import ScoreBook

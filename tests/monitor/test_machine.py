@@ -24,7 +24,7 @@ from harness.monitor.machine import (
     machine_facts,
     read_counters,
 )
-from harness.parsing.samples import read_machine
+from harness.parsing.lines import read_machine
 from harness.records.trace import MachineSample
 from harness.units import MIB
 

@@ -15,7 +15,7 @@ import pytest
 from harness.errors import MachineError
 from harness.hadoop_home.home import find_java
 from harness.monitor.probe import SpeedProbe, probe_jar, usable_cores
-from harness.parsing.samples import read_speed
+from harness.parsing.lines import read_speed
 
 pytestmark = pytest.mark.process
 

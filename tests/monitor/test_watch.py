@@ -15,7 +15,7 @@ import pytest
 from harness.hadoop_home.home import find_java
 from harness.monitor import watch as module
 from harness.monitor.watch import connect_machines, monitor_cluster
-from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.lines import read_machine, read_speed
 from harness.providers.host import LocalHost
 from harness.records.manifest import MonitoredMachine
 from tests.node_agent import node_agent

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.parsing.history import read_history
-from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.task_log import read_task_log
+from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.records.logs import ShuffleLog, TaskLog
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing.samples import read_machine, read_speed
+from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.task_log import read_task_log, spills_of
 from harness.records.logs import TaskLog
 from harness.records.trace import MachineSample, SpeedSample, Spill

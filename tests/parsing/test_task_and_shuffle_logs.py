@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing.shuffle_log import read_shuffle_log
-from harness.parsing.task_log import read_task_log
+from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
 from tests.parsing.recorded import JOBS, every, named, reported, text
 

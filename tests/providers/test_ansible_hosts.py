@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.errors import ClusterError
-from harness.hadoop.layout import Member
+from harness.hadoop.daemons import Member
 from harness.node import facts as node_facts
 from harness.providers.ansible import hosts as ansible_hosts
 from harness.providers.ansible.hosts import InstalledJava, query

@@ -10,8 +10,7 @@ from contextlib import nullcontext
 import pytest
 
 from harness.errors import ClusterError
-from harness.hadoop.daemons import Daemon
-from harness.hadoop.layout import Member
+from harness.hadoop.daemons import Daemon, Member
 from harness.providers.docker import evidence
 from harness.providers.docker.engine import EngineError
 from harness.providers.docker.evidence import Death, memory_kills

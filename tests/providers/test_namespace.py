@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from harness.errors import ClusterError, MachineError
-from harness.hadoop.layout import BLOCK_PORTS
+from harness.hadoop.daemons import BLOCK_PORTS
 from harness.providers.local import namespace
 from harness.providers.local.supervisor import ClusterState
 from harness.providers.state import Process

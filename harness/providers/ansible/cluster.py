@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
-from harness.hadoop.layout import Layout
+from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
 from harness.providers import state as states

@@ -21,7 +21,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from harness.errors import ClusterError, SpecError
-from harness.hadoop.layout import Member
+from harness.hadoop.daemons import Member
 from harness.hadoop_home.home import OLDEST
 from harness.node import facts as node_facts
 from harness.providers.ssh.connection import Access, Connection

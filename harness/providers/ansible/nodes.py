@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Member
+from harness.hadoop.daemons import Member
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
 from harness.providers.ansible.bundles import home_digest, java_digest, write_node_bundle

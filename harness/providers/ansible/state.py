@@ -16,7 +16,7 @@ from pydantic import Field
 
 from harness.errors import ClusterError
 from harness.hadoop import daemons
-from harness.hadoop.layout import Layout, Member, make_members
+from harness.hadoop.daemons import Layout, Member, make_members
 from harness.providers import state as states
 from harness.providers.ansible.playbook import play, unsafe
 from harness.providers.state import Process, StateFile

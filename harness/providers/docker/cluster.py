@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
-from harness.hadoop.layout import Layout, Member
+from harness.hadoop.daemons import Layout, Member
 from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers import state as states

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import site
-from harness.hadoop.layout import Layout, Member
+from harness.hadoop.daemons import Layout, Member
 from harness.providers.docker import plan
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
 from harness.providers.docker.limits import host_options

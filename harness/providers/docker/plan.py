@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Layout, Member, make_members
+from harness.hadoop.daemons import Layout, Member, make_members
 from harness.records.trial import ClusterSpec
 
 HOME, JAVA = "/opt/hadoop", "/opt/java"

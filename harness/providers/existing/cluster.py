@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
-from harness.hadoop.layout import Layout, Member
+from harness.hadoop.daemons import Layout, Member
 from harness.hadoop_home.home import HadoopHome
 from harness.parsing.history import read_history
 from harness.providers import state as states

@@ -18,8 +18,8 @@ from typing import Any
 
 from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site
+from harness.hadoop.site import read_properties
 from harness.hadoop.slots import effective
-from harness.parsing.jobconf import read_properties
 from harness.providers.existing import rest
 from harness.records.trial import ClusterSpec
 from harness.text import excerpt

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from harness.errors import ClusterError, HarnessError, MachineError
-from harness.hadoop import tracing
+from harness.hadoop import site
 from harness.hadoop_home.home import CLASS_LIST, SOURCE, TASK_LIST, HadoopHome, write_whole
 from harness.hadoop_home.setup import report
 from harness.node.archive import lambdas_file
@@ -53,7 +53,7 @@ def record_classes(home: HadoopHome) -> None:
         for path in ("info", "nodes", "apps", "metrics"):
             cluster.http_json(f"/ws/v1/cluster/{path}")
         cluster.http_json("/ws/v1/history/info", service="jhs")
-        traced = tracing.task_properties("units", cluster.layout, cluster.spec, {})
+        traced = site.task_properties("units", cluster.layout, cluster.spec, {})
         options = [f"-D{name}={value}" for name, value in traced.items()]
         for program, *rest in _TRACED_JOBS:
             _run_example(cluster, [program, *options, *rest])

@@ -33,7 +33,7 @@ from typing import Any, Self
 
 from harness.errors import ClusterError
 from harness.hadoop import daemons, site
-from harness.hadoop.layout import Layout, Member, make_flat_members, make_members
+from harness.hadoop.daemons import Layout, Member, make_flat_members, make_members
 from harness.hadoop_home.home import HadoopHome
 from harness.node.evidence import dump_threads, find_jvms
 from harness.node.health import dead_daemons

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.hadoop.layout import BLOCK_PORTS
+from harness.hadoop.daemons import BLOCK_PORTS
 
 _REFUSALS = ("unshare failed", "write failed", "mount /proc failed", "cannot open /proc/self")
 # setting of the kernel -> the value that refuses namespaces, and one that allows them

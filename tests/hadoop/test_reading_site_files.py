@@ -1,4 +1,4 @@
-"""Configuration files."""
+"""Site files and ``job.xml`` as `read_properties` reads them."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ParseError
-from harness.parsing.jobconf import read_properties
+from harness.hadoop.site import read_properties
 
-REAL = (Path(__file__).parent / "data" / "terasort_conf.xml").read_bytes()
+REAL = (Path(__file__).parents[1] / "parsing" / "data" / "terasort_conf.xml").read_bytes()
 # Characters that XML can hold and that its readers neither change nor trim.
 TEXT = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=8)
 
