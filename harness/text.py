@@ -73,10 +73,10 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     Give the fix for an unknown *name*: the nearest known one, or all of them.
 
     >>> did_you_mean("wordcuont", ["sort", "wordcount"]), did_you_mean("x", ["sort", "wordcount"])
-    ('did you mean wordcount?', 'known are: sort, wordcount')
+    ('did you mean wordcount?', 'choose one of: sort, wordcount')
     """
     near = nearest_name(name, known)
-    return f"did you mean {near}?" if near else f"known are: {', '.join(known)}"
+    return f"did you mean {near}?" if near else f"choose one of: {', '.join(known)}"
 
 
 def read_json(text: str | bytes, deepest: int = 32) -> Any:

@@ -45,7 +45,7 @@ def test_the_nearest_name_has_the_case_of_the_known_one():
     assert nearest_name("mapp", ["Map", "Reduce"]) == "Map"
     assert nearest_name("zebra", ["docker", "local"]) is None
     assert nearest_name("locl", ["local"], cutoff=0.95) is None
-    assert did_you_mean("zebra", ["docker", "local"]) == "known are: docker, local"
+    assert did_you_mean("zebra", ["docker", "local"]) == "choose one of: docker, local"
 
 
 @pytest.mark.parametrize("depth", [33, 400, 900, 100_000])

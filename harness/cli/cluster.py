@@ -1,21 +1,18 @@
-"""``harness cluster``: a cluster by hand."""
+"""``harness cluster``: a cluster by hand; ``harness trust``: the key of one of its hosts."""
 
 from __future__ import annotations
 
-import json
-
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
-from harness.cli.console import show_table
+from harness.cli.console import print_json, show_table
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.hardware import format_control
-from harness.text import nearest_name, printable
+from harness.text import did_you_mean, printable
 from harness.units import format_bytes
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         raise SpecError(
             f"no provider is called {spec.provider!r}",
             where="--provider, or cluster.provider in the file",
-            fix=choice(spec.provider, list(PROVIDERS)),
+            fix=did_you_mean(spec.provider, sorted(PROVIDERS)),
         )
     new = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
@@ -107,12 +104,12 @@ def status(name: str | None, as_json: bool) -> None:
     running = _attach(name)
     facts = cluster_facts(running)
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        print_json(facts)
         return
-    node, version = running.spec.node, f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
+    slots, version = running.spec.node, f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
     click.echo(
         f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
-        f" {node.map_slots} map and {node.reduce_slots} reduce slots each{version}"
+        f" {slots.map_slots} map and {slots.reduce_slots} reduce slots each{version}"
     )
     for daemon in facts["daemons"]:
         state = f"process {daemon['pid']}" if daemon["pid"] else "runs"
@@ -125,10 +122,9 @@ def status(name: str | None, as_json: bool) -> None:
         click.echo(printable(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
     rows = [
-        (one["id"], one["state"], one["containers"], one["used_mb"], one["memory_mb"],
-         one["version"])
-        for one in facts["nodes"]
-    ]  # fmt: skip
+        [node[key] for key in ("id", "state", "containers", "used_mb", "memory_mb", "version")]
+        for node in facts["nodes"]
+    ]
     if rows:
         columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
         show_table(columns, rows)
@@ -157,12 +153,14 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
         harness cluster logs namenode --lines 200
     """
     running = _attach(name)
-    texts = {key: text for key, text in running.daemon_logs(lines).items() if (daemon or "") in key}
+    part = daemon or ""
+    texts = {title: text for title, text in running.daemon_logs(lines).items() if part in title}
     if not texts:
+        names = {title.partition(" ")[0] for title in running.daemon_logs(1)}
         raise SpecError(
             f"no daemon is called {daemon!r}",
             where=f"cluster {running.name!r}",
-            fix=choice(daemon or "", {key.partition(" ")[0] for key in running.daemon_logs(1)}),
+            fix=did_you_mean(part, sorted(names)),
         )
     for title, text in texts.items():
         click.echo(f"==> {title} <==\n{text}\n")
@@ -189,21 +187,43 @@ def down(name: str | None, everything: bool) -> None:
 
     existing_names, errors = providers.names(), list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
-    for each in names or [""]:
+    for chosen in names or [""]:
         try:
-            was_there = bool(each) and providers.remove(each)
+            was_there = bool(chosen) and providers.remove(chosen)
         except HarnessError as error:  # a host or an engine is away: the others can still go
             errors.append(error)
             continue
-        message = f"cluster {each!r} is down"
+        message = f"cluster {chosen!r} is down"
         if not was_there:
-            message = f"no cluster {each!r} is up" if each else "no cluster is up"
+            message = f"no cluster {chosen!r} is up" if chosen else "no cluster is up"
             message += f"; there are: {', '.join(existing_names)}" if existing_names else ""
         click.echo(message, err=True)
     for failure in errors[:-1]:
         click.echo(f"error: {failure}", err=True)
     if errors:
         raise errors[-1]
+
+
+@click.command("trust")
+@click.argument("host")
+@click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
+@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
+def trust(host: str, fingerprint: str, port: int) -> None:
+    """
+    Pin the SSH key of HOST, if it has the fingerprint that you give.
+
+    Take the fingerprint from whoever runs the host, or from its console, never from the network:
+    ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints it. A key pinned before is replaced.
+
+    \b
+    Example:
+        harness trust node1 --fingerprint SHA256:Hq4Ri3tYD5rGdYMTgVfqnjYhHpyFHfNiqCOSxfkxuM0
+    """
+    from harness.providers.ssh.connection import trust as pin_key
+    from harness.providers.ssh.pins import pins_file
+
+    kind = pin_key(host, fingerprint, port)
+    click.echo(f"{host}: {kind} key pinned in {pins_file()}", err=True)
 
 
 def read_spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
@@ -215,13 +235,8 @@ def read_spec(file: Path | None, provider: str | None, workers: int | None) -> C
     if file is not None:
         spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
     options = {"provider": provider, "workers": workers}
-    return spec.model_copy(update={key: one for key, one in options.items() if one is not None})
-
-
-def choice(name: str, known: Collection[str]) -> str:
-    """Fix for an unknown *name*: the nearest known one, or all of them."""
-    nearest = nearest_name(name, known)
-    return f"did you mean {nearest}?" if nearest else f"choose one of: {', '.join(sorted(known))}"
+    given = {key: option for key, option in options.items() if option is not None}
+    return spec.model_copy(update=given)
 
 
 def _attach(name: str | None) -> Cluster:
@@ -232,12 +247,11 @@ def _attach(name: str | None) -> Cluster:
     attached = providers.attach(name or _only_name(existing_names) or "default")
     others = [other for other in existing_names if other != attached.name]
     if not attached.is_up():
+        start = f"harness cluster up --name {attached.name}"
         raise ClusterError(
             f"no cluster {attached.name!r} is up",
             where=str(attached.folder),
-            fix=choice(attached.name, others)
-            if others
-            else f"harness cluster up --name {attached.name}",
+            fix=did_you_mean(attached.name, sorted(others)) if others else start,
         )
     return attached
 
@@ -302,7 +316,6 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
     except ClusterError:  # nobody can be reached
         unanswering = []
     return {
-        "schema_version": 1,
         "name": running.name,
         "provider": running.provider,
         "workers": running.spec.workers,

@@ -34,13 +34,11 @@ def doctor(results_dir: Path, as_json: bool) -> None:
     findings = examine(results_dir)
     lacking = missing_needs(findings)
     if as_json:
+        keys = ("name", "state", "what", "fix")
         print_json(
             {
                 "machine": machine_facts(),
-                "findings": [
-                    {"name": one.name, "state": one.state, "what": one.what, "fix": one.fix}
-                    for one in findings
-                ],
+                "findings": [{key: getattr(finding, key) for key in keys} for finding in findings],
                 "ready": [
                     {"name": name, "ready": not missing, "lacks": missing}
                     for name, missing in lacking.items()

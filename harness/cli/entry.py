@@ -34,7 +34,7 @@ from harness.errors import HarnessError, MachineError, SpecError
 from harness.text import nearest_name
 
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS = {
     "doctor": ("harness.cli.doctor:doctor", "Show what this machine can do, and what it lacks."),
     "all": ("harness.cli.steps:run_all", "Run an experiment from its file to its report."),
     "plan": ("harness.cli.steps:plan", "Show the trials of an experiment, and how long they take."),
@@ -45,11 +45,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("harness.cli.steps:score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.steps:report", "Write the report of a run."),
     "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
-    "vet": ("harness.cli.vet:vet", "Measure the overhead of finished tasks."),
+    "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),
     "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),
-    "trust": ("harness.cli.trust:trust", "Pin the SSH key of a host by its fingerprint."),
-    "vectors": ("harness.cli.vectors:vectors", "Check the models against their test vectors."),
-    "net": ("harness.cli.net:net", "Print the Petri net of SPN-GC, as a chart or for other tools."),
+    "trust": ("harness.cli.cluster:trust", "Pin the SSH key of a host by its fingerprint."),
+    "vectors": ("harness.cli.models:vectors", "Check the models against their test vectors."),
+    "net": ("harness.cli.models:net", "Print SPN-GC's Petri net, as a chart or for other tools."),
     "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics, reports."),
 }  # fmt: skip
 
@@ -230,8 +230,10 @@ def system_error(error: OSError) -> HarnessError | None:
 def describe_bug(error: Exception) -> str:
     """Write the traceback of *error* to a file of its own, and name it in two lines."""
     what = f"error: {type(error).__name__}: {error} (a bug in harness {__version__})"
+    machine = platform.uname()  # not platform.platform(): it starts a process
+    system = f"{machine.system} {machine.release} {machine.machine}"
     report = (
-        f"harness {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"harness {__version__}, Python {platform.python_version()}, {system}\n"
         f"arguments: {sys.argv[1:]}\n{''.join(traceback.format_exception(error))}"
     )
     base = os.environ.get("XDG_STATE_HOME", "")

@@ -31,7 +31,6 @@ class Kind(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Give *value* back; usage error for anything else."""
-        del param
         if value in KINDS:
             return value
         nearest = nearest_name(value, KINDS)
@@ -40,7 +39,6 @@ class Kind(click.Choice[str]):
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         """Name all that could have been meant."""
-        del param, ctx
         return f"Choose from {', '.join(KINDS)}"
 
 
@@ -61,9 +59,10 @@ def list_names(kind: str, as_json: bool) -> None:
     module, name = KINDS[kind]
     entries = getattr(import_module(module), name)
     if as_json:
-        print_json([_document(kind, key, value) for key, value in entries.items()])
+        print_json([_document(kind, key, entry) for key, entry in entries.items()])
         return
-    show_table(["name", "description"], [(key, describe(v)) for key, v in entries.items()])
+    rows = [(key, describe(entry)) for key, entry in entries.items()]
+    show_table(["name", "description"], rows)
     if kind == "workloads":
         _show_arguments(entries)
 
@@ -99,11 +98,11 @@ def _show_arguments(workloads: dict[str, Workload]) -> None:
     """Sizes by name and arguments of workloads, as tables."""
     from harness.units import format_bytes
 
-    scales = list(dict.fromkeys(scale for w in workloads.values() for scale in w.scales))
-    sizes = [
-        (name, *(format_bytes(w.scales[s]) if s in w.scales else "" for s in scales))
-        for name, w in workloads.items()
-    ]
+    scales = list(dict.fromkeys(scale for each in workloads.values() for scale in each.scales))
+    sizes = []
+    for name, workload in workloads.items():
+        texts = {scale: format_bytes(size) for scale, size in workload.scales.items()}
+        sizes.append((name, *(texts.get(scale, "") for scale in scales)))
     click.echo()
     show_table(["name", *scales], sizes, title="sizes by name")
     rows = []

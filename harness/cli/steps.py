@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +15,6 @@ from harness.cli.console import Progress, print_json, show_table, show_text
 if TYPE_CHECKING:
     from harness.run.session import Session
     from harness.store import Run
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 results_option = click.option(
@@ -45,39 +44,38 @@ class OnError(click.ParamType[tuple[str, int]]):
         return self.fail(f"{value!r} is not stop, skip or retry:N with N from 1 to 10", param, ctx)
 
 
-def experiment_arguments(function: F) -> F:
-    """Add FILE, --results-dir and --set to a command."""
-    for decorate in (
-        click.option(
-            "--set",
-            "overrides",
-            multiple=True,
-            metavar="A.B=C",
-            help="Override one value of the file; repeatable.",
-            shell_complete=completion.overrides,
-        ),
-        results_option,
-        click.argument("file", type=click.Path(path_type=Path)),
-    ):
-        function = decorate(function)
-    return function
+def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
+    """Add FILE, --results-dir and --set to a command, which is given the session of the file."""
+
+    @click.argument("file", type=click.Path(path_type=Path))
+    @results_option
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="A.B=C",
+        help="Override one value of the file; repeatable.",
+        shell_complete=completion.overrides,
+    )
+    @wraps(function)
+    def command(file: Path, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> None:
+        function(open_session(file, results_dir, overrides), **options)
+
+    return command
 
 
-def run_options(function: F) -> F:
+def run_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add what decides how trials are run."""
-    for decorate in (
-        click.option("--new", is_flag=True, help="Open a new run even if one is unfinished."),
-        click.option(
-            "--on-error",
-            type=OnError(),
-            default="skip",
-            show_default=True,
-            help="What to do when a trial fails.",
-            shell_complete=completion.policies,
-        ),
-    ):
-        function = decorate(function)
-    return function
+    new = click.option("--new", is_flag=True, help="Open a new run even if one is unfinished.")
+    on_error = click.option(
+        "--on-error",
+        type=OnError(),
+        default="skip",
+        show_default=True,
+        help="What to do when a trial fails.",
+        shell_complete=completion.policies,
+    )
+    return on_error(new(function))
 
 
 def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
@@ -105,13 +103,10 @@ def show_plan(plan: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(plan)
         return
     trials = plan["trials"]
-    rows = [
-        (
-            trial["id"], trial["label"], trial["repetition"],
-            "profile" if trial["profiling"] else "score", trial["state"],
-        )
-        for trial in trials
-    ]  # fmt: skip
+    rows = []
+    for trial in trials:
+        use = "profile" if trial["profiling"] else "score"
+        rows.append((trial["id"], trial["label"], trial["repetition"], use, trial["state"]))
     show_table(("trial", "cell", "repetition", "use", "state"), rows)
     click.echo(f"{len(trials)} trials, about {format_duration(plan['estimate_s'])} to go")
 
@@ -119,7 +114,7 @@ def show_plan(plan: Mapping[str, Any], *, as_json: bool) -> None:
 @click.command("plan")
 @experiment_arguments
 @json_option
-def plan(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def plan(session: Session, as_json: bool) -> None:
     """
     List every trial of FILE, done ones marked, with a time estimate; start nothing.
 
@@ -130,21 +125,14 @@ def plan(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: boo
     """
     from harness.run.plan import plan_json
 
-    show_plan(plan_json(open_session(file, results_dir, overrides).plan()), as_json=as_json)
+    show_plan(plan_json(session.plan()), as_json=as_json)
 
 
 @click.command("run")
 @experiment_arguments
 @run_options
 @json_option
-def run(
-    file: Path,
-    results_dir: Path,
-    overrides: tuple[str, ...],
-    on_error: tuple[str, int],
-    new: bool,
-    as_json: bool,
-) -> None:
+def run(session: Session, on_error: tuple[str, int], new: bool, as_json: bool) -> None:
     """
     Measure the trials of FILE that are not done yet, on a cluster of its own.
 
@@ -155,7 +143,6 @@ def run(
     Example:
         harness run experiments/quick.yaml --on-error retry:1
     """
-    session = open_session(file, results_dir, overrides)
     measured_run, failed = measure(session, on_error, new=new)
     if as_json:
         done = len(session.trials) - failed
@@ -170,13 +157,7 @@ def run(
 @click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
 @json_option
 def run_all(
-    file: Path,
-    results_dir: Path,
-    overrides: tuple[str, ...],
-    on_error: tuple[str, int],
-    new: bool,
-    dry_run: bool,
-    as_json: bool,
+    session: Session, on_error: tuple[str, int], new: bool, dry_run: bool, as_json: bool
 ) -> None:
     """
     Run FILE to its end: measure, profile, predict, score, report.
@@ -191,7 +172,6 @@ def run_all(
     from harness.reports import REPORTS
     from harness.run.plan import plan_json
 
-    session = open_session(file, results_dir, overrides)
     if dry_run:
         show_plan(plan_json(session.plan()), as_json=as_json)
         return
@@ -210,7 +190,7 @@ def run_all(
 @click.command("collect")
 @experiment_arguments
 @json_option
-def collect(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def collect(session: Session, as_json: bool) -> None:
     """
     Reproduce the trace tables of the newest run of FILE from its raw logs.
 
@@ -218,7 +198,7 @@ def collect(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
     Example:
         harness collect experiments/quick.yaml
     """
-    count = open_session(file, results_dir, overrides).collect()
+    count = session.collect()
     show_text(f"trace tables of {count} trials made")
     if as_json:
         print_json({"trials": count})
@@ -227,7 +207,7 @@ def collect(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
 @click.command("profile")
 @experiment_arguments
 @json_option
-def profile(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def profile(session: Session, as_json: bool) -> None:
     """
     Fit one profile per workload on the profiling trials of the newest run of FILE.
 
@@ -235,9 +215,9 @@ def profile(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
     Example:
         harness profile experiments/quick.yaml
     """
-    profiles = open_session(file, results_dir, overrides).evaluation().profile()
+    profiles = session.evaluation().profile()
     if as_json:
-        print_json({"profiles": [fitted.model_dump(mode="json") for fitted in profiles.values()]})
+        print_json({"profiles": [*profiles.values()]})
         return
     rows = []
     for workload, fitted in profiles.items():
@@ -259,7 +239,7 @@ def profile(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
 @click.command("predict")
 @experiment_arguments
 @json_option
-def predict(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def predict(session: Session, as_json: bool) -> None:
     """
     Predict every scored cell of the newest run of FILE with every model, and seal the predictions.
 
@@ -269,10 +249,10 @@ def predict(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
     """
     from harness.experiment.grid import label, varying
 
-    evaluation = open_session(file, results_dir, overrides).evaluation()
+    evaluation = session.evaluation()
     predictions = evaluation.predict()
     if as_json:
-        print_json({"predictions": [one.model_dump(mode="json") for one in predictions]})
+        print_json({"predictions": predictions})
         return
     axes = varying(evaluation.cells.values())
     labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
@@ -287,7 +267,7 @@ def predict(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: 
 @click.command("score")
 @experiment_arguments
 @json_option
-def score(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def score(session: Session, as_json: bool) -> None:
     """
     Score the sealed predictions of the newest run of FILE, each beside the noise of its cell.
 
@@ -297,7 +277,7 @@ def score(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bo
     """
     from harness.reports import REPORTS
 
-    evaluation = open_session(file, results_dir, overrides).evaluation()
+    evaluation = session.evaluation()
     scores = evaluation.score()
     if as_json:
         print_json(scores.model_dump(mode="json"))
@@ -308,7 +288,7 @@ def score(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bo
 @click.command("report")
 @experiment_arguments
 @json_option
-def report(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def report(session: Session, as_json: bool) -> None:
     """
     Write report.html, report.md and report.json of the newest run of FILE.
 
@@ -317,7 +297,7 @@ def report(file: Path, results_dir: Path, overrides: tuple[str, ...], as_json: b
         harness report experiments/quick.yaml
         harness report experiments/quick.yaml --json
     """
-    paths = open_session(file, results_dir, overrides).evaluation().report()
+    paths = session.evaluation().report()
     if as_json:
         print_json({"files": paths})
         return

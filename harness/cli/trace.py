@@ -1,4 +1,4 @@
-"""``harness trace``: what happened inside the tasks of a trial; the self-test of the tracer."""
+"""``harness trace`` and ``harness vet``: what happened inside tasks; the tracer's self-test."""
 
 from __future__ import annotations
 
@@ -203,24 +203,68 @@ def selftest(as_json: bool) -> None:
     with cluster_for(SMALL, home, progress) as cluster:
         checks = run_selftest(cluster, progress)
     failed = sum(not check.ok for check in checks)
+    rows = [(check.job, check.name, check.expected, check.observed, check.ok) for check in checks]
     if as_json:
-        documents = [
-            {
-                "job": check.job,
-                "name": check.name,
-                "expected": check.expected,
-                "found": check.observed,
-                "ok": check.ok,
-            }
-            for check in checks
-        ]
-        print_json({"ok": not failed, "checks": documents})
+        names = ("job", "name", "expected", "found", "ok")
+        print_json(
+            {"ok": not failed, "checks": [dict(zip(names, row, strict=True)) for row in rows]}
+        )
     else:
-        rows = [
-            ("ok" if check.ok else "WRONG", check.job, check.name, check.expected, check.observed)
-            for check in checks
-        ]
-        show_table(("", "job", "check", "expected", "found"), rows)
+        marked = [("ok" if ok else "WRONG", *texts) for *texts, ok in rows]
+        show_table(("", "job", "check", "expected", "found"), marked)
     if failed:
         show_text(f"{failed} of {len(checks)} checks failed")
         sys.exit(1)
+
+
+@click.command("vet")
+@click.argument("target", metavar="TRIAL|RUN", shell_complete=completion.trials)
+@results_option
+@json_option
+def vet(target: str, results_dir: Path, as_json: bool) -> None:
+    """
+    Measure the overhead of finished tasks from the times of their records.
+
+    TRIAL is an id or its first characters, RUN the folder of a run.  Times of records exist if
+    the experiment had 'trace: units'.  Vet is their sum over the ideal sum: 1 means no overhead.
+
+    \b
+    Example:
+        harness vet 3f0a
+        harness vet 3f0a --json
+    """
+    from harness.evaluate.flow import Evaluation
+    from harness.experiment.grid import label, varying
+    from harness.reports.data import ReportData
+    from harness.reports.document import Table, Text
+    from harness.reports.sections import vet as vet_section
+    from harness.store import Run, Store
+
+    run, trial_id = Run(Path(target)), None
+    if not Path(target).is_dir():
+        run, trial_id = Store(results_dir).find_trial(target)
+    evaluation = Evaluation(run, run.experiment(), run.read_plan())
+    axes = varying(evaluation.cells.values())
+    trials = [trial for key, trial in evaluation.done.items() if trial_id in (None, key)]
+    data = ReportData(
+        experiment=evaluation.experiment,
+        cells={key: (cell, label(cell, axes)) for key, cell in evaluation.cells.items()},
+        trials=trials,
+        vet=evaluation.vet(trials),
+    )
+    if not data.vet.jobs:
+        raise DataError(
+            "no finished task has times of its records",
+            where=str(run.path if trial_id is None else run.trial_dir(trial_id)),
+            fix="measure it with 'trace: units' in the experiment",
+        )
+    section = vet_section.section(data)
+    if as_json:
+        print_json(dict(section.values()["vet"]))
+        return
+    for block in section.shown():
+        if isinstance(block, Table):
+            show_table(block.columns, block.texts(), title=block.caption)
+    for block in section.shown():
+        if isinstance(block, Text):
+            show_text(block.text)

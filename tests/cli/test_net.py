@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.entry import main
-from harness.cli.net import net as command
+from harness.cli.models import net as command
 
 
 def run(*words):

@@ -9,7 +9,7 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.vet import vet as command
+from harness.cli.trace import vet as command
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import expand, order

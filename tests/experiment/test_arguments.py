@@ -92,7 +92,7 @@ class TestSizesByName:
         ("workload", "size", "where", "fix"),
         [
             ("sort", "tinny", "e.yaml:6:12", "did you mean tiny?"),
-            ("sort", "[tiny, huge]", "e.yaml:6:19", "known are: tiny, small"),
+            ("sort", "[tiny, huge]", "e.yaml:6:19", "choose one of: tiny, small"),
             ("bare", "tiny", "e.yaml:6:12", "write a size such as 32 MiB"),
         ],
     )

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.console import show_table
-from harness.cli.vectors import vectors as command
+from harness.cli.models import vectors as command
 from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
 from harness.experiment.file import read_experiment
 from harness.models import EVALUATORS, vectors

@@ -1,4 +1,4 @@
-"""``harness vectors``: run the models on test vectors."""
+"""``harness vectors`` and ``harness net``: models without an experiment."""
 
 from __future__ import annotations
 
@@ -106,17 +106,67 @@ def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], Non
             try:
                 text = Path(name).read_text(encoding="utf-8")
             except (OSError, ValueError) as error:
-                why = "it is not UTF-8 text"
-                if isinstance(error, OSError):
-                    why = error.strerror or "the system refuses"
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+                example = "tests/validation/vectors/scheduler.json"
                 raise DataError(
-                    f"the file cannot be read: {why}",
+                    f"the file cannot be read: {reason}",
                     where=name,
-                    fix="name a file of test vectors,"
-                    " such as tests/validation/vectors/scheduler.json",
+                    fix=f"name a file of test vectors, such as {example}",
                 ) from error
             process(name, read_vectors(text, name))
         except HarnessError as error:
             all_processed = False
             show_text(f"{name}: {error}")
     return all_processed
+
+
+@click.command("net")
+@click.option("--maps", type=click.IntRange(1), default=3, show_default=True, help="Map tasks.")
+@click.option("--reduces", type=click.IntRange(0), default=2, show_default=True, help="Reduces.")
+@click.option(
+    "--variant",
+    type=click.Choice(["shared_read", "shared_shuffle"]),
+    default="shared_read",
+    show_default=True,
+    help="Which phase all maps share.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["mermaid", "pnml", "pipe"]),
+    default="mermaid",
+    show_default=True,
+    help="A flowchart for Markdown, standard PNML, or PIPE2's variant of it.",
+)
+@click.option(
+    "--mean",
+    "means",
+    type=(str, click.FloatRange(0)),
+    metavar="PHASE SECONDS",
+    multiple=True,
+    help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
+)
+def net(
+    maps: int, reduces: int, variant: str, format_name: str, means: tuple[tuple[str, float], ...]
+) -> None:
+    """
+    Print the Petri net of the model SPN-GC, which docs/models/spn-gc-net.md shows and explains.
+
+    \b
+    Example:
+        harness net --maps 3 --reduces 2
+        harness net --maps 16 --reduces 4 --format pipe --mean t3_to_gpu_s 6.5
+    """
+    from harness.models.spn_gc.net import timed_net
+    from harness.models.spn_gc.phases import PHASES
+    from harness.sim.petri import to_mermaid, to_pipe, to_pnml
+
+    phase_means = dict(means)
+    for name in phase_means:
+        if name not in PHASES:
+            raise click.UsageError(f"There is no phase {name!r}. Choose from {', '.join(PHASES)}")
+    timed = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
+    title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
+    texts = {"pnml": to_pnml, "pipe": to_pipe}
+    text = texts[format_name](timed, title) if format_name in texts else to_mermaid(timed)
+    click.echo(text, nl=False)
