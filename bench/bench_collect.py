@@ -18,10 +18,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Access, Connection, trust
+from harness.providers.ssh.connection import Connection, trust
 from harness.providers.ssh.host import SshHost
 from harness.providers.ssh.pins import pins_file
 from harness.providers.state import agent_file
+from harness.records.trial import SshAccess
 from tests.live.bare_hosts import BareHosts, lacking
 
 CIPHER = "aes128-ctr"
@@ -102,7 +103,7 @@ def prepared(made, total, number):
     bare = made.add()
     trust(bare.address, bare.fingerprint)
     host = SshHost(
-        bare.name, bare.address, "/root", Connection(bare.address, Access("root", 22, made.key))
+        bare.name, bare.address, "/root", Connection(bare.address, SshAccess(key=str(made.key)))
     )
     host.put(agent_file(), "node.pyz")
     host.run(["mkdir", "-p", "/root/logs/c1"])

@@ -18,7 +18,7 @@ MASTER_PORTS = {
     "resourcemanager": 8032, "resourcemanager_admin": 8033, "resourcemanager_http": 8088,
     "historyserver": 10020, "historyserver_http": 19888, "historyserver_admin": 10033,
 }  # fmt: skip
-_WORKER_PORTS = {
+WORKER_PORTS = {
     "datanode": 9866, "datanode_http": 9864, "datanode_ipc": 9867, "nodemanager": 8041,
     "localizer": 8040, "nodemanager_http": 8042, "shuffle": 13562,
 }  # fmt: skip
@@ -79,7 +79,7 @@ class Member:
         >>> Member("worker1", "127.0.0.1", first_port=20010).port("datanode_http")
         20011
         """
-        ports = MASTER_PORTS if service in MASTER_PORTS else _WORKER_PORTS
+        ports = MASTER_PORTS if service in MASTER_PORTS else WORKER_PORTS
         if self.first_port:
             return self.first_port + list(ports).index(service)
         return ports[service]

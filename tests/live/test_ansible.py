@@ -26,8 +26,8 @@ from harness.hadoop_home.home import HadoopHome
 from harness.monitor.gpus import record_gpus
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
+from harness.providers.ansible.nodes import HostsState
 from harness.providers.ansible.playbook import play
-from harness.providers.ansible.state import HostsState
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
 from harness.providers.ssh.connection import trust
@@ -354,7 +354,7 @@ def prepared(made):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("harness.providers.ansible.cluster.play", instead)
-        patch.setattr("harness.providers.ansible.cluster.remove", lambda *_: False)
+        patch.setattr("harness.providers.ansible.cluster.AnsibleCluster.remove", lambda *_: False)
         with pytest.raises(Stopped):
             made.up()
     return inventories[0]

@@ -18,9 +18,10 @@ from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Access, Connection, trust
+from harness.providers.ssh.connection import Connection, trust
 from harness.providers.ssh.host import SshHost
 from harness.providers.ssh.pins import pins_file
+from harness.records.trial import SshAccess
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 from tests.node_agent import node_agent_path
@@ -82,7 +83,7 @@ def way_to(host, key, user="root", environment=None):
     A host that has been vouched for.
     """
     trust(host.address, host.fingerprint)
-    access = Access(user, 22, key)
+    access = SshAccess(user=user, key=key and str(key))
     folder = "/root" if user == "root" else f"/home/{user}"
     return SshHost(
         host.name, host.address, folder, Connection(host.address, access), environment or {}
@@ -114,7 +115,7 @@ class TestKeys:
         The command of the error pins the key; then the host is let in.
         """
         host = hosts.hosts[0]
-        connection = Connection(host.address, Access("root", 22, hosts.key))
+        connection = Connection(host.address, SshAccess(key=str(hosts.key)))
         node = SshHost("n", host.address, "/root", connection)
         with pytest.raises(ClusterError, match="is not known") as refused:
             node.run(["true"])
@@ -133,7 +134,7 @@ class TestKeys:
         (hosts.folder / "other").unlink()
         pins_file().parent.mkdir(parents=True)
         pins_file().write_text(f"{host.address} {other}")
-        connection = Connection(host.address, Access("root", 22, hosts.key))
+        connection = Connection(host.address, SshAccess(key=str(hosts.key)))
 
         with pytest.raises(ClusterError, match="has changed: it shows ") as refused:
             connection.open_channel()
@@ -301,7 +302,7 @@ class TestFaults:
         """
         An address without a machine.
         """
-        connection = Connection(f"{hosts.net}.200", Access("root"))
+        connection = Connection(f"{hosts.net}.200", SshAccess())
 
         with pytest.raises(ClusterError, match=r"no answer within|cannot be reached"):
             connection.open_channel()
@@ -310,7 +311,7 @@ class TestFaults:
         """
         A machine without sshd on that port.
         """
-        connection = Connection(hosts.hosts[0].address, Access("root", 2222))
+        connection = Connection(hosts.hosts[0].address, SshAccess(port=2222))
 
         with pytest.raises(ClusterError, match="nothing listens"):
             connection.open_channel()
@@ -320,14 +321,14 @@ class TestFaults:
         A name that stands for no host.
         """
         with pytest.raises(ClusterError, match="no such host"):
-            Connection("nobody.invalid", Access("root")).open_channel()
+            Connection("nobody.invalid", SshAccess()).open_channel()
 
     def test_silent_server(self):
         """
         Somebody takes the connection and says nothing.
         """
         with socket.create_server(("127.0.0.1", 0)) as server:
-            connection = Connection("127.0.0.1", Access("root", server.getsockname()[1]))
+            connection = Connection("127.0.0.1", SshAccess(port=server.getsockname()[1]))
             start = time.monotonic()
 
             with pytest.raises(ClusterError, match="no greeting"):

@@ -14,11 +14,10 @@ import pytest
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import HadoopHome
-from harness.providers.ansible.bundles import write_node_bundle
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.hosts import Facts, InstalledJava, at_once, require_fit, require_java
+from harness.providers.ansible.nodes import HostsState, write_node_bundle
 from harness.providers.ansible.playbook import Outcome
-from harness.providers.ansible.state import HostsState, remove
 from harness.providers.state import Process, cluster_folder
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent
@@ -152,12 +151,13 @@ class TestState:
             claimed = start()
             claimed.maker = Process.of(other.pid)
             claimed.save()
-            for act in (start, lambda: remove("x")):
+            for act in (start, lambda: AnsibleCluster.remove("x")):
                 with pytest.raises(ClusterError, match=f"being started by process {other.pid}"):
                     act()
             other.kill()
 
-        assert (start().up, remove("x"), remove("x")) == (False, True, False)
+        ends = [start().up, AnsibleCluster.remove("x"), AnsibleCluster.remove("x")]
+        assert ends == [False, True, False]
         assert not folder.exists()
 
     def test_cluster_that_is_up_is_not_claimed(self, folder, start):
@@ -177,7 +177,8 @@ class TestState:
         folder.mkdir()
         (folder / "state.json").write_bytes(b'{"name": "x", "up": \xff')
 
-        assert (HostsState.load("x"), remove("x"), folder.exists()) == (None, True, False)
+        assert HostsState.load("x") is None
+        assert (AnsibleCluster.remove("x"), folder.exists()) == (True, False)
 
 
 def require(ssh=None, **hosts):

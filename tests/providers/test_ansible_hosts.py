@@ -14,7 +14,8 @@ from harness.node import facts as node_facts
 from harness.providers.ansible import hosts as ansible_hosts
 from harness.providers.ansible.hosts import InstalledJava, query
 from harness.providers.host import Completed
-from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.connection import Connection
+from harness.records.trial import SshAccess
 
 ANSWER = {
     "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",
@@ -32,7 +33,7 @@ def queried(monkeypatch, text):
     monkeypatch.setattr(
         ansible_hosts.SshHost, "run", lambda self, argv, *_: Completed(tuple(argv), 0, text, "")
     )
-    connection = Connection("198.18.0.9", Access("hadoop"))
+    connection = Connection("198.18.0.9", SshAccess(user="hadoop"))
     return query(Member("worker1", "198.18.0.9"), connection, "c", {})
 
 
@@ -79,7 +80,7 @@ def test_host_without_python_is_named(monkeypatch, status):
     monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
 
     with pytest.raises(ClusterError, match=r"no Python on the host: sh: no python3\\x1b") as caught:
-        query(Member("worker1", "198.18.0.9"), Connection("198.18.0.9", Access("root")), "c", {})
+        query(Member("worker1", "198.18.0.9"), Connection("198.18.0.9", SshAccess()), "c", {})
     assert "apt-get install -y python3" in caught.value.fix
 
 
@@ -148,7 +149,7 @@ def test_only_workers_are_asked_for_gpus(monkeypatch):
         return Completed(tuple(argv), 0, json.dumps(ANSWER | {"time": time.time()}), "")
 
     monkeypatch.setattr(ansible_hosts.SshHost, "run", run)
-    connection = Connection("198.18.0.9", Access("hadoop"))
+    connection = Connection("198.18.0.9", SshAccess(user="hadoop"))
     for name in ("master", "worker1"):
         query(Member(name, "198.18.0.9"), connection, "c", {}, 2)
 

@@ -15,9 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.hadoop_home.home import HadoopHome, Java
-from harness.providers.ansible.bundles import home_digest
-from harness.providers.ansible.nodes import Nodes
-from harness.providers.ansible.state import HostsState
+from harness.providers.ansible.nodes import HostsState, home_digest
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent
 from tests.providers.test_ansible import facts
@@ -26,24 +24,24 @@ BOTH = ("master", "worker1")
 
 
 @pytest.fixture
-def home(tmp_path):
+def home(tmp_path, monkeypatch):
     """
     A Hadoop home without a tracer.
     """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
 
 
-def nodes(home, tmp_path, *, keep, copied=((), ())):
+def nodes(home, *, keep, copied=((), ())):
     """
     State and inventory of a cluster of two hosts, on which these files are already.
     """
     access = SshAccess(keep=keep)
     spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
     state = HostsState(name="x", spec=spec, addresses=["10.0.0.1", "10.0.0.2"])
-    described = Nodes(state, home, "me")
     by_host = {name: facts(copied=there) for name, there in zip(BOTH, copied, strict=True)}
-    described.decide(by_host)
-    return state, described.inventory(by_host, tmp_path / "archives", Path("/h.tar"), None)["all"]
+    state.decide(home, by_host)
+    return state, state.site_inventory(home, by_host, Path("/h.tar"), None)["all"]
 
 
 def there(home, *names):
@@ -59,7 +57,7 @@ class TestWhoGetsThem:
         """
         They take half a minute to make, which one start does not bring back.
         """
-        state, inventory = nodes(home, tmp_path, keep=keep)
+        state, inventory = nodes(home, keep=keep)
 
         keys = {host["harness_archive_key"] for host in inventory["hosts"].values()}
         assert (state.shared, keys) == (keep, {"b" if keep else ""})
@@ -70,8 +68,8 @@ class TestWhoGetsThem:
         Tasks of a job have the same options on each node.
         """
         whole = there(home, "complete", "classes-b")
-        alike = nodes(home, tmp_path, keep=False, copied=(whole, whole))[0].shared
-        mixed = nodes(home, tmp_path, keep=False, copied=(whole, whole[:1]))[0].shared
+        alike = nodes(home, keep=False, copied=(whole, whole))[0].shared
+        mixed = nodes(home, keep=False, copied=(whole, whole[:1]))[0].shared
 
         assert (alike, mixed) == (True, False)
 
@@ -88,7 +86,7 @@ class TestWhoGetsThem:
         Hadoop, or an archive for the Java that the host has by now.
         """
         whole = there(home, "complete", "classes-b")
-        inventory = nodes(home, tmp_path, keep=True, copied=(whole, there(home, *copied)))[1]
+        inventory = nodes(home, keep=True, copied=(whole, there(home, *copied)))[1]
 
         assert sorted(inventory["children"]["harness_fresh"]["hosts"]) == fresh
 
@@ -107,7 +105,7 @@ def test_the_record_of_deaths_is_the_users_own(home, tmp_path):
     """
     It is there before root starts a unit: to what root made, the supervisor could not write.
     """
-    host = nodes(home, tmp_path, keep=False)[1]["hosts"]["worker1"]
+    host = nodes(home, keep=False)[1]["hosts"]["worker1"]
     packed = io.BytesIO(base64.b64decode(Path(host["harness_node_archive"]).read_bytes()))
 
     with tarfile.open(fileobj=packed) as archive:

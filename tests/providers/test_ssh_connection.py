@@ -10,7 +10,8 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh.connection import Access, Connection, connect_socket
+from harness.providers.ssh.connection import Connection, connect_socket
+from harness.records.trial import SshAccess
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def connection_error(server):
     What is wrong, for somebody who wants to run a command there.
     """
     with pytest.raises(ClusterError) as caught:
-        Connection("127.0.0.1", Access("root", server.getsockname()[1])).open_channel()
+        Connection("127.0.0.1", SshAccess(port=server.getsockname()[1])).open_channel()
     return caught.value.what
 
 

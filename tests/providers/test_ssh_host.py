@@ -16,8 +16,9 @@ from harness.errors import ClusterError
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import host as ssh_host
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Access, Connection, trust
+from harness.providers.ssh.connection import Connection, trust
 from harness.providers.ssh.host import SshHost
+from harness.records.trial import SshAccess
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -71,7 +72,7 @@ def host(server, keys):
         ["ssh-keygen", "-lf", keys / "host.pub"], check=True, capture_output=True, text=True
     )
     trust("127.0.0.1", shown.stdout.split()[1], server.port)
-    access = Access("root", server.port, keys / "client")
+    access = SshAccess(port=server.port, key=str(keys / "client"))
     connection = Connection("127.0.0.1", access)
     yield SshHost("worker1", "127.0.0.1", str(keys), connection, {"WORD": "a 'b' $c"})
     connection.close()
@@ -257,7 +258,7 @@ def test_key_that_the_host_does_not_know(host, keys):
     """
     The error names the key and the user.
     """
-    access = Access("root", host.connection.access.port, keys / "host")
+    access = SshAccess(port=host.connection.access.port, key=str(keys / "host"))
 
     with pytest.raises(ClusterError, match=f"none of our keys: the key {keys}/host, for root"):
         Connection("127.0.0.1", access).open_channel()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 
 from collections.abc import Callable, Mapping
@@ -27,10 +26,8 @@ from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
 from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
-from harness.providers.ansible.bundles import home_bundle, java_bundle
-from harness.providers.ansible.nodes import Nodes
+from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle
 from harness.providers.ansible.playbook import play, require_tools
-from harness.providers.ansible.state import HostsState, busy_error, remove
 from harness.providers.base import Cluster, Finding
 from harness.providers.host import CONTAINER, LOG, Host, Running, application_name
 from harness.providers.ssh.collect import Source, collect
@@ -66,8 +63,33 @@ class AnsibleCluster(Cluster):
 
     @staticmethod
     def remove(name: str) -> bool:
-        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        return remove(name)
+        """
+        Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
+
+        `ClusterError` where a host keeps something: then the state stays, to try again.
+        """
+        folder = states.cluster_folder(name)
+        with states.exclusive():
+            if not folder.exists():
+                return False
+            hosts_state = HostsState.load(name)
+            maker = hosts_state.maker if hosts_state is not None else None
+            if maker is not None and maker.pid != os.getpid() and maker.alive():
+                raise _busy_error(name, f"process {maker.pid}")
+        # It takes a while, and is not exclusive: other clusters may be started meanwhile.
+        if hosts_state is not None and hosts_state.touched:
+            try:
+                play("teardown.yml", hosts_state.inventory(), folder / "ansible")
+            except ClusterError as error:
+                raise ClusterError(
+                    f"cluster {name!r} is not completely removed: {error.what}",
+                    where=error.where,
+                    fix=f"harness cluster down --name {name}, when the host is back;"
+                    f" if it is gone for good: rm -r {folder}",
+                ) from error
+        with states.exclusive():
+            states.remove_tree(folder)
+        return True
 
     @staticmethod
     def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
@@ -124,10 +146,10 @@ class AnsibleCluster(Cluster):
             )
         with self._claiming():
             pass
-        remove(self.name)  # it takes a while, and keeps nobody out
+        self.remove(self.name)  # it takes a while, and keeps nobody out
         with self._claiming():
             if self.folder.exists():
-                raise busy_error(self.name, "another process")
+                raise _busy_error(self.name, "another process")
             states.make_folder(self.folder, self.provider)
             self._state = HostsState(
                 name=self.name, spec=spec, maker=states.Process.of(os.getpid())
@@ -137,7 +159,7 @@ class AnsibleCluster(Cluster):
             self._prepare(self._state)
         except BaseException:
             with suppress(HarnessError):  # the first error says more
-                remove(self.name)
+                self.remove(self.name)
             self._state = None
             raise
 
@@ -155,12 +177,10 @@ class AnsibleCluster(Cluster):
         java = java_bundle(self.home.java) if bare.require_java(facts) else None
         copied_bytes = hadoop.stat().st_size + (java.stat().st_size if java else 0)
         room = bare.ROOM_BYTES + 2 * copied_bytes + bare.ARCHIVES_BYTES
-        owner = f"{socket.gethostname()} {os.getuid()} {self.folder}"  # for other harnesses
-        bare.require_fit(facts, hosts_state.access, owner, room)
-        nodes = Nodes(hosts_state, self.home, owner)
-        nodes.decide(facts)
+        bare.require_fit(facts, hosts_state.access, hosts_state.owner, room)
+        hosts_state.decide(self.home, facts)
         hosts_state.save()
-        inventory = nodes.inventory(facts, self.folder / "archives", hadoop, java)
+        inventory = hosts_state.site_inventory(self.home, facts, hadoop, java)
         hosts_state.touched = True
         hosts_state.save()
 
@@ -186,7 +206,7 @@ class AnsibleCluster(Cluster):
         if name not in self._connections:
             number = 0 if name == "master" else int(name.removeprefix("worker"))
             host = self.spec.hosts[number]
-            self._connections[name] = Connection(host, bare.access_of(self.spec.ssh))
+            self._connections[name] = Connection(host, self.spec.ssh or SshAccess())
         return self._connections[name]
 
     @property
@@ -314,3 +334,12 @@ class AnsibleCluster(Cluster):
         ]
         wanted = f"{CONTAINER.pattern}/{LOG.pattern}"
         return collect(sources, lambda host: self.agent(host, "pack"), wanted)
+
+
+def _busy_error(name: str, starter: str) -> ClusterError:
+    """The error for a cluster that another process makes."""
+    return ClusterError(
+        f"cluster {name!r} is being started by {starter}",
+        where=str(states.cluster_folder(name)),
+        fix="wait for it to end, or stop it: Ctrl-C undoes what it has done",
+    )

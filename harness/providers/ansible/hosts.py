@@ -21,10 +21,10 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from harness.errors import ClusterError, SpecError
-from harness.hadoop.daemons import Member
+from harness.hadoop.daemons import MASTER_PORTS, WORKER_PORTS, Member
 from harness.hadoop_home.home import OLDEST
 from harness.node import facts as node_facts
-from harness.providers.ssh.connection import Access, Connection
+from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
 from harness.records.trial import Record, SshAccess
 from harness.text import excerpt
@@ -32,8 +32,6 @@ from harness.text import excerpt
 MOST_CLOCK_S = 1.0  # phases of a job on two hosts are compared by their clocks
 ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for any block
 ARCHIVES_BYTES = 2**28
-MASTER_PORTS = (8020, 9870, 8030, 8031, 8032, 8033, 8088, 10020, 10033, 19888)
-WORKER_PORTS = (9864, 9866, 9867, 8040, 8041, 8042, 13562)
 _HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
 _MOST_ANSWER = 2**16
 _PLAIN_PATH = r"/[A-Za-z0-9._/+@=,-]{1,300}"
@@ -118,12 +116,6 @@ def address_of(host: str) -> str:
     return str(addresses[0][4][0])
 
 
-def access_of(ssh: SshAccess | None) -> Access:
-    """How the hosts of a specification are reached."""
-    ssh = ssh or SshAccess()
-    return Access(ssh.user, ssh.port, Path(ssh.key).expanduser() if ssh.key else None)
-
-
 def query(
     member: Member, connection: Connection, cluster: str, names: Mapping[str, str], gpus: int = 0
 ) -> Facts:
@@ -133,7 +125,13 @@ def query(
     *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
     ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
-    request = {"base": "", "cluster": cluster, "ports": ports, "names": dict(names), "gpus": gpus}
+    request = {
+        "base": "",
+        "cluster": cluster,
+        "ports": [*ports.values()],
+        "names": dict(names),
+        "gpus": gpus,
+    }
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
     argv, sent_at = ["python3", "-I", "-c", program, "preflight"], time.time()

@@ -1,94 +1,204 @@
-"""What bare hosts become: what is where on each, and what is brought there."""
+"""
+What bare hosts become: what is where on each, and the archives by which it is brought there.
+
+Hadoop, Java, and what one node of one cluster needs are one archive each, because a copy costs
+Ansible several round trips.  The last member is an empty file, ``complete``: what was cut off while
+it was unpacked is unpacked again.  Equal content gives equal bytes: owners, times and order are
+ours.  Text that a user or a host wrote is wrapped wherever Ansible reads it: no template in it is
+evaluated.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import json
+import os
+import socket
+import tarfile
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
+from harness.errors import MachineError
 from harness.hadoop import daemons, site
-from harness.hadoop.daemons import Member
-from harness.hadoop_home.home import HadoopHome
-from harness.node import NAME
-from harness.providers.ansible.bundles import home_digest, java_digest, write_node_bundle
+from harness.hadoop.daemons import Layout, Member, make_members
+from harness.hadoop_home.home import (
+    CLASS_LIST,
+    JAR_TIME,
+    TASK_LIST,
+    HadoopHome,
+    Java,
+    file_digest,
+    instrumented_digest,
+    sums_digest,
+)
+from harness.node import NAME, agent_bytes
+from harness.node import archive as class_data
 from harness.providers.ansible.hosts import Facts
-from harness.providers.ansible.state import HostsState
+from harness.providers.ansible.playbook import unsafe
+from harness.providers.state import (
+    Process,
+    StateFile,
+    agent_file,
+    cluster_folder,
+    clusters_folder,
+)
+from harness.records.trial import SshAccess
 
+_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 _NAME_SPACE = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+_FORMAT = 1
+_LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
-    """The nodes of a cluster to be made; *owner* is written on each host."""
+class HostsState(StateFile):
+    """
+    Also all that `remove` needs to know of the hosts.
 
-    state: HostsState
-    home: HadoopHome
-    owner: str
+    *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
+    node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
+    nodes whose /etc/hosts is written, each with a further name of its own, or none.  *shared*: JVMs
+    use class-data archives.  *maker* is the process that is making the hosts ready.
+    """
 
-    def decide(self, facts: Mapping[str, Facts]) -> None:
-        """Write to the state what is where: the same on each host, but for Java and Python."""
-        hosts_state = self.state
-        hosts_state.base = next(iter(facts.values())).base
-        hosts_state.home = f"{hosts_state.base}/hadoop-{home_digest(self.home)}"
-        brought_java = f"{hosts_state.base}/java-{java_digest(self.home.java)}"
+    addresses: list[str] = Field(default_factory=list)
+    maker: Process | None = None
+    base: str = ""
+    home: str = ""
+    java: dict[str, str] = Field(default_factory=dict)
+    python: dict[str, str] = Field(default_factory=dict)
+    units: dict[str, str] = Field(default_factory=dict)
+    named: dict[str, str] = Field(default_factory=dict)
+    shared: bool = False
+    touched: bool = False
+    up: bool = False
+
+    @property
+    def access(self) -> SshAccess:
+        """How the hosts are reached."""
+        return self.spec.ssh or SshAccess()
+
+    @property
+    def owner(self) -> str:
+        """This harness, for others that share the hosts."""
+        return f"{socket.gethostname()} {os.getuid()} {cluster_folder(self.name)}"
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The nodes: our names, and the addresses of the hosts."""
+        named = make_members(len(self.addresses) - 1)
+        pairs = zip(named, self.addresses, strict=True)
+        return tuple(Member(member.name, address) for member, address in pairs)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the nodes find Hadoop, their configuration and their data."""
+        archive = f"{self.home}/classes.jsa" if self.shared else None
+        return Layout(self.members, f"{self.base}/clusters/{self.name}", self.home, archive)
+
+    def environment(self, member: Member) -> dict[str, str]:
+        """Environment of a JVM on *member*: nothing of this machine's gets in."""
+        return daemons.environment(_ENVIRONMENT, self.java[member.name], self.layout, member)
+
+    def inventory(self) -> dict[str, Any]:
+        """What every playbook is given of the hosts."""
+        hosts = {}
+        for member, address in zip(self.members, self.spec.hosts, strict=True):
+            names = ""
+            if member.name in self.named:
+                lines = [f"{other.address} {other.name}" for other in self.members]
+                own = self.members.index(member)
+                lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
+                names = "\n".join(lines)
+            hosts[member.name] = {
+                "ansible_host": unsafe(address),
+                "ansible_python_interpreter": unsafe(self.python[member.name]),
+                "harness_member": member.name,
+                "harness_python": unsafe(self.python[member.name]),
+                "harness_java_home": unsafe(self.java[member.name]),
+                "harness_unit": self.units[member.name],
+                "harness_names": unsafe(names) if names else "",
+            }
+        variables = {
+            "ansible_user": unsafe(self.access.user),
+            "ansible_port": self.access.port,
+            "ansible_remote_tmp": unsafe(f"{self.base}/scratch"),
+            "harness_user": unsafe(self.access.user),
+            "harness_cluster": unsafe(self.name),
+            "harness_base": unsafe(self.base),
+            "harness_folder": unsafe(self.layout.base),
+            "harness_home": unsafe(self.home),
+            "harness_master": self.members[0].name,
+            "harness_become": self.access.become,
+            "harness_keep": self.access.keep,
+        }
+        if self.access.key is not None:
+            key = str(Path(self.access.key).expanduser())
+            variables["ansible_ssh_private_key_file"] = unsafe(key)
+            variables["ansible_ssh_common_args"] = "-o IdentitiesOnly=yes"  # an agent may have many
+        return {"all": {"hosts": hosts, "vars": variables}}
+
+    def decide(self, home: HadoopHome, facts: Mapping[str, Facts]) -> None:
+        """Set what is where: the same on each host, but for Java and Python."""
+        self.base = next(iter(facts.values())).base
+        self.home = f"{self.base}/hadoop-{home_digest(home)}"
+        brought_java = f"{self.base}/java-{java_digest(home.java)}"
         for node_name, host in facts.items():
-            can_be_root = host.root or (hosts_state.access.become and not host.sudo)
-            unit = f"mapreduce-harness-{hosts_state.name}.service"
-            hosts_state.python[node_name] = host.python
-            hosts_state.java[node_name] = host.fit_java.home if host.fit_java else brought_java
-            hosts_state.units[node_name] = unit if host.systemd and can_be_root else ""
+            can_be_root = host.root or (self.access.become and not host.sudo)
+            unit = f"mapreduce-harness-{self.name}.service"
+            self.python[node_name] = host.python
+            self.java[node_name] = host.fit_java.home if host.fit_java else brought_java
+            self.units[node_name] = unit if host.systemd and can_be_root else ""
             if host.unnamed or host.hostname:
-                hosts_state.named[node_name] = host.hostname
+                self.named[node_name] = host.hostname
         # All hosts or none: tasks of a job have the same options on each node.
-        archived = all(self._archives(host) <= {*host.copied} for host in facts.values())
-        hosts_state.shared = archived or hosts_state.access.keep
+        archived = all(self._archives(home, host) <= {*host.copied} for host in facts.values())
+        self.shared = archived or self.access.keep
 
-    def inventory(
-        self, facts: Mapping[str, Facts], folder: Path, hadoop: Path, java: Path | None
+    def site_inventory(
+        self, home: HadoopHome, facts: Mapping[str, Facts], hadoop: Path, java: Path | None
     ) -> dict[str, Any]:
-        """What ``site.yml`` is given; the nodes' bundles are written to *folder*."""
-        folder.mkdir(exist_ok=True)
-        hosts_state = self.state
+        """What ``site.yml`` is given; the nodes' bundles are written to the cluster's folder."""
+        folder = cluster_folder(self.name) / "archives"
+        folder.mkdir(parents=True, exist_ok=True)
         fresh: dict[str, dict[str, str]] = {}
-        inventory = hosts_state.inventory()
-        for member in hosts_state.members:
+        inventory = self.inventory()
+        for member in self.members:
             host_facts, bundle = facts[member.name], folder / f"{member.name}.tar.base64"
             inventory["all"]["hosts"][member.name] |= {
                 "harness_home_archive": str(hadoop),
                 "harness_java_archive": "" if host_facts.fit_java else str(java),
                 "harness_node_archive": str(bundle),
-                "harness_node_digest": self._write_bundle(bundle, member),
-                "harness_archive_key": self._java_build(host_facts) if hosts_state.shared else "",
-                "harness_traced": self.home.trace_path_jar is not None,
-                "harness_gpus": hosts_state.spec.node.gpus if member.name != "master" else 0,
+                "harness_node_digest": self._write_bundle(home, bundle, member),
+                "harness_archive_key": _java_build(home, host_facts) if self.shared else "",
+                "harness_traced": home.trace_path_jar is not None,
+                "harness_gpus": self.spec.node.gpus if member.name != "master" else 0,
             }
-            needed = {f"{Path(hosts_state.home).name}/complete"}
+            needed = {f"{Path(self.home).name}/complete"}
             if host_facts.fit_java is None:
-                needed.add(f"java-{java_digest(self.home.java)}/complete")
-            if hosts_state.shared:
-                needed |= self._archives(host_facts)
+                needed.add(f"java-{java_digest(home.java)}/complete")
+            if self.shared:
+                needed |= self._archives(home, host_facts)
             if not needed <= {*host_facts.copied}:
                 fresh[member.name] = {}
         inventory["all"]["children"] = {"harness_fresh": {"hosts": fresh}}
         return inventory
 
-    def _archives(self, host_facts: Facts) -> set[str]:
+    def _archives(self, home: HadoopHome, host_facts: Facts) -> set[str]:
         """Marks of the class-data archives of a host's Java."""
-        names = ("classes", "tasks") if self.home.trace_path_jar is not None else ("classes",)
-        build = self._java_build(host_facts)
-        return {f"{Path(self.state.home).name}/{archive_name}-{build}" for archive_name in names}
+        names = ("classes", "tasks") if home.trace_path_jar is not None else ("classes",)
+        build = _java_build(home, host_facts)
+        return {f"{Path(self.home).name}/{archive_name}-{build}" for archive_name in names}
 
-    def _java_build(self, host_facts: Facts) -> str:
-        return host_facts.fit_java.build if host_facts.fit_java else java_digest(self.home.java)
-
-    def _write_bundle(self, file: Path, member: Member) -> str:
+    def _write_bundle(self, home: HadoopHome, file: Path, member: Member) -> str:
         """Write configuration, plan of the daemons, programs and folders of a node; the digest."""
-        hosts_state, layout = self.state, self.state.layout
-        cluster_folder, python = layout.base, hosts_state.python[member.name]
-        java = f"{hosts_state.java[member.name]}/bin/java"
+        layout, python = self.layout, self.python[member.name]
+        java = f"{self.java[member.name]}/bin/java"
         planned = []
         for daemon in daemons.daemons(layout):
             if daemon.member != member:
@@ -97,29 +207,29 @@ class Nodes:
             if daemon.kind == "historyserver":
                 # started before HDFS answers, it sleeps 10 s between its tries
                 url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
-                waiting = ["await", f"{cluster_folder}/plan.json", url, "Operational"]
-                command = [python, "-I", "-S", f"{cluster_folder}/{NAME}", *waiting, *command]
+                waiting = ["await", f"{layout.base}/plan.json", url, "Operational"]
+                command = [python, "-I", "-S", f"{layout.base}/{NAME}", *waiting, *command]
             planned.append({
                 "key": daemon.key,
                 "argv": command,
-                "env": hosts_state.environment(member),
+                "env": self.environment(member),
                 "cwd": layout.data(member),
-                "log": f"{cluster_folder}/logs/{daemon.key}.log",
+                "log": f"{layout.base}/logs/{daemon.key}.log",
                 "at_once": False,
             })  # fmt: skip
         plan = {
             "member": member.name,
-            "folder": cluster_folder,
-            "unit": hosts_state.units[member.name],
-            "control": f"{cluster_folder}/control",
-            "deaths": f"{cluster_folder}/deaths",
-            "daemons_folder": f"{cluster_folder}/daemons",
+            "folder": layout.base,
+            "unit": self.units[member.name],
+            "control": f"{layout.base}/control",
+            "deaths": f"{layout.base}/deaths",
+            "daemons_folder": f"{layout.base}/daemons",
             "daemons": planned,
         }
         conf = f"conf/{member.name}"
         files = {
             f"{conf}/{name}": site.render_xml(properties).encode()
-            for name, properties in site.site_files(hosts_state.spec, layout, member).items()
+            for name, properties in site.site_files(self.spec, layout, member).items()
         }
         files[f"{conf}/log4j.properties"] = site.LOG4J.encode()
         files["plan.json"] = json.dumps(plan, indent=1).encode()
@@ -127,5 +237,136 @@ class Nodes:
         # made by root, who starts units, it would be closed to the user's supervisor
         files["deaths"] = b""
         folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
-        name_space = self.home.formatted if member == layout.master else None
+        name_space = home.formatted if member == layout.master else None
         return write_node_bundle(file, files, folders, name_space)
+
+
+def home_digest(home: HadoopHome) -> str:
+    """What names a Hadoop home on hosts."""
+    lists = [(member_name, file_digest(source_path)) for source_path, member_name in _class_lists()]
+    # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
+    lists.append((NAME, file_digest(Path(class_data.__file__))))
+    return _short_digest([sums_digest(home.sums), instrumented_digest(home), lists, _FORMAT])
+
+
+def home_bundle(home: HadoopHome) -> Path:
+    """The Hadoop home as one archive: jars, the folders of web applications, lists of classes."""
+    file_names = [*sorted(home.sums), "path.jar", "etc"]
+    if home.trace_path_jar is not None:
+        file_names += ["lib-trace", "path-trace.jar"]
+
+    def members() -> Iterator[tuple[Path, str]]:
+        yield agent_file(), NAME
+        yield from _class_lists()
+        yield from _tree(home.path, file_names, "")
+
+    return _bundle(f"hadoop-{home_digest(home)}.tar", members)
+
+
+def java_digest(java: Java) -> str:
+    """What names a Java on hosts."""
+    return _short_digest([java.version, os.uname().machine, _FORMAT])
+
+
+def _java_build(home: HadoopHome, facts: Facts) -> str:
+    """What changes with the Java that a host uses."""
+    return facts.fit_java.build if facts.fit_java else java_digest(home.java)
+
+
+def java_bundle(java: Java) -> Path:
+    """This machine's Java as one archive with the folder ``java-DIGEST``, links followed."""
+    folder_name = f"java-{java_digest(java)}"
+    file_names = sorted(entry.name for entry in java.home.iterdir() if entry.name not in _LEFT_OUT)
+    return _bundle(f"{folder_name}.tar", lambda: _tree(java.home, file_names, f"{folder_name}/"))
+
+
+def write_node_bundle(
+    target: Path, files: Mapping[str, bytes], folders: Iterable[str], name_space: Path | None
+) -> str:
+    """
+    Write what a node needs to *target*, as base64; its digest.
+
+    The last member is named after it: ``made-DIGEST``.  *files* and *folders* are relative to the
+    cluster's folder; *name_space* is an empty formatted one, for the master.
+    """
+    content = dict(files)
+    content[NAME] = agent_bytes()
+    if name_space is not None:
+        for path in sorted(name_space.rglob("*")):
+            if path.is_file():
+                member_name = f"nodes/master/name/{path.relative_to(name_space)}"
+                content[member_name] = path.read_bytes()
+    digests = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in content.items())
+    digest = _short_digest([digests, sorted(folders)])
+    content[f"made-{digest}"] = b""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for folder_name in sorted(folders):
+            member = tarfile.TarInfo(folder_name)
+            member.type = tarfile.DIRTYPE
+            archive.addfile(_anonymous(member))
+        for member_name, content_bytes in content.items():
+            member = tarfile.TarInfo(member_name)
+            member.size = len(content_bytes)
+            archive.addfile(_anonymous(member), io.BytesIO(content_bytes))
+    target.write_bytes(base64.encodebytes(packed.getvalue()))
+    return digest
+
+
+def _short_digest(facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
+def _class_lists() -> list[tuple[Path, str]]:
+    """The lists that class-data archives are made of, with their names in the bundle."""
+    named = {"classes.lst": CLASS_LIST, "tasks.lst": TASK_LIST}
+    named |= {file.name: file for file in sorted(CLASS_LIST.parent.glob("lambdas-*.lst"))}
+    return [(file, f"lists/{member_name}") for member_name, file in named.items() if file.is_file()]
+
+
+def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Path:
+    """The archive of that name, kept from one start to the next; written in one step."""
+    bundles_folder = clusters_folder().parent / "archives"
+    bundles_folder.mkdir(mode=0o700, exist_ok=True)
+    bundle = bundles_folder / name
+    if bundle.is_file():
+        return bundle
+    partial_file = bundle.with_name(f"{name}.{os.getpid()}")
+    try:
+        with tarfile.open(partial_file, "w", dereference=True) as archive:
+            for source_path, inner_name in members():
+                archive.add(source_path, inner_name, recursive=False, filter=_anonymous)
+        partial_file.replace(bundle)
+    except OSError as error:
+        raise MachineError(
+            f"the archive {name} cannot be made: {error.strerror}",
+            where=str(error.filename or bundles_folder),
+            fix="free some space, or let this user read it",
+        ) from error
+    finally:
+        partial_file.unlink(missing_ok=True)
+    return bundle
+
+
+def _tree(root: Path, names: Iterable[str], prefix: str) -> Iterator[tuple[Path, str]]:
+    """All below *names* with its name in the archive, and ``complete`` at the end."""
+    for member_name in names:
+        yield root / member_name, prefix + member_name
+        for here, folders, files in os.walk(root / member_name, followlinks=True):
+            folders.sort()
+            for below in sorted([*folders, *files]):
+                source_path = Path(here, below)
+                if source_path.exists():  # a link of a packager may lead nowhere
+                    yield source_path, prefix + str(source_path.relative_to(root))
+    yield Path(os.devnull), f"{prefix}complete"
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """*member* without what is this machine's; a device stands for an empty file."""
+    if member.ischr():
+        member.type, member.size = tarfile.REGTYPE, 0
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = JAR_TIME
+    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+    return member

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import ClusterError, SpecError
 from harness.providers.ssh.pins import fingerprint, host_name, key_error, pins_file, write_pin
+from harness.records.trial import SshAccess
 from harness.text import excerpt
 
 if TYPE_CHECKING:
@@ -47,19 +48,10 @@ _KINDS = (
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How a host is reached: *user*, *port*, and *key*, a file (`None`: the keys of an agent)."""
-
-    user: str
-    port: int = 22
-    key: Path | None = None
-
-
 class Connection:
     """The connection to one host; safe to use from several threads."""
 
-    def __init__(self, host: str, access: Access) -> None:
+    def __init__(self, host: str, access: SshAccess) -> None:
         """*host* is the name or address under which its key is pinned."""
         self.host, self.access = host_name(host), access
         self._lock = threading.Lock()
@@ -198,7 +190,7 @@ class _RefuseUnknownKeys:
         raise key_error(self.host, self.port, key.asbytes())
 
 
-def _connect(host: str, access: Access, where: str) -> paramiko.SSHClient:
+def _connect(host: str, access: SshAccess, where: str) -> paramiko.SSHClient:
     import paramiko
 
     client = paramiko.SSHClient()
@@ -209,7 +201,7 @@ def _connect(host: str, access: Access, where: str) -> paramiko.SSHClient:
     try:
         client.connect(
             host, access.port, access.user, sock=connection,
-            key_filename=None if access.key is None else str(access.key.expanduser()),
+            key_filename=None if access.key is None else str(Path(access.key).expanduser()),
             look_for_keys=False, allow_agent=True, timeout=CONNECT_S,
             banner_timeout=BANNER_S, auth_timeout=AUTH_S, channel_timeout=CHANNEL_S,
         )  # fmt: skip
@@ -223,7 +215,7 @@ def _connect(host: str, access: Access, where: str) -> paramiko.SSHClient:
     return client
 
 
-def _login_error(error: BaseException, host: str, access: Access, where: str) -> ClusterError:
+def _login_error(error: BaseException, host: str, access: SshAccess, where: str) -> ClusterError:
     """The error for a login that failed, by its cause."""
     import paramiko
 
