@@ -1,14 +1,22 @@
-"""Inputs of the models: numbers inside their range, or a `ModelError` that names the field."""
+"""
+Inputs of the models: numbers inside their range, or a `ModelError` that names the field.
+
+A dataclass of inputs declares each field with its default and its range (`number_field`,
+`count_field`, `flag_field`); `read_fields` checks all of them.
+"""
 
 from __future__ import annotations
 
 import math
 import reprlib
 
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from harness.errors import ModelError
+from harness.errors import MissingStatistic, ModelError
+from harness.records.profile import Profile
 
 # What equations compute with: one number, or an array with one per configuration.  NumPy's
 # arithmetic takes both alike, and there is no other type that both have.
@@ -60,6 +68,50 @@ def check_flag(name: str, value: Any, *, where: str) -> bool:
     if not isinstance(value, bool):
         raise range_error(name, value, "true or false", where)
     return value
+
+
+def number_field(default: Any = MISSING, *, switch: str | None = None, **limits: Any) -> Any:
+    """Field of a number; one with a *switch* of the configuration is used only where it is on."""
+    metadata = {"check": check_number, "limits": limits, "switch": switch}
+    return field(default=default, metadata=metadata)
+
+
+def count_field(default: Any = MISSING, **limits: Any) -> Any:
+    """Field of a whole number."""
+    return field(default=default, metadata={"check": check_count, "limits": limits})
+
+
+def flag_field() -> Any:
+    """Field of a flag that is off unless given."""
+    return field(default=False, metadata={"check": check_flag, "limits": {}})
+
+
+def read_fields(part: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """
+    Fields of the dataclass *part* in *values*, checked, with defaults for those that are absent.
+
+    Fields without a range are left to the caller.  ``ModelError`` names a field that is missing or
+    outside its range.
+    """
+    checked = {}
+    for each in fields(part):
+        if "check" not in each.metadata:
+            continue
+        value = values.get(each.name, each.default)
+        if value is MISSING:
+            raise ModelError(f"{each.name} is missing", where=where)
+        check, limits = each.metadata["check"], each.metadata["limits"]
+        is_default = value is each.default
+        checked[each.name] = value if is_default else check(each.name, value, where=where, **limits)
+    return checked
+
+
+def require_statistics(
+    needed: frozenset[str], known: Iterable[str], profile: Profile, model: str
+) -> None:
+    """``MissingStatistic`` where *known* of the *profile* lacks what the *model* has *needed*."""
+    if lacking := needed.difference(known):
+        raise MissingStatistic(*sorted(lacking), model=model, workload=profile.workload)
 
 
 def range_error(name: str, value: Any, wanted: str, where: str) -> ModelError:

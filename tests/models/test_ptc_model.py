@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
-from harness.models.ptc.estimation import copy_rate, reduce_buffer_bytes
 from harness.models.ptc.model import PHASES
+from harness.models.ptc.quantities import copy_rate, reduce_buffer_bytes
 from harness.models.whatif import COSTS, evaluate
 from tests.models.profiled import MIB, cell_inputs, job, profile, stat
 

@@ -9,8 +9,8 @@ what is copied), the consumer is the reduce stage.  Only the first wave of reduc
 run.  Specification, errata (R01 to R17) and worked examples in ``docs/models/mrtuner-ptc.md``.
 
     `equations`     (1) to (4)   producer, transporter, consumer, job; waves equal or not
-    `physical`      section 4    the times of a wave from tasks, bytes and rates
-    `estimation`    section 4    those from a profile, with What-If's tasks and bytes
+    `quantities`    section 4    the times of a wave from tasks, bytes and rates; those from a
+                                 profile, with What-If's tasks and bytes
     `model`         -            the model behind the harness's contract, answers to vectors
 
 Two methods: ``wave`` follows the window of the first reduce wave from wave to wave, ``closed`` is
@@ -39,11 +39,11 @@ the paper's closed form, which spreads the copying threads' load over waves that
 
 Departures from the paper.  The copy that the specification rests on has lost all operators, and
 all from section 5.1 on.  Corrected and checked with the five examples of Figure 4: R01 to R04, R06,
-R07.  Ours, for lack of text: section 4 (times from cluster and profile, in `estimation`), map-only
+R07.  Ours, for lack of text: section 4 (times from cluster and profile, in `quantities`), map-only
 jobs, late starts of the reduces (section 7) and what follows from them for the closed form.
 """
 
 from harness.models.ptc.equations import ptc
-from harness.models.ptc.physical import predict_ptc
+from harness.models.ptc.quantities import predict_ptc
 
 __all__ = ["predict_ptc", "ptc"]

@@ -2,7 +2,7 @@
 PTC behind the contract of `harness.models.Model`, and its answers to test vectors.
 
 The job time is `total_s` + `job_overhead_s`; the model has waves of its own, so the unified
-scheduler has no part in it.  `harness.models.ptc.estimation` says where the quantities come from.
+scheduler has no part in it.  `harness.models.ptc.quantities` says where the quantities come from.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.errors import MissingStatistic
+from harness.models.checks import require_statistics
 from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
-from harness.models.ptc.estimation import (
-    ModelInputs,
+from harness.models.ptc.quantities import (
+    Quantities,
     estimate_quantities,
+    evaluate_quantities,
     overhead,
+    predict_ptc,
     whatif_tasks,
 )
-from harness.models.ptc.physical import Quantities, evaluate_quantities, predict_ptc
 from harness.models.scheduler import task_spans
 from harness.models.vectors import CaseInput, Evaluator
 from harness.models.whatif import measurable
@@ -86,13 +87,11 @@ class PTC:
         if "copy_s_per_byte_compressed" in known:
             # Bytes on the wire are bytes: the copies of either codec show their rate.
             known.add("copy_s_per_byte")
-        if lacking := needed - known:
-            raise MissingStatistic(*sorted(lacking), model=self.name, workload=profile.workload)
-        inputs = ModelInputs(
-            profile=profile, configuration=configuration, cluster=cluster, job_input=job_input
+        require_statistics(needed, known, profile, self.name)
+        tasks, warnings = whatif_tasks(profile, configuration, cluster, job_input)
+        quantities, job_warnings = estimate_quantities(
+            profile, configuration, cluster, job_input, tasks
         )
-        tasks, warnings = whatif_tasks(inputs)
-        quantities, job_warnings = estimate_quantities(inputs, tasks)
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
         job_overhead_s = overhead(profile, "job_overhead_s")

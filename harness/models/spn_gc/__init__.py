@@ -9,10 +9,9 @@ have them as exponential delays, and the mean time of 2000 runs of that net.  Sp
 (S01 to S31) and worked examples in ``docs/models/spn-gc.md``; pictures of the net, and what its
 exponential delays do, in ``docs/models/spn-gc-net.md``.
 
-    `phases`      (5) to (14)       phase means, both rule sets
+    `phases`      (5) to (14)       phase means, both rule sets; ranges and defaults of all inputs
     `net`         (1), (2)          the net as data; with delays (3), (4) for `harness.sim`
     `estimates`   section 4         simulated, expected, with slots
-    `inputs`      -                 ranges and defaults of all inputs
     `model`       -                 the model behind the harness's contract
 
 Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3's mechanics.

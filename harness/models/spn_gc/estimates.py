@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_number, range_error
-from harness.models.spn_gc.inputs import WHERE
 from harness.models.spn_gc.net import VARIANTS
-from harness.models.spn_gc.phases import PHASES
+from harness.models.spn_gc.phases import PHASES, WHERE
 from harness.sim.phasetype import Quantiles, maximum
 
 REPLICATIONS = 2000  # of the paper

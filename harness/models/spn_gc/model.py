@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from harness.errors import MissingStatistic, ModelError
-from harness.models.checks import check_number, range_error
+from harness.errors import ModelError
+from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import map_spans, schedule
 from harness.models.spn_gc.estimates import (
     expectations,
@@ -15,9 +15,8 @@ from harness.models.spn_gc.estimates import (
     simulate_net,
     time_cost_ratio,
 )
-from harness.models.spn_gc.inputs import FIELDS, REQUIRED, warnings_of
 from harness.models.spn_gc.net import build_net
-from harness.models.spn_gc.phases import PHASES, spn_phases
+from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
@@ -170,8 +169,7 @@ class SpnGc:
         needed = self.required if has_reduces else self.required - _OF_REDUCES
         if uses_gpu and self.rules == "mr2":
             needed |= {"reduce_gpu_s"}
-        if missing := needed - measured.keys():
-            raise MissingStatistic(*sorted(missing), model=self.name, workload=profile.workload)
+        require_statistics(needed, measured.keys(), profile, self.name)
         if has_reduces and cluster.reduce_slots < 1:
             wanted = "a whole number of at least 1"
             raise range_error("reduce_slots", cluster.reduce_slots, wanted, f"{self.name}, cluster")

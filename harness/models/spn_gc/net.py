@@ -16,8 +16,7 @@ from typing import Any
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, range_error
-from harness.models.spn_gc.inputs import WHERE
-from harness.models.spn_gc.phases import PHASES
+from harness.models.spn_gc.phases import PHASES, WHERE
 from harness.sim.petri import Net, Transition
 
 VARIANTS = ("shared_read", "shared_shuffle")

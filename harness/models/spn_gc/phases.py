@@ -1,8 +1,9 @@
 """
-The nine phase means, Eqs. (5) to (14), under both rule sets.
+What SPN-GC is given, and the nine phase means, Eqs. (5) to (14), under both rule sets.
 
-Seconds and bytes; symbols in the package's docstring.  An equation whose form differs under mr2
-rules is two functions, the second with an ``_mr2`` at its end.
+Seconds and bytes; symbols in the package's docstring, defaults and ranges of the inputs in
+``docs/models/spn-gc.md``, sections 2 and 8.  An equation whose form differs under mr2 rules is two
+functions, the second with an ``_mr2`` at its end.
 """
 
 from __future__ import annotations
@@ -10,12 +11,22 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
+from harness.models.checks import (
+    count_field,
+    flag_field,
+    number_field,
+    range_error,
+    read_fields,
+)
 from harness.models.merge import inter_merge
-from harness.models.spn_gc.inputs import MB, WHERE, Parameters, ceil_ratio, read_parameters
 
+MB = 2**20
+RULES = ("paper", "mr2")
+WHERE = "spn-gc"
 METADATA_BYTES = 16  # of the sort buffer, per record
 
 PHASES = (
@@ -23,7 +34,103 @@ PHASES = (
     "t7_shuffle_s", "t8_merge_s", "t9_reduce_s",
 )  # fmt: skip
 
+# Fields of the specification's tables that no equation reads.
+UNUSED = frozenset(
+    {"num_maps", "test_num_maps", "map_slots_per_node", "parallel_copies", "map_slots",
+     "reduce_slots"}
+)  # fmt: skip
+
 Numbers = dict[str, Any]  # by the names of the specification
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Symbols of section 2: sizes in bytes, rates in bytes/s, times in s."""
+
+    input_bytes: float = number_field(above=True)
+    test_input_bytes: float = number_field(above=True)
+    split_bytes: float = number_field(128.0 * MB, above=True)
+    gpu_block_bytes: float = number_field(above=True)
+    num_reduces: int = count_field(1)
+    num_datanodes: int = count_field(low=1)
+    replication: int = count_field(3, low=1)
+    m_test: float = number_field(1.0)
+
+    load_s: float = number_field()
+    upload_s: float = number_field(0.0)
+    map_s: float = number_field()
+    map_gpu_s: float = number_field()
+    reduce_s: float = number_field()
+    reduce_gpu_s: float = number_field(0.0)
+    reduce_uses_gpu: bool = flag_field()
+    cpu_ratio: float = number_field(1.0, above=True)
+    gpu_ratio: float = number_field(1.0, above=True)
+
+    test_map_bytes: float = number_field()
+    test_map_output_bytes: float = number_field()
+    test_reduce_bytes: float = number_field()
+    test_map_spilled_records: float = number_field()
+
+    disk_read_bps: float = number_field(above=True)
+    disk_write_bps: float = number_field(above=True)
+    mem_read_bps: float = number_field(above=True)
+    mem_write_bps: float = number_field(above=True)
+    network_bps: float = number_field(above=True)
+    gpu_h2d_bps: float = number_field(above=True)
+    gpu_mem_read_bps: float = number_field(above=True)
+    gpu_d2h_bps: float = number_field(above=True)
+
+    sort_buffer_mb: float = number_field(100.0, above=True)
+    sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
+    sort_record_percent: float = number_field(0.05, low=-math.inf)
+    merge_factor: int = count_field(10, low=2)
+    reduce_heap_bytes: float = number_field(1024.0 * MB, above=True)
+    shuffle_buffer_percent: float = number_field(0.7, high=1.0, above=True)
+    shuffle_merge_percent: float = number_field(0.66, high=1.0, above=True)
+    reduce_buffer_percent: float = number_field(0.0, high=1.0)
+    gpu_block_concurrency: int = count_field(1, low=1)
+
+    @property
+    def scale(self) -> float:
+        """D_input/D_test."""
+        return self.input_bytes / self.test_input_bytes
+
+
+FIELDS = {f.name: f for f in fields(Parameters)}
+REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
+
+
+def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
+    """Check *parameters*; ``ModelError`` names a field that is missing or out of its range."""
+    if rules not in RULES:
+        raise range_error("rules", rules, "paper or mr2", WHERE)
+    inputs = Parameters(**read_fields(Parameters, parameters, WHERE))
+    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
+    if rules == "paper" and not 0 < share < 1:
+        raise range_error("sort_record_percent", share, "between 0 and 1", where)
+    return inputs
+
+
+def warnings_of(parameters: Mapping[str, Any]) -> list[str]:
+    """What a reader of the answer should know of its inputs."""
+    unknown_names = set(parameters) - FIELDS.keys() - UNUSED
+    return [f"{name} is not used by the model" for name in sorted(unknown_names)]
+
+
+def ceil_ratio(numerator: float, denominator: float) -> int:
+    """
+    ceil(a/b), where a ratio within 1e-9 of an integer is that integer.
+
+    >>> ceil_ratio(3, 2), ceil_ratio(0.3, 0.1), ceil_ratio(2**70, 3)
+    (2, 3, 393530540239137101142)
+    """
+    if float(numerator).is_integer() and float(denominator).is_integer():
+        return -(-int(numerator) // int(denominator))
+    ratio = numerator / denominator
+    if not math.isfinite(ratio):
+        raise ModelError(f"{numerator:g}/{denominator:g} is beyond all counts", where=WHERE)
+    nearest_count = round(ratio)
+    return nearest_count if abs(ratio - nearest_count) <= 1e-9 * ratio else math.ceil(ratio)
 
 
 def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:

@@ -15,8 +15,8 @@ numbers, or arrays with one number per configuration:
                                    configuration, `evaluate_grid` of very many
     `harness.models.merge`         (21) to (23), (26)
     `inputs`        (1)            ranges and defaults of all inputs
-    `phases`        -              the phases as a job history shows them
-    `model`         -              the model behind the harness's contract, answers to vectors
+    `model`         -              the model behind the harness's contract, answers to vectors;
+                                   the phases as a job history shows them
 
 Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3's mechanics.
 
@@ -69,7 +69,7 @@ evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (
 
 from harness.models.whatif.evaluation import evaluate, evaluate_grid
 from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.phases import (
+from harness.models.whatif.model import (
     MAP_PARTS,
     REDUCE_PARTS,
     measurable,

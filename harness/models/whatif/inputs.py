@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,7 +29,9 @@ from harness.models.checks import (
     Numbers,
     check_count,
     check_flag,
-    check_number,
+    count_field,
+    flag_field,
+    number_field,
     range_error,
 )
 
@@ -48,64 +51,50 @@ _UNUSED = frozenset(
 )  # fmt: skip
 
 
-def _number(default: Any = MISSING, *, switch: str | None = None, **limits: Any) -> Any:
-    """Field of a number; one with a *switch* of the configuration is used only where it is on."""
-    metadata = {"check": check_number, "limits": limits, "switch": switch}
-    return field(default=default, metadata=metadata)
-
-
-def _share(default: float, *, above: bool = False) -> Any:
-    return _number(default, high=1.0, above=above)
-
-
-def _count(default: Any = MISSING, low: float = 0) -> Any:
-    limits = {"low": low, "high": LARGEST_COUNT}
-    return field(default=default, metadata={"check": check_count, "limits": limits})
-
-
-def _flag() -> Any:
-    return field(default=False, metadata={"check": check_flag, "limits": {}})
+_count_field = partial(count_field, high=LARGEST_COUNT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
     """Dataflow statistics, Table 3: bytes and records per record, selectivities, ratios."""
 
-    input_record_bytes: Numbers = _number(above=True)
-    records_per_reduce_group: Numbers = _number(1.0, above=True)
-    map_bytes_selectivity: Numbers = _number(1.0)
-    map_records_selectivity: Numbers = _number(1.0)
-    reduce_bytes_selectivity: Numbers = _number(1.0)
-    reduce_records_selectivity: Numbers = _number(1.0)
-    combine_bytes_selectivity: Numbers = _number(1.0, switch="use_combiner")
-    combine_records_selectivity: Numbers = _number(1.0, switch="use_combiner")
-    input_compression_ratio: Numbers = _number(1.0, above=True, switch="input_compressed")
-    map_output_compression_ratio: Numbers = _number(1.0, above=True, switch="map_output_compressed")
-    output_compression_ratio: Numbers = _number(1.0, above=True, switch="output_compressed")
+    input_record_bytes: Numbers = number_field(above=True)
+    records_per_reduce_group: Numbers = number_field(1.0, above=True)
+    map_bytes_selectivity: Numbers = number_field(1.0)
+    map_records_selectivity: Numbers = number_field(1.0)
+    reduce_bytes_selectivity: Numbers = number_field(1.0)
+    reduce_records_selectivity: Numbers = number_field(1.0)
+    combine_bytes_selectivity: Numbers = number_field(1.0, switch="use_combiner")
+    combine_records_selectivity: Numbers = number_field(1.0, switch="use_combiner")
+    input_compression_ratio: Numbers = number_field(1.0, above=True, switch="input_compressed")
+    map_output_compression_ratio: Numbers = number_field(
+        1.0, above=True, switch="map_output_compressed"
+    )
+    output_compression_ratio: Numbers = number_field(1.0, above=True, switch="output_compressed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
     """Cost statistics, Table 4: seconds per byte, per record, per task."""
 
-    hdfs_read_s_per_byte: Numbers = _number(0.0)
-    hdfs_write_s_per_byte: Numbers = _number(0.0)
-    local_read_s_per_byte: Numbers = _number(0.0)
-    local_write_s_per_byte: Numbers = _number(0.0)
-    network_s_per_byte: Numbers = _number(0.0)
-    map_cpu_s_per_record: Numbers = _number(0.0)
-    reduce_cpu_s_per_record: Numbers = _number(0.0)
-    combine_cpu_s_per_record: Numbers = _number(0.0, switch="use_combiner")
-    partition_cpu_s_per_record: Numbers = _number(0.0)
-    serde_cpu_s_per_record: Numbers = _number(0.0)
-    sort_cpu_s_per_record: Numbers = _number(0.0)
-    merge_cpu_s_per_record: Numbers = _number(0.0)
-    input_decompress_s_per_byte: Numbers = _number(0.0, switch="input_compressed")
-    map_output_decompress_s_per_byte: Numbers = _number(0.0, switch="map_output_compressed")
-    map_output_compress_s_per_byte: Numbers = _number(0.0, switch="map_output_compressed")
-    output_compress_s_per_byte: Numbers = _number(0.0, switch="output_compressed")
-    setup_cpu_s: Numbers = _number(0.0)
-    cleanup_cpu_s: Numbers = _number(0.0)
+    hdfs_read_s_per_byte: Numbers = number_field(0.0)
+    hdfs_write_s_per_byte: Numbers = number_field(0.0)
+    local_read_s_per_byte: Numbers = number_field(0.0)
+    local_write_s_per_byte: Numbers = number_field(0.0)
+    network_s_per_byte: Numbers = number_field(0.0)
+    map_cpu_s_per_record: Numbers = number_field(0.0)
+    reduce_cpu_s_per_record: Numbers = number_field(0.0)
+    combine_cpu_s_per_record: Numbers = number_field(0.0, switch="use_combiner")
+    partition_cpu_s_per_record: Numbers = number_field(0.0)
+    serde_cpu_s_per_record: Numbers = number_field(0.0)
+    sort_cpu_s_per_record: Numbers = number_field(0.0)
+    merge_cpu_s_per_record: Numbers = number_field(0.0)
+    input_decompress_s_per_byte: Numbers = number_field(0.0, switch="input_compressed")
+    map_output_decompress_s_per_byte: Numbers = number_field(0.0, switch="map_output_compressed")
+    map_output_compress_s_per_byte: Numbers = number_field(0.0, switch="map_output_compressed")
+    output_compress_s_per_byte: Numbers = number_field(0.0, switch="output_compressed")
+    setup_cpu_s: Numbers = number_field(0.0)
+    cleanup_cpu_s: Numbers = number_field(0.0)
 
 
 COSTS = tuple(cost.name for cost in fields(Costs))
@@ -115,34 +104,34 @@ COSTS = tuple(cost.name for cost in fields(Costs))
 class Config:
     """Configuration of the job, Table 5."""
 
-    num_maps: Counts = _count()
-    num_reduces: Counts = _count(1)
-    split_bytes: Numbers = _number(128.0 * MB)
-    sort_buffer_mb: Numbers = _number(100.0)
-    sort_spill_percent: Numbers = _share(0.80, above=True)
-    sort_record_percent: Numbers = _share(0.05)
-    merge_factor: Counts = _count(10, low=2)
-    combine_min_spills: Counts = _count(3)
-    inmem_merge_segments: Counts = _count(1000, low=-math.inf)
-    shuffle_buffer_percent: Numbers = _share(0.70, above=True)
-    shuffle_merge_percent: Numbers = _share(0.66)
-    shuffle_segment_limit_percent: Numbers = _share(0.25)
-    reduce_buffer_percent: Numbers = _share(0.0)
-    reduce_slowstart: Numbers = _share(0.05)
-    reduce_heap_bytes: Numbers = _number(200.0 * MB)
-    use_combiner: Flags = _flag()
-    map_output_compressed: Flags = _flag()
-    output_compressed: Flags = _flag()
-    input_compressed: Flags = _flag()
+    num_maps: Counts = _count_field()
+    num_reduces: Counts = _count_field(1)
+    split_bytes: Numbers = number_field(128.0 * MB)
+    sort_buffer_mb: Numbers = number_field(100.0)
+    sort_spill_percent: Numbers = number_field(0.80, high=1.0, above=True)
+    sort_record_percent: Numbers = number_field(0.05, high=1.0)
+    merge_factor: Counts = _count_field(10, low=2)
+    combine_min_spills: Counts = _count_field(3)
+    inmem_merge_segments: Counts = _count_field(1000, low=-math.inf)
+    shuffle_buffer_percent: Numbers = number_field(0.70, high=1.0, above=True)
+    shuffle_merge_percent: Numbers = number_field(0.66, high=1.0)
+    shuffle_segment_limit_percent: Numbers = number_field(0.25, high=1.0)
+    reduce_buffer_percent: Numbers = number_field(0.0, high=1.0)
+    reduce_slowstart: Numbers = number_field(0.05, high=1.0)
+    reduce_heap_bytes: Numbers = number_field(200.0 * MB)
+    use_combiner: Flags = flag_field()
+    map_output_compressed: Flags = flag_field()
+    output_compressed: Flags = flag_field()
+    input_compressed: Flags = flag_field()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSize:
     """Nodes, and the tasks of each kind that one node runs at once, Table 5."""
 
-    num_nodes: Counts = _count(low=1)
-    map_slots_per_node: Counts = _count(2, low=1)
-    reduce_slots_per_node: Counts = _count(2)
+    num_nodes: Counts = _count_field(low=1)
+    map_slots_per_node: Counts = _count_field(2, low=1)
+    reduce_slots_per_node: Counts = _count_field(2)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.spn_gc.inputs import FIELDS, REQUIRED, ceil_ratio, warnings_of
-from harness.models.spn_gc.phases import PHASES, spn_phases
+from harness.models.spn_gc.phases import (
+    FIELDS,
+    PHASES,
+    REQUIRED,
+    ceil_ratio,
+    spn_phases,
+    warnings_of,
+)
 from tests.models.spn_gc.given import MIB, parameters
 
 BOTH = pytest.mark.parametrize("rules", ["paper", "mr2"])
