@@ -13,9 +13,8 @@ from harness.doctor.commands import first_line, lacking_finding, run_command
 from harness.errors import MachineError
 from harness.hadoop.slots import effective
 from harness.monitor.machine import machine_facts
-from harness.providers import state
+from harness.providers import kernel, state
 from harness.providers.base import Finding
-from harness.providers.limits import disks
 from harness.providers.local import namespace
 from harness.records.trial import ClusterSpec
 from harness.run.preflight import memory_needed
@@ -131,12 +130,14 @@ def check_cgroups() -> Finding:
 
 def check_node_disks() -> Finding:
     """Whether nodes can have disks of their own, whose rate can be limited."""
-    missing = [tool_name for tool_name in disks.TOOLS if namespace.find_tool(tool_name) is None]
+    missing = [
+        tool_name for tool_name in kernel.DISK_TOOLS if namespace.find_tool(tool_name) is None
+    ]
     if missing:
-        packages = " ".join(sorted({disks.TOOLS[tool_name] for tool_name in missing}))
+        packages = " ".join(sorted({kernel.DISK_TOOLS[tool] for tool in missing}))
         what = f"no {', '.join(missing)}: disks of nodes cannot be limited"
         return Finding("node disks", "note", what, f"apt-get install -y {packages}")
-    if reason := disks.refusal():
+    if reason := kernel.disks_refusal():
         return Finding("node disks", "note", f"{reason}: disks of nodes cannot be limited")
     return Finding("node disks", "ok", "disks of nodes can be given a rate (loop devices)")
 

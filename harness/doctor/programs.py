@@ -16,8 +16,8 @@ from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome, find_java, job_jar
 from harness.monitor.probe import probe_jar
 from harness.providers.base import Finding
-from harness.providers.gpus import LIBRARY, driver_file
 from harness.providers.local import namespace
+from harness.providers.survey import LIBRARY, driver_file
 from harness.workloads.base import GPU
 
 _KERNELS = {"cpu": "processors", "cuda": "CUDA devices"}

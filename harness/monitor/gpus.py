@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.errors import HarnessError
 from harness.hadoop_home.home import job_jar
 from harness.providers.base import Cluster
-from harness.providers.gpus import Devices, find_devices, find_on, first_line, here
 from harness.providers.host import Host, from_json
+from harness.providers.survey import Devices, find_devices, find_on, first_line, here
 from harness.records.manifest import NodeGpus
 from harness.records.trial import ClusterSpec
 from harness.store import Run

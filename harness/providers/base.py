@@ -28,9 +28,9 @@ from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout
 from harness.hadoop.site import task_properties
 from harness.hadoop_home.home import HadoopHome, file_digest
-from harness.providers import health
+from harness.providers import masters
 from harness.providers import state as states
-from harness.providers.hdfs import Hdfs
+from harness.providers.calibrate import unsupported_limits
 from harness.providers.host import (
     Host,
     HostTimeoutError,
@@ -39,7 +39,7 @@ from harness.providers.host import (
     end_command,
     from_json,
 )
-from harness.providers.limits.calibrate import unsupported_limits
+from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import RanOn, node_versions
 from harness.records.hardware import LIMITS, Limit
@@ -300,7 +300,7 @@ class Cluster(ABC):
 
         try:
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
-            health.await_healthy(self._check_health, request, where=self.where, log=log)
+            masters.await_healthy(self._check_health, request, where=self.where, log=log)
         except BaseException:
             self.down()
             raise
@@ -334,11 +334,11 @@ class Cluster(ABC):
         """Daemons that the masters have lost (after some 10 s), whatever their processes do."""
         request = {**self._health_request(0.0), "workers": self._expected_daemons()}
         request.pop("control", None)  # nothing is to be started
-        return health.missing_daemons(self._check_health, request)
+        return masters.missing_daemons(self._check_health, request)
 
     def await_idle(self, timeout_s: float = 60.0) -> None:
         """Return when no application runs or has a container; `ClusterError` at the time-out."""
-        health.await_idle(self._check_health, self._health_request(timeout_s), where=self.where)
+        masters.await_idle(self._check_health, self._health_request(timeout_s), where=self.where)
 
     def _health_request(self, limit_s: float) -> dict[str, Any]:
         master, files = self.layout.master.name, self._supervision()

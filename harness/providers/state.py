@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import math
 import os
 import re
 import select
@@ -16,11 +17,13 @@ import shutil
 import signal
 import stat
 import tempfile
+import threading
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 from pydantic import BaseModel
@@ -32,6 +35,7 @@ from harness.records.trial import ClusterSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they end a program
 _KILL_LIMIT_S, _END_LIMIT_S = 60.0, 30.0
 
 
@@ -219,6 +223,54 @@ def exclusive() -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@dataclass
+class DeferredInterrupt:
+    """
+    A ``with`` block in which Ctrl-C and its kin wait until it is over.
+
+    `KeyboardInterrupt` comes wherever the main thread is: right for a wait, wrong for a cluster
+    that is half removed, or for logs that are half copied.
+
+    *patience* is how many of them wait; the next one takes effect at once.  *notify* is called for
+    each that waits.  An error that leaves the block goes first.  It can be used again, and inside
+    another one; in a thread other than the main one, which gets no signals, it does nothing.
+    """
+
+    patience: float = math.inf
+    notify: Callable[[], None] = lambda: None
+    waiting: list[int] = field(default_factory=list)
+    _handlers: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a signal waits."""
+        return bool(self.waiting)
+
+    def __enter__(self) -> Self:
+        self.waiting, self._handlers = [], {}
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):  # else it is ignored, or ends the process at once
+                    self._handlers[number] = handler
+                    signal.signal(number, self._defer)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        if self.waiting and error is None:
+            self._handlers[self.waiting[0]](self.waiting[0], None)
+
+    def _defer(self, number: int, frame: FrameType | None) -> None:
+        self.waiting.append(number)
+        if len(self.waiting) > self.patience:
+            self._handlers[number](number, frame)
+        else:
+            with suppress(RuntimeError, OSError):  # the stream is in use just now, or gone
+                self.notify()
 
 
 def remove_tree(folder: Path) -> None:

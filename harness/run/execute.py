@@ -29,7 +29,7 @@ from harness.monitor.rates import record_rates
 from harness.monitor.watch import Monitor, monitor_cluster
 from harness.providers import PROVIDERS
 from harness.providers.base import Cluster
-from harness.providers.interrupts import DeferredInterrupt
+from harness.providers.state import DeferredInterrupt
 from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run import Console

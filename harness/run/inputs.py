@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.errors import JobError
 from harness.hadoop.daemons import ONE_COMPILER
-from harness.providers.hdfs import Hdfs
+from harness.providers.masters import Hdfs
 from harness.records.trial import WorkloadSpec
 from harness.run.jobs import JobRunner
 from harness.workloads.base import INPUT_TOLERANCE, InputPlan, Workload

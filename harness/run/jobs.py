@@ -13,7 +13,7 @@ from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop_home.home import job_jar
 from harness.parsing.history import read_history
 from harness.providers.base import Cluster
-from harness.providers.hdfs import Hdfs
+from harness.providers.masters import Hdfs
 from harness.records.trace import JobTrace
 from harness.units import format_bytes
 from harness.workloads.base import JobCommand

@@ -26,8 +26,8 @@ from harness.hadoop_home.home import HadoopHome, job_jar
 from harness.models import MODELS
 from harness.monitor.machine import machine_facts
 from harness.providers import PROVIDERS
-from harness.providers.gpus import find_devices, here
 from harness.providers.state import clusters_folder
+from harness.providers.survey import find_devices, here
 from harness.records.prediction import Cluster
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run import Console

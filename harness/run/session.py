@@ -21,7 +21,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
-from harness.providers.limits.calibrate import unsupported_limits
+from harness.providers.calibrate import unsupported_limits
 from harness.records.trial import ClusterSpec, Trial, Versions
 from harness.run import Console
 from harness.run.execute import Execution, OnError, cluster_name

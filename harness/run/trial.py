@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.evaluate.model_inputs import effective_configuration
 from harness.providers.base import Cluster
-from harness.providers.hdfs import RefusedError
+from harness.providers.masters import RefusedError
 from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialState, WorkloadSpec
 from harness.run.inputs import Inputs, ReadyInput

@@ -17,9 +17,9 @@ from harness.cli.cluster import cluster as command
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home import home
 from harness.providers import survey
-from harness.providers.gpus import Devices, Gpu
 from harness.providers.host import LocalHost
 from harness.providers.local.cluster import LocalCluster
+from harness.providers.survey import Devices, Gpu
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from tests.node_agent import node_agent

@@ -23,8 +23,8 @@ from harness import providers
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state
-from harness.providers.hdfs import RefusedError
 from harness.providers.host import HostTimeoutError
+from harness.providers.masters import RefusedError
 from harness.providers.ssh.connection import trust
 from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec

@@ -119,9 +119,9 @@ class TestKernel:
         monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: None)
         without = machine.check_node_disks()
         monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
-        monkeypatch.setattr(machine.disks, "refusal", lambda: "only root can make disks")
+        monkeypatch.setattr(machine.kernel, "disks_refusal", lambda: "only root can make disks")
         refused = machine.check_node_disks()
-        monkeypatch.setattr(machine.disks, "refusal", lambda: "")
+        monkeypatch.setattr(machine.kernel, "disks_refusal", lambda: "")
 
         assert (without.state, without.fix) == ("note", "apt-get install -y e2fsprogs mount")
         assert refused.what == "only root can make disks: disks of nodes cannot be limited"

@@ -15,10 +15,10 @@ import pytest
 
 from harness.errors import MachineError
 from harness.hadoop_home.home import HadoopHome
+from harness.providers import kernel
+from harness.providers.calibrate import CalibrationLoad, calibrate
 from harness.providers.host import LocalHost
-from harness.providers.limits import disks
-from harness.providers.limits.calibrate import CalibrationLoad, calibrate
-from harness.providers.limits.kernel import ROOT
+from harness.providers.kernel import ROOT
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.local.limits import NodeLimiter, groups_of, require
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
@@ -53,7 +53,7 @@ def left(folder):
     What there still is of the cluster in *folder*.
     """
     groups = [g for tree in (ROOT, ROOT / "cpu") for g in tree.glob(f"*/{groups_of(folder).name}")]
-    return [folder] * folder.exists() + disks.find(folder) + groups
+    return [folder] * folder.exists() + kernel.find_disks(folder) + groups
 
 
 def put(cluster, path, size):
@@ -82,7 +82,7 @@ def test_nodes_achieve_their_limits_and_tasks_are_held_to_them():
 
         size = 64 * MIB
         seconds = put(cluster, "/file", size)
-        waiting = 2 * (disks.WAITING_BYTES + 8 * MIB)  # in memory, on both nodes, and in transit
+        waiting = 2 * (kernel.WAITING_BYTES + 8 * MIB)  # in memory, on both nodes, and in transit
         assert seconds > (size - waiting) / (1.15 * (FAST + SLOW))
 
         before = cluster.disk_bytes()

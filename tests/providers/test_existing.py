@@ -96,7 +96,7 @@ def cluster(masters, monkeypatch, tmp_path):
     sums = {"lib/hadoop-common-3.5.0.jar": "0" * 64, "lib/hadoop-mapreduce-examples-3.jar": "1"}
     made = HadoopHome(tmp_path / "home", Java(Path("/j"), "17"), sums)
     monkeypatch.setattr(home.HadoopHome, "find", classmethod(lambda cls, path=None: made))
-    monkeypatch.setattr("harness.providers.health.await_healthy", lambda *_, **__: None)
+    monkeypatch.setattr("harness.providers.masters.await_healthy", lambda *_, **__: None)
     masters.killed = []
     monkeypatch.setattr(
         ExistingCluster, "kill_application", lambda self, name: masters.killed.append(name)

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.gpus`.
+Tests for `harness.providers.survey`.
 """
 
 import json
@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError
-from harness.providers.gpus import Devices, Gpu, find_devices, find_on, here
 from harness.providers.host import Completed
+from harness.providers.survey import Devices, Gpu, find_devices, find_on, here
 from harness.text import excerpt
 from harness.units import MIB
 

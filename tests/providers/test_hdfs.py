@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.hdfs` and the program at its other end, `harness.node.hdfs`.
+Tests for `harness.providers.masters` and the program at its other end, `harness.node.hdfs`.
 
 A small WebHDFS on the loopback address stands for the cluster.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers import hdfs as module
-from harness.providers.hdfs import Hdfs, RefusedError
+from harness.providers import masters as module
 from harness.providers.host import LocalHost
+from harness.providers.masters import Hdfs, RefusedError
 from tests.fake_webhdfs import FakeWebHdfs
 from tests.node_agent import node_agent
 

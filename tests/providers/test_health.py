@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.health`: missing daemons, as far as masters know them.
+Tests for `harness.providers.masters`: missing daemons, as far as masters know them.
 """
 
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers import health
+from harness.providers import masters
 
 NN, DN, RM, NM = "namenode on m", "datanode on w", "resourcemanager on m", "nodemanager on w"
 
@@ -32,7 +32,7 @@ def test_missing_daemons(missing, reported):
         requests.append(request)
         return {"ok": not missing, "missing": missing, "died": []}
 
-    assert health.missing_daemons(check, {"services": {}}) == reported
+    assert masters.missing_daemons(check, {"services": {}}) == reported
     assert requests == [{"until": "healthy", "services": {}, "limit_s": 0.0}]
 
 
@@ -40,7 +40,7 @@ def test_a_cluster_that_is_gone_has_no_missing_daemons():
     """
     That it is gone is reported elsewhere.
     """
-    assert health.missing_daemons(lambda _: {}, {}) == []
+    assert masters.missing_daemons(lambda _: {}, {}) == []
 
 
 def health_error(answer):
@@ -49,7 +49,7 @@ def health_error(answer):
     """
     logs = {"datanode on worker1": "the last line", "namenode on master": "another line"}
     with pytest.raises(ClusterError) as raised:
-        health.await_healthy(
+        masters.await_healthy(
             lambda request: answer, {"limit_s": 180.0}, where="cluster 'c'", log=logs.__getitem__
         )
     return str(raised.value)
@@ -104,7 +104,7 @@ class TestAwait:
         What it names is shown short and safe; its log is asked for by our own names.
         """
         with pytest.raises(ClusterError) as raised:
-            health.await_healthy(
+            masters.await_healthy(
                 lambda request: answer, {"limit_s": 180.0}, where="c", log=lambda name: ""
             )
 
@@ -116,7 +116,7 @@ class TestAwait:
         The time is over, and nothing came back.
         """
         times = iter((0.0, 240.0))
-        monkeypatch.setattr(health, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        monkeypatch.setattr(masters, "time", SimpleNamespace(monotonic=lambda: next(times)))
 
         assert health_error({}).startswith("no answer after 180 s")
 
@@ -129,4 +129,4 @@ class TestAwait:
             ClusterError,
             match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
         ):
-            health.await_idle(lambda request: answer, {"limit_s": 60.0}, where="c")
+            masters.await_idle(lambda request: answer, {"limit_s": 60.0}, where="c")

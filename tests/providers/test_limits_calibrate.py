@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.limits.calibrate`: corrected settings, on nodes that are simulated.
+Tests for `harness.providers.calibrate`: corrected settings, on nodes that are simulated.
 
 The loads themselves are tested in `test_limits_load.py`.
 """
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError
-from harness.providers.limits.calibrate import (
+from harness.providers.calibrate import (
     MOST_CORRECTION,
     calibrate,
     requested_by_worker,

@@ -10,54 +10,54 @@ import os
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers.limits import disks
+from harness.providers import kernel
 
 MIB = 2**20
 
 
 @pytest.fixture
-def kernel(tmp_path, monkeypatch):
+def loop_devices(tmp_path, monkeypatch):
     """
     Loop devices as a kernel without any: numbers that were commands for and given back.
     """
     devices = {}
 
     def control(_, verb, number):
-        if verb == disks._ADD:
+        if verb == kernel._ADD_DEVICE:
             if number in devices:
                 raise OSError(errno.EEXIST, "exists")
             devices[number] = "made"
         elif devices.pop(number, None) is None:
             raise OSError(errno.ENODEV, "no such device")
 
-    monkeypatch.setattr(disks, "CONTROL", tmp_path / "control")
+    monkeypatch.setattr(kernel, "LOOP_CONTROL", tmp_path / "control")
     (tmp_path / "control").touch()
     monkeypatch.setattr("fcntl.ioctl", control)
     return devices
 
 
-def test_a_disk_that_cannot_be_attached_leaves_no_device(kernel, tmp_path, monkeypatch):
+def test_a_disk_that_cannot_be_attached_leaves_no_device(loop_devices, tmp_path, monkeypatch):
     """
     Its number is given back; numbers that others have are passed over.
     """
-    kernel[disks.FIRST_NUMBER] = "another's"
-    monkeypatch.setattr(disks, "_run", lambda *argv: None)
+    loop_devices[kernel.FIRST_NUMBER] = "another's"
+    monkeypatch.setattr(kernel, "_run", lambda *argv: None)
 
-    with pytest.raises(FileNotFoundError, match=f"loop{disks.FIRST_NUMBER + 1}"):
-        disks.make(tmp_path / "worker1.disk", 16 * MIB)
+    with pytest.raises(FileNotFoundError, match=f"loop{kernel.FIRST_NUMBER + 1}"):
+        kernel.make_disk(tmp_path / "worker1.disk", 16 * MIB)
 
-    assert kernel == {disks.FIRST_NUMBER: "another's"}
+    assert loop_devices == {kernel.FIRST_NUMBER: "another's"}
 
 
-def test_a_disk_is_no_larger_than_what_is_in_it(kernel, tmp_path, monkeypatch):
+def test_a_disk_is_no_larger_than_what_is_in_it(loop_devices, tmp_path, monkeypatch):
     """
     The file takes room as it is used.
     """
     commands = []
-    monkeypatch.setattr(disks, "_run", lambda *argv: commands.append(argv[0]))
+    monkeypatch.setattr(kernel, "_run", lambda *argv: commands.append(argv[0]))
 
     with pytest.raises(FileNotFoundError):  # no device comes of it
-        disks.make(tmp_path / "worker1.disk", 64 * MIB)
+        kernel.make_disk(tmp_path / "worker1.disk", 64 * MIB)
 
     facts = (tmp_path / "worker1.disk").stat()
     assert (facts.st_size, facts.st_blocks, commands) == (64 * MIB, 0, ["mkfs.ext4"])
@@ -69,33 +69,33 @@ def test_the_last_line_of_a_failed_command_is_reported(tmp_path):
     With the command, and one line that cannot move a terminal's cursor.
     """
     with pytest.raises(ClusterError) as caught:
-        disks._run("sh", "-c", "echo a >&2; printf '\\033[2Jno room\\n' >&2; exit 1")
+        kernel._run("sh", "-c", "echo a >&2; printf '\\033[2Jno room\\n' >&2; exit 1")
 
     assert caught.value.what == "cannot make a disk for a node: \\x1b[2Jno room"
 
 
-def test_a_disk_that_stays_in_use_is_an_error(kernel, monkeypatch):
+def test_a_disk_that_stays_in_use_is_an_error(loop_devices, monkeypatch):
     """
     The namespace that has it mounted may still be ending.
     """
-    monkeypatch.setattr(disks, "_run", lambda *argv: None)
-    monkeypatch.setattr(disks, "_REMOVE_LIMIT_S", 0.1)
-    monkeypatch.setattr(disks, "_remove_device", lambda number: False)
+    monkeypatch.setattr(kernel, "_run", lambda *argv: None)
+    monkeypatch.setattr(kernel, "_REMOVE_LIMIT_S", 0.1)
+    monkeypatch.setattr(kernel, "_remove_device", lambda number: False)
 
     with pytest.raises(ClusterError, match=r"/dev/loop200 is still in use 0\.1 s after"):
-        disks.remove(disks.Disk("/dev/loop200", "7:200", "x"))
+        kernel.remove_disk(kernel.Disk("/dev/loop200", "7:200", "x"))
 
 
 def test_only_disks_of_the_folder_are_its_own(tmp_path):
     """
     Whatever this machine has: none of it lies in a folder that was just made.
     """
-    assert disks.find(tmp_path) == []
+    assert kernel.find_disks(tmp_path) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root makes disks")
 def test_an_ordinary_user_makes_none():
     """
-    The kernel lets nobody else attach files.
+    The loop_devices lets nobody else attach files.
     """
-    assert disks.refusal() == "only root can make disks"
+    assert kernel.disks_refusal() == "only root can make disks"

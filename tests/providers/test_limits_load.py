@@ -10,9 +10,9 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.node import load as loads
+from harness.providers.calibrate import CalibrationLoad
 from harness.providers.host import LocalHost
-from harness.providers.limits.calibrate import CalibrationLoad
-from harness.providers.limits.kernel import shape_argv
+from harness.providers.kernel import shape_argv
 from tests.node_agent import node_agent_path
 
 SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from node import load; load.SECONDS = 0.1; load._WARM_UP_S = 0.01; load.main(sys.argv[1:])"  # noqa: E501

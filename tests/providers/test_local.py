@@ -19,11 +19,11 @@ from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop import daemons
 from harness.hadoop_home import home as homes
 from harness.hadoop_home.home import HadoopHome, Java
-from harness.providers import health, state
-from harness.providers.gpus import Devices, Gpu
+from harness.providers import masters, state
 from harness.providers.local import cluster as local
 from harness.providers.local import namespace, supervisor
 from harness.providers.local.cluster import LocalCluster
+from harness.providers.survey import Devices, Gpu
 from harness.records.hardware import Limit
 from harness.records.trial import ClusterSpec, NodeSpec
 
@@ -263,7 +263,7 @@ class TestFailures:
         def interrupt(*arguments, **more):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(health, "await_healthy", interrupt)
+        monkeypatch.setattr(masters, "await_healthy", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cluster().up()
 

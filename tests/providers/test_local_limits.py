@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import ClusterError, MachineError
+from harness.providers import kernel
 from harness.providers.host import Completed
-from harness.providers.limits import disks, kernel
 from harness.providers.local import limits as nodes
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
@@ -30,12 +30,12 @@ def machine(tmp_path, monkeypatch):
         (root / controller / "cgroup.procs").touch()
     monkeypatch.setattr(kernel.Groups, "__init__", lambda self, name: _init(self, name, root))
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(disks, "refusal", lambda: "")
+    monkeypatch.setattr(kernel, "disks_refusal", lambda: "")
     made = []
     monkeypatch.setattr(
-        disks, "make", lambda image, size: made.append((image, size)) or _disk(image)
+        kernel, "make_disk", lambda image, size: made.append((image, size)) or _disk(image)
     )
-    monkeypatch.setattr(disks, "find", lambda folder: [_disk(image) for image, _ in made])
+    monkeypatch.setattr(kernel, "find_disks", lambda folder: [_disk(image) for image, _ in made])
     monkeypatch.setattr("harness.providers.local.namespace.find_tool", lambda tool: f"/sbin/{tool}")
     return SimpleNamespace(root=root, made=made)
 
@@ -51,7 +51,7 @@ def _make(made, image, size):
 
 
 def _disk(image):
-    return disks.Disk("/dev/loop200", "7:200", str(image))
+    return kernel.Disk("/dev/loop200", "7:200", str(image))
 
 
 def spec(limits, **nodes):
@@ -151,7 +151,7 @@ class TestMake:
         assert made["worker1"] == {}
         assert made["worker2"]["disk"] == {
             "device": "/dev/loop200",
-            "options": disks.MOUNT_OPTIONS,
+            "options": kernel.MOUNT_OPTIONS,
             "at": "/w2/disk",
             "over": {"data": "/w2/data", "local": "/w2/local"},
         }
@@ -183,7 +183,7 @@ class TestMake:
         """
         Groups are found by the cluster's folder, and nothing of them is left.
         """
-        monkeypatch.setattr(disks, "remove", lambda disk: machine.made.pop())
+        monkeypatch.setattr(kernel, "remove_disk", lambda disk: machine.made.pop())
         nodes.make(tmp_path, spec(CORES | DISK), {"worker1": "/w1", "worker2": "/w2"})
 
         nodes.release(tmp_path)

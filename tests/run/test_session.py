@@ -12,8 +12,8 @@ import pytest
 from harness.errors import ClusterError, DataError, MachineError, SpecError
 from harness.hadoop_home.home import JARS, HadoopHome
 from harness.monitor import gpus
-from harness.providers.gpus import Devices, Gpu
 from harness.providers.local.cluster import LocalCluster
+from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
 from harness.records.trial import TrialRecord
 from harness.run import preflight

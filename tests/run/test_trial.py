@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from harness.errors import ClusterError, JobError
-from harness.providers.hdfs import RefusedError
+from harness.providers.masters import RefusedError
 from harness.records.trace import TASK_COUNTER
 from harness.run import jobs
 from harness.run import trial as module

@@ -21,15 +21,15 @@ from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
+from harness.providers.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.providers.docker import container as containers
 from harness.providers.docker import evidence, limits, plan
 from harness.providers.docker import image as images
 from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
 from harness.providers.docker.host import DockerHost
-from harness.providers.gpus import find_devices, here
 from harness.providers.host import Host, application_name
-from harness.providers.interrupts import DeferredInterrupt
-from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
+from harness.providers.state import DeferredInterrupt
+from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
 
 _DOCTOR_LIMIT_S = 3.0

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from harness.errors import ClusterError, MachineError
+from harness.providers.calibrate import Rates
 from harness.providers.docker.engine import LABEL, Engine
 from harness.providers.docker.host import DockerHost
 from harness.providers.docker.plan import AGENT_COMMAND
-from harness.providers.limits.calibrate import Rates
-from harness.providers.limits.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
+from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
 from harness.text import excerpt
 

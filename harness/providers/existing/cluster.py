@@ -25,7 +25,7 @@ from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
 from harness.providers.existing import discovery, rest
 from harness.providers.host import Host, LocalHost, application_name
-from harness.providers.interrupts import DeferredInterrupt
+from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import RanOn
 from harness.records.trial import ClusterSpec
 

@@ -39,7 +39,7 @@ from harness.node.evidence import dump_threads, find_jvms
 from harness.node.health import dead_daemons
 from harness.providers import state as states
 from harness.providers.base import Cluster
-from harness.providers.gpus import find_devices, here
+from harness.providers.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.providers.host import (
     CONTAINER,
     LOG,
@@ -49,9 +49,9 @@ from harness.providers.host import (
     application_name,
     last_lines,
 )
-from harness.providers.limits.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.providers.local import limits, namespace, supervisor
 from harness.providers.local.supervisor import ClusterState
+from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError
+from harness.providers import kernel
+from harness.providers.calibrate import Rates, requested_by_worker
 from harness.providers.host import Completed
-from harness.providers.limits import disks
-from harness.providers.limits.calibrate import Rates, requested_by_worker
-from harness.providers.limits.kernel import Groups, shape_argv
+from harness.providers.kernel import Groups, shape_argv
 from harness.providers.local import namespace
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
 from harness.records.trial import ClusterSpec, digest
@@ -62,9 +62,9 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
             refusal = groups.refusal(cores="cores" in requested, disk="disk" in requested)
         if refusal:
             raise _limit_error(grouped, refusal, alternative)
-    if "disk" in requested and (refusal := disks.refusal()):
+    if "disk" in requested and (refusal := kernel.disks_refusal()):
         raise _limit_error({"disk"}, refusal, alternative)
-    tools = {"disk": disks.TOOLS, "network": {"tc": "iproute2"}}
+    tools = {"disk": kernel.DISK_TOOLS, "network": {"tc": "iproute2"}}
     missing = {
         (name, tool, package)
         for name in requested & tools.keys()
@@ -111,10 +111,10 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
                 ) from error
             hardware[worker]["joins"] = files
         if worker in with_disks:
-            node_disk = disks.make(folder / f"{worker}.disk", free_bytes)
+            node_disk = kernel.make_disk(folder / f"{worker}.disk", free_bytes)
             hardware[worker]["disk"] = {
                 "device": node_disk.path,
-                "options": disks.MOUNT_OPTIONS,
+                "options": kernel.MOUNT_OPTIONS,
                 "at": f"{data[worker]}/{MOUNTED}",
                 "over": {part: f"{data[worker]}/{part}" for part in PARTS},
             }
@@ -129,20 +129,22 @@ def group_files(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
 
 def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
     """Bytes ``read`` and ``written`` by the disk of each node that has one."""
-    return {Path(node_disk.image).stem: node_disk.passed() for node_disk in disks.find(folder)}
+    return {
+        Path(node_disk.image).stem: node_disk.passed() for node_disk in kernel.find_disks(folder)
+    }
 
 
 def lift(folder: Path) -> None:
     """Lift the limits of the disks of the cluster in *folder*: what waits for them ends sooner."""
     groups = groups_of(folder)
-    for node_disk in disks.find(folder):
+    for node_disk in kernel.find_disks(folder):
         groups.lift_device(node_disk.device)
 
 
 def release(folder: Path) -> None:
     """Remove disks and groups of the cluster in *folder*, whose processes have ended."""
-    for node_disk in disks.find(folder):
-        disks.remove(node_disk)
+    for node_disk in kernel.find_disks(folder):
+        kernel.remove_disk(node_disk)
     groups_of(folder).remove()
 
 
@@ -160,7 +162,7 @@ class NodeLimiter:
 
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes."""
-        devices = {Path(disk.image).stem: disk.device for disk in disks.find(self.folder)}
+        devices = {Path(disk.image).stem: disk.device for disk in kernel.find_disks(self.folder)}
         groups = groups_of(self.folder)
         for node_name, node_rates in settings.items():
             if CORES in node_rates:

@@ -21,9 +21,15 @@ from pathlib import Path
 from harness.errors import ClusterError
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
-from harness.providers.interrupts import DeferredInterrupt
 from harness.providers.local import limits, namespace
-from harness.providers.state import Process, StateFile, agent_file, cluster_folder, remove_tree
+from harness.providers.state import (
+    DeferredInterrupt,
+    Process,
+    StateFile,
+    agent_file,
+    cluster_folder,
+    remove_tree,
+)
 from harness.records.trial import ClusterSpec
 
 _NETWORK_LIMIT_S = 60.0
