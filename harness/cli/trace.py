@@ -166,7 +166,7 @@ def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
 
 def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:
     """Write the tasks of *job* as events that Perfetto opens; ``.gz`` compresses them."""
-    from harness.reports.chrome import chrome_events
+    from harness.reports.waterfall import chrome_events
 
     opener: Any = gzip.open if file.suffix == ".gz" else open
     try:

@@ -19,8 +19,8 @@ from harness.records.task_times import MapTimes, ReduceTimes
 from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
 from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes
-from harness.reports.task_parts import task_parts
-from harness.reports.tracks import drawn_attempts
+from harness.reports.sections.task_times import task_parts
+from harness.reports.sections.threads import drawn_attempts
 from harness.store import RawLogs, Run
 from harness.workloads.base import INPUT_TOLERANCE
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from harness.reports.data import ReportData
 from harness.reports.document import Document
-from harness.reports.formats.hibench import render_hibench
-from harness.reports.formats.html import render_html
-from harness.reports.formats.json import render_json
-from harness.reports.formats.markdown import render_markdown
-from harness.reports.formats.terminal import render_terminal
+from harness.reports.formats import (
+    render_hibench,
+    render_html,
+    render_json,
+    render_markdown,
+    render_terminal,
+)
 from harness.reports.sections import make_document
 
 

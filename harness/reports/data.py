@@ -16,11 +16,22 @@ from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
 from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes, SourceComparison
-from harness.records.trace import JobTrace
+from harness.records.task_times import MapTimes, ReduceTimes, Source, SourceComparison
+from harness.records.trace import JobTrace, TaskKind
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook
-from harness.reports.task_parts import TaskParts
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParts:
+    """Seconds of each part of one attempt; *estimated* names those that are no measurement."""
+
+    attempt_id: str
+    kind: TaskKind
+    host: str
+    source: Source
+    seconds: Mapping[str, float]
+    estimated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +193,11 @@ class ReportData:
             trial: rate / references.get(workload.get(trial, ""), usual)
             for trial, rate in rates.items()
         }
+
+
+def noise_s(score: Score) -> float | None:
+    """Spread of the repeats of the score's cell in seconds; `None` where it is not known, or 0."""
+    return score.measured_s * score.floor if score.floor else None
 
 
 def _in_order(first: Iterable[str], seen_names: set[str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """
-A task's spans as bars over time, and the tasks of a job as a list: plain text, no escapes.
+A recorded task as bars over time, a job's tasks as a list, and both as Chrome's trace events.
 
+Bars and lists are plain text, without escapes.
 Spans are gathered into rows, one for each kind of span at its place in the nesting: a map task has
 hundreds of combines and a reduce thousands of copies, and what is wanted of them is how many, how
 long in all, and where in time.
@@ -11,12 +12,13 @@ from __future__ import annotations
 import math
 import re
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.records.spans import RecordLoop, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.reports.wording import one_line
+from harness.reports.wording import aligned, one_line
 from harness.units import format_duration
 
 # A kind of thread, and the names of the spans around a span with its own.
@@ -183,30 +185,25 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
         wall = ("~" if span_row.sampled else "") + format_duration(span_row.wall_s)
         cpu = "" if span_row.cpu_s is None else format_duration(span_row.cpu_s)
         row_texts.append((name, f"{span_row.count:,}" if span_row.count > 1 else "", wall, cpu))
-    widths = [max(map(len, column)) for column in zip(*row_texts, strict=True)]
-    columns = max(width - sum(widths) - 2 * len(widths) - 2, _LEAST_BAR)
+    heads = aligned(row_texts, "lrrr")
+    columns = max(width - len(heads[0]) - 4, _LEAST_BAR)
     moments = [
         moment for span_row in shown for interval in span_row.intervals for moment in interval
     ]
     start, end = (min(moments), max(moments)) if moments else (0.0, 0.0)
     end = max(end, start + 1e-9)
 
-    def line(texts: Sequence[str], bar: str) -> str:
-        name, *numbers = texts
-        aligned = (number.rjust(size) for number, size in zip(numbers, widths[1:], strict=True))
-        return "  ".join([name.ljust(widths[0]), *aligned, bar]).rstrip()
-
     title = task.attempt_id
     if attempt is not None:
         where = f"{attempt.kind} on {attempt.host}"
         title = f"{attempt.attempt_id}: {where}, {_duration_text(attempt)}"
     scale = f"0{format_duration(end - start):>{columns - 1}}"
-    lines, thread = [one_line(title), "", line(_HEAD, scale)], "main"
-    for span_row, texts in zip(shown, row_texts[1:], strict=True):
+    lines, thread = [one_line(title), "", f"{heads[0]}  {scale}"], "main"
+    for span_row, head in zip(shown, heads[1:], strict=True):
         if span_row.threads != thread:
             thread = span_row.threads
             lines.append(one_line(thread))
-        lines.append(line(texts, f"|{_bar(span_row, start, end, columns)}|"))
+        lines.append(f"{head}  |{_bar(span_row, start, end, columns)}|")
     notes = []
     if any(span_row.sampled for span_row in shown):
         samples = {"reads": task.loop.read_samples, "calls": task.loop.output_samples}
@@ -226,7 +223,7 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
     attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
     known = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
     known.sort(key=lambda pair: -pair[0].duration_s)
-    row_texts = [("attempt", "on", "took", "longest parts")]
+    row_texts: list[Sequence[str]] = [("attempt", "on", "took", "longest parts")]
     for attempt, task in known:
         shown = rows(task, attempt)
         # Those that hold nothing else.
@@ -240,13 +237,8 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
             f"{span_row.name} {format_duration(span_row.wall_s)}" for span_row in inner[:3]
         )
         texts = (attempt.attempt_id, attempt.host, _duration_text(attempt), longest)
-        row_texts.append(texts)
-    row_texts = [(one_line(a), one_line(b), one_line(c), one_line(d)) for a, b, c, d in row_texts]
-    widths = [max(map(len, column)) for column in zip(*row_texts, strict=True)]
-    lines = [
-        "  ".join(text.ljust(size) for text, size in zip(texts, widths, strict=True)).rstrip()
-        for texts in row_texts
-    ]
+        row_texts.append(tuple(map(one_line, texts)))
+    lines = [line.rstrip() for line in aligned(row_texts, "llll")]
     head = f"{job.job_id}: {len(job.attempts)} attempts, {len(known)} recorded"
     return "\n".join([one_line(head), "", *lines]) + "\n"
 
@@ -275,3 +267,54 @@ def _bar(span_row: Row, start: float, end: float, columns: int) -> str:
     if span_row.open and span_row.intervals:
         shades[last_column(max(finish for _, finish in span_row.intervals))] = ">"
     return "".join(shades)
+
+
+def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Mapping[str, Any]]:
+    """
+    Events of *job* in Chrome's trace format, which Perfetto and ``chrome://tracing`` open.
+
+    Every attempt of its history is a process, and a thread of one in *tasks* with its spans is a
+    thread; times are microseconds since the job was submitted.  Events stand in the order of the
+    attempts' starts; the caller puts them into one JSON list.
+    """
+
+    def work(
+        name: str, times: tuple[float, float], process: int, thread: int, **args: Any
+    ) -> Mapping[str, Any]:
+        start, duration_s = times[0] - job.submit_s, times[1] - times[0]
+        scaled = {"ts": round(start * 1e6, 1), "dur": round(duration_s * 1e6, 1)}
+        return {"name": name, "ph": "X", **scaled, "pid": process, "tid": thread, "args": args}
+
+    def metadata(kind: str, process: int, thread: int = 0, **args: Any) -> Mapping[str, Any]:
+        return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": args}
+
+    yield metadata("process_name", 0, name=f"{job.job_id} {job.name}")
+    yield work("job", (job.submit_s, job.finish_s), 0, 0, state=job.state)
+    processes = {}
+    for process, attempt in enumerate(job.attempts, start=1):
+        processes[attempt.attempt_id] = process
+        yield metadata("process_name", process, name=f"{attempt.task_id} on {attempt.host}")
+        yield metadata("process_sort_index", process, sort_index=process)
+        args = {"attempt": attempt.attempt_id, "state": attempt.state, **attempt.counters}
+        event = work(f"{attempt.kind} attempt", (attempt.start_s, attempt.finish_s), process, 0)
+        yield {**event, "args": args}
+    for recording in tasks:
+        if recording.attempt_id not in processes:
+            continue
+        process = processes[recording.attempt_id]
+        names = dict.fromkeys(span.thread for span in recording.spans)
+        threads = {name: number for number, name in enumerate(names, start=1)}
+        for name, number in threads.items():
+            yield metadata("thread_name", process, number, name=name)
+        for span in recording.spans:
+            more: dict[str, Any] = {"amount": span.amount} if span.amount else {}
+            if span.cpu_s is not None:
+                more["cpu_ms"] = round(span.cpu_s * 1e3, 3)
+            if span.text:
+                more["text"] = span.text
+            if span.details:
+                more["details"] = list(span.details)
+            if span.open:
+                more["open"] = True
+            times = (span.start_s, span.finish_s)
+            yield work(span.name, times, process, threads[span.thread], **more)

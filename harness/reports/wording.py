@@ -40,6 +40,23 @@ def one_line(text: object, most: int | None = None) -> str:
     return f"{line[: most - most // 2 - 1]}…{line[len(line) - most // 2 :]}"
 
 
+def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
+    """
+    Rows as lines of equal length; *align* has a letter for each column, `r` for numbers.
+
+    >>> aligned([("name", "s"), ("sort", "12")], "lr")
+    ['name   s', 'sort  12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.rjust(width) if letter == "r" else text.ljust(width)
+            for text, width, letter in zip(row, widths, align, strict=True)
+        )
+        for row in rows
+    ]
+
+
 def decimals(noise: float, most: int = 3) -> int:
     """
     Decimals that a number with this noise supports.

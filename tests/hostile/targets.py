@@ -43,12 +43,10 @@ from harness.records.logs import TaskLog
 from harness.records.spans import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
-from harness.reports.chrome import chrome_events
 from harness.reports.data import JobTaskTimes, ReportData
-from harness.reports.sections.task_times import parts_table
-from harness.reports.task_parts import bars
-from harness.reports.tracks import thinned, tracks
-from harness.reports.waterfall import render_task, render_tasks
+from harness.reports.sections.task_times import bars, parts_table
+from harness.reports.sections.threads import thinned, tracks
+from harness.reports.waterfall import chrome_events, render_task, render_tasks
 from harness.run.plan import make_plan, plan_json, refuse_cells
 from harness.run.traces import write_trace
 from harness.scoring import measured
@@ -62,7 +60,7 @@ from tests.hostile import avro, recorded
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, mutate
 from tests.parsing.histories import binary
-from tests.reports.formats.test_html import Page
+from tests.reports.test_html import Page
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/parsing/data"

@@ -34,7 +34,7 @@ from harness.text import printable
 from tests.hostile.hunt import time_limit
 from tests.hostile.mutate import BIDI, SCRIPT
 from tests.hostile.targets import EXPERIMENT, KNOWN, evaluation, made_run, spoken
-from tests.reports.formats.test_html import Page
+from tests.reports.test_html import Page
 
 SAMPLE = {
     "at_s": 1, "busy": 0, "steal": 0, "iowait": 0, "runnable": 1, "available_bytes": 1,

@@ -35,7 +35,7 @@ from harness.records.trial import (
 )
 from harness.reports.data import ReportData
 from harness.reports.document import Figures
-from harness.reports.formats.html import render_html
+from harness.reports.formats import render_html
 from harness.reports.sections import make_document
 from harness.scoring import METRICS
 from harness.scoring.score import decompose

@@ -277,7 +277,7 @@ class TestTimeline:
         """
         a = TaskAttempt("a", "t", "reduce", "succeeded", 0.0, 9.0, "h", sort_finish_s=5.0)
 
-        assert list(phases(a)) == [("sort", 0.0, 5.0), ("reduce", 5.0, 9.0)]
+        assert list(phases(a)) == [(0.0, 5.0, "sort"), (5.0, 9.0, "reduce")]
 
 
 class TestNumbers:

@@ -5,7 +5,7 @@ import pytest
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
-from harness.reports.task_parts import bars, task_parts
+from harness.reports.sections.task_times import bars, task_parts
 
 LOOP = RecordLoop(0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
 LAST = SpillTimes(106.0, 106.5, last=True, sort_s=0.25, combine_s=0.0, write_s=0.25)

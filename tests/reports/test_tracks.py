@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.parsing.ltrace import read_ltrace
 from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
-from harness.reports.tracks import (
+from harness.reports.sections.threads import (
     Piece,
     drawn_attempts,
     paint,

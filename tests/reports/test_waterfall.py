@@ -5,8 +5,7 @@ import json
 
 from harness.records.spans import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.reports.chrome import chrome_events
-from harness.reports.waterfall import render_task, render_tasks, rows
+from harness.reports.waterfall import chrome_events, render_task, render_tasks, rows
 
 NAME = "attempt_1_0001_m_000000_0"
 

@@ -8,17 +8,12 @@ from harness.reports.answer import answer
 from harness.reports.data import ReportData
 from harness.reports.document import Document, Section
 from harness.reports.sections import (
-    calibration,
     cells,
-    decomposition,
-    hardware,
-    jobs,
     machine,
     method,
     phases,
     predicted,
     profile,
-    schedule,
     scores,
     task_times,
     threads,
@@ -31,18 +26,18 @@ SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
     scores.section,
     predicted.section,
     cells.section,
-    calibration.section,
+    predicted.calibration_section,
     phases.section,
-    decomposition.section,
-    jobs.section,
+    phases.decomposition_section,
+    trials.jobs_section,
     timeline.section,
     threads.section,
-    schedule.section,
+    timeline.schedule_section,
     task_times.section,
     vet.section,
     profile.section,
     machine.section,
-    hardware.section,
+    machine.hardware_section,
     method.section,
     trials.failed_section,
     trials.every_section,
@@ -53,7 +48,6 @@ def make_document(results: ReportData) -> Document:
     """Make the report of *results*: what every format renders."""
     answered = answer(results)
     sections = [section for make in SECTIONS if (section := make(results)) is not None]
-
     return Document(
         name=results.experiment.name,
         question=results.experiment.question,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.records.score import Score
-from harness.reports.data import ReportData
+from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
 from harness.reports.sections.scores import SPEEDS
@@ -25,10 +25,11 @@ _LEAD = (
 
 def section(results: ReportData) -> Section:
     """One figure per workload: rows are cells, one mark per model, the noise floor as a bar."""
-    figures = []
-    for place, workload in enumerate(results.workloads()):
-        if chosen := results.scores("job_s", "raw", workload):
-            figures.append(cells_figure(results, place, workload, chosen))
+    figures = [
+        cells_figure(results, place, workload, chosen)
+        for place, workload in enumerate(results.workloads())
+        if (chosen := results.scores("job_s", "raw", workload))
+    ]
     return Section(
         id="cells",
         title="Errors per cell",
@@ -40,46 +41,42 @@ def section(results: ReportData) -> Section:
 def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequence[Score]) -> Figure:
     """Errors of one workload's cells; of too many those with the largest errors are drawn."""
     by_cell: dict[str, list[Score]] = {}
-    for cell_score in chosen:
-        by_cell.setdefault(cell_score.cell, []).append(cell_score)
-    worst = {
-        cell: max(each.relative_error for each in of_cell) for cell, of_cell in by_cell.items()
-    }
+    for score in chosen:
+        by_cell.setdefault(score.cell, []).append(score)
+    worst = {cell: max(score.relative_error for score in by_cell[cell]) for cell in by_cell}
     drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
     cells = [cell for cell in by_cell if cell in drawn]
     scored, models = results.scored_models(), results.models()
 
     def draw(canvas: Canvas) -> None:
-        error_axes = canvas.figure.add_subplot()
+        axes = canvas.figure.add_subplot()
         names = []
         for row, cell in enumerate(cells):
-            first_score = by_cell[cell][0]
-            place_of_cell = "" if first_score.range == "inside" else f"  ({first_score.range})"
-            names.append(one_line(results.label(cell), 44) + place_of_cell)
-            if first_score.floor:
-                width = 200 * first_score.floor
-                (bar,) = error_axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
-                floor = floor_percent(first_score.floor)
-                canvas.mark(bar, tooltip=f"noise floor ±{floor} over {first_score.trials} trials")
-            for cell_score in by_cell[cell]:
+            first = by_cell[cell][0]
+            cell_range = "" if first.range == "inside" else f"  ({first.range})"
+            names.append(one_line(results.label(cell), 44) + cell_range)
+            if first.floor:
+                width = 200 * first.floor
+                (bar,) = axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
+                floor = floor_percent(first.floor)
+                canvas.mark(bar, tooltip=f"noise floor ±{floor} over {first.trials} trials")
+            for score in by_cell[cell]:
                 # Marks of one cell stand a little apart, so that equal errors do not hide another.
-                aside = scored.index(cell_score.model) - (len(scored) - 1) / 2
+                aside = scored.index(score.model) - (len(scored) - 1) / 2
                 height = row + aside * min(0.22, 0.6 / len(scored))
-                style = marker(place, models.index(cell_score.model))
-                (point,) = error_axes.plot(
-                    [100 * cell_score.signed_error], [height], **style, zorder=3
-                )
-                error = percent(cell_score.signed_error, cell_score.floor, signed=True)
-                canvas.mark(point, tooltip=f"{cell_score.model}, {results.label(cell)}: {error}")
-        error_axes.set_yticks(range(len(cells)), names)
-        error_axes.set_ylim(len(cells) - 0.4, -0.6)
+                style = marker(place, models.index(score.model))
+                (point,) = axes.plot([100 * score.signed_error], [height], **style, zorder=3)
+                error = percent(score.signed_error, score.floor, signed=True)
+                canvas.mark(point, tooltip=f"{score.model}, {results.label(cell)}: {error}")
+        axes.set_yticks(range(len(cells)), names)
+        axes.set_ylim(len(cells) - 0.4, -0.6)
         for model in scored:
-            if any(cell_score.model == model for cell_score in chosen):
+            if any(score.model == model for score in chosen):
                 style = marker(place, models.index(model))
-                error_axes.plot([], [], **style, label=one_line(model, 28))
-        if any(cell_score.floor for cell_score in chosen):
-            error_axes.barh([0], [0], label="noise floor", **_FLOOR)
-        _draw_error_axis(error_axes)
+                axes.plot([], [], **style, label=one_line(model, 28))
+        if any(score.floor for score in chosen):
+            axes.barh([0], [0], label="noise floor", **_FLOOR)
+        _draw_error_axis(axes)
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     caption = (
@@ -89,24 +86,23 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     if len(cells) < len(by_cell):
         caption += f" The {len(cells)} cells with the largest errors; all of them are in the table."
     title = f"{workload}: error of the predicted job time in each cell"
-    errors = error_table(results, workload)
-    height = 1.15 + 0.3 * len(cells)
+    errors, height = error_table(results, workload), 1.15 + 0.3 * len(cells)
     return Figure(f"errors{place}", title, WIDE, height, caption, errors, draw)
 
 
-def _draw_error_axis(error_axes: Axes) -> None:
+def _draw_error_axis(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    error_axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-    error_axes.margins(x=0.08)
-    error_axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-    error_axes.xaxis.set_major_formatter(
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    axes.margins(x=0.08)
+    axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(
         FuncFormatter(lambda share, _: f"{share:+g} %" if share else "0")
     )
-    error_axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
-    error_axes.spines["left"].set_visible(False)
-    error_axes.tick_params(colors=MUTED, labelcolor=INK)
-    grid(error_axes, "x")
+    axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(colors=MUTED, labelcolor=INK)
+    grid(axes, "x")
 
 
 def error_table(results: ReportData, workload: str) -> Table:
@@ -115,29 +111,20 @@ def error_table(results: ReportData, workload: str) -> Table:
     rows: list[tuple[str | Value, ...]] = []
     for speed in SPEEDS:
         by_cell: dict[str, dict[str, Score]] = {}
-        for cell_score in results.scores("job_s", speed, workload):
-            by_cell.setdefault(cell_score.cell, {})[cell_score.model] = cell_score
+        for score in results.scores("job_s", speed, workload):
+            by_cell.setdefault(score.cell, {})[score.model] = score
         for cell, by_model in by_cell.items():
-            first_score = next(iter(by_model.values()))
-            noise = first_score.measured_s * first_score.floor if first_score.floor else None
-            errors: list[str | Value] = []
-            for model in models:
-                if (of_model := by_model.get(model)) is None:
-                    errors.append(UNKNOWN)
-                    continue
-                text = percent(of_model.signed_error, of_model.floor, signed=True)
-                if of_model.floor:
-                    text += f" ({number(of_model.relative_error / of_model.floor, 0.3)}x)"
-                errors.append(Value(text, signed_tone(of_model.signed_error, of_model.floor)))
-            measured = number(first_score.measured_s, noise)
-            head = (
-                results.label(cell),
-                speed,
-                first_score.range,
-                str(first_score.trials),
-                measured,
-            )
-            rows.append((*head, floor_percent(first_score.floor), *errors))
+            first = next(iter(by_model.values()))
+            errors = [Value(UNKNOWN)] * len(models)
+            for model, score in by_model.items():
+                text = percent(score.signed_error, score.floor, signed=True)
+                if score.floor:
+                    text += f" ({number(score.relative_error / score.floor, 0.3)}x)"
+                tone = signed_tone(score.signed_error, score.floor)
+                errors[models.index(model)] = Value(text, tone)
+            measured = number(first.measured_s, noise_s(first))
+            head = (results.label(cell), speed, first.range, str(first.trials), measured)
+            rows.append((*head, floor_percent(first.floor), *errors))
     return table(
         f"{workload}: error of the predicted job time, and in brackets as a multiple of the"
         " noise floor",

@@ -1,14 +1,18 @@
-"""Tasks and their phases: measured beside what each model predicts, and the error of each."""
+"""Tasks and their phases: measured and predicted seconds, errors, and what an error is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from statistics import fmean, median
+import math
 
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.records.score import Decomposition
 from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
-from harness.reports.drawing import WIDE, Canvas, Stack, draw_stacks
+from harness.reports.drawing import INK, MUTED, WIDE, Canvas, Stack, draw_stacks, grid
 from harness.reports.sections.scores import SPEEDS
 from harness.reports.wording import (
     QUANTITIES,
@@ -20,6 +24,9 @@ from harness.reports.wording import (
     percent,
     seconds,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # What people call the phases of a task and the states of an attempt, by their textures.
 PHASE_NAMES = {
@@ -43,6 +50,22 @@ _KINDS = {
     "map task": ("map_main_s", "map_tail_s"),
     "reduce task": ("shuffle_s", "sort_s", "reduce_rest_s"),
 }
+_STEP_NAMES = {
+    **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
+    "rest_s": "overlap and overhead",
+}
+_COLUMNS = 3  # of panels
+_LEAST_ROOM = 0.02  # of the longest time
+
+
+class MeanError(NamedTuple):
+    """Means over the cells of a workload, in seconds; *cancelled* is a share."""
+
+    cells: int
+    measured_s: float
+    predicted_s: float
+    parts: Mapping[str, float]
+    cancelled: float
 
 
 def section(results: ReportData) -> Section:
@@ -63,6 +86,26 @@ def section(results: ReportData) -> Section:
     )
 
 
+def decomposition_section(results: ReportData) -> Section | None:
+    """From the measured job time to the predicted one: a panel per workload and model."""
+    decompositions = results.score_book.decompositions
+    if not decompositions:
+        return None
+    by_workload = {workload: mean_errors(results, workload) for workload in results.workloads()}
+    known = {workload: errors for workload, errors in by_workload.items() if errors}
+    return Section(
+        id="decomposition",
+        title="Where the error of a job comes from",
+        blocks=[Figures([steps_figure(place, *item) for place, item in enumerate(known.items())])],
+        values=lambda: {
+            "decompositions": [
+                {"label": results.label(each.cell), **each.model_dump(mode="json")}
+                for each in decompositions
+            ]
+        },
+    )
+
+
 def phase_means(
     results: ReportData, workload: str
 ) -> tuple[Mapping[str, Mapping[str, float]], int]:
@@ -71,31 +114,23 @@ def phase_means(
 
     The second value counts those cells; without any the first is empty.
     """
-    chosen = [
-        phase_score
-        for phase_score in results.score_book.scores
-        if phase_score.quantity in PHASE_TEXTURES
-        and phase_score.speed == "raw"
-        and results.workload_of(phase_score.cell) == workload
-    ]
+    chosen = [score for phase in PHASE_TEXTURES for score in results.scores(phase, "raw", workload)]
     cells: dict[str, set[str]] = {}
-    for phase_score in chosen:
-        cells.setdefault(phase_score.model, set()).add(phase_score.cell)
+    for score in chosen:
+        cells.setdefault(score.model, set()).add(score.cell)
     common = set.intersection(*cells.values()) if cells else set()
     if not common:
         return {}, 0
     answering = [model for model in results.models() if model in cells]
-    mean_seconds: dict[str, dict[str, float]] = {}
+    mean_seconds = {}
     for source in ("measured", *answering):
         model = answering[0] if source == "measured" else source
-        values: dict[str, list[float]] = {quantity: [] for quantity in PHASE_TEXTURES}
-        for phase_score in chosen:
-            if phase_score.model == model and phase_score.cell in common:
-                time_s = phase_score.measured_s if source == "measured" else phase_score.predicted_s
-                values[phase_score.quantity].append(time_s)
-        mean_seconds[source] = {
-            quantity: fmean(times) for quantity, times in values.items() if times
-        }
+        times: dict[str, list[float]] = {}
+        for score in chosen:
+            if score.model == model and score.cell in common:
+                time_s = score.measured_s if source == "measured" else score.predicted_s
+                times.setdefault(score.quantity, []).append(time_s)
+        mean_seconds[source] = {phase: fmean(times_s) for phase, times_s in times.items()}
     return mean_seconds, len(common)
 
 
@@ -123,12 +158,12 @@ def phases_figure(
     title = f"{workload}: mean seconds per task and phase, measured and predicted"
     caption = (
         f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as measured"
+        " and as predicted."
     )
     columns = ("Source", "Phase", "Mean, s")
     data = table(f"{workload}: data of the figure", columns, "llr", rows, folded=True)
     height = 1.0 + 0.3 * len(stacks) + 0.2 * len({stack.group for stack in stacks})
-    name = f"phases{place}"
-    return Figure(name, title, WIDE, height, f"{caption} and as predicted.", data, draw)
+    return Figure(f"phases{place}", title, WIDE, height, caption, data, draw)
 
 
 def level_table(results: ReportData, workload: str) -> Table:
@@ -137,18 +172,11 @@ def level_table(results: ReportData, workload: str) -> Table:
     rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
         for speed in SPEEDS:
-            measured = {
-                phase_score.cell: phase_score
-                for phase_score in results.scores(quantity, speed, workload)
-            }
-            if not measured:
+            by_cell = {score.cell: score for score in results.scores(quantity, speed, workload)}
+            if not by_cell:
                 continue
-            mean_s = fmean(phase_score.measured_s for phase_score in measured.values())
-            floors = [
-                phase_score.floor
-                for phase_score in measured.values()
-                if phase_score.floor is not None
-            ]
+            mean_s = fmean(score.measured_s for score in by_cell.values())
+            floors = [score.floor for score in by_cell.values() if score.floor is not None]
             floor = median(floors) if floors else None
             errors: list[str | Value] = []
             for model in models:
@@ -170,3 +198,100 @@ def level_table(results: ReportData, workload: str) -> Table:
         note="Makespan: first task start to last task end. Map, main: start, read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )
+
+
+def mean_errors(results: ReportData, workload: str) -> dict[str, MeanError]:
+    """Mean decompositions at raw speed, by model."""
+    by_model: dict[str, list[Decomposition]] = {}
+    for each in results.score_book.decompositions:
+        if each.speed == "raw" and results.workload_of(each.cell) == workload:
+            by_model.setdefault(each.model, []).append(each)
+    means = {}
+    for model in results.models():
+        if chosen := by_model.get(model):
+            errors = [{part.phase: part.error_s for part in each.parts} for each in chosen]
+            phases = [phase for phase in _STEP_NAMES if any(phase in each for each in errors)]
+            means[model] = MeanError(
+                cells=len(chosen),
+                measured_s=fmean(each.measured_s for each in chosen),
+                predicted_s=fmean(each.predicted_s for each in chosen),
+                parts={phase: fmean(each.get(phase, 0.0) for each in errors) for phase in phases},
+                cancelled=fmean(each.cancelled for each in chosen),
+            )
+    return means
+
+
+def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> Figure:
+    """From the measured to the predicted mean job time, a panel for each model."""
+    columns = min(_COLUMNS, len(errors))
+    panel_rows = math.ceil(len(errors) / columns)
+    phases = [
+        phase for phase in _STEP_NAMES if any(phase in each.parts for each in errors.values())
+    ]
+    names = [_STEP_NAMES[phase] for phase in phases]
+    reached_s = [
+        error.measured_s + math.fsum(list(error.parts.values())[:steps])
+        for error in errors.values()
+        for steps in range(len(error.parts) + 1)
+    ]
+    lowest_s, highest_s = min(reached_s), max(reached_s)
+    room_s = max(0.08 * (highest_s - lowest_s), _LEAST_ROOM * highest_s)
+
+    def draw(canvas: Canvas) -> None:
+        panels = canvas.figure.subplots(
+            panel_rows, columns, squeeze=False, sharex=True, sharey=True
+        ).flat
+        for unused in list(panels)[len(errors) :]:
+            unused.set_axis_off()
+        labels = ["measured", *names, "predicted"]
+        for axes, (model, error) in zip(panels, errors.items(), strict=False):
+            _draw_steps(canvas, axes, one_line(model, 26), error, phases)
+            axes.set(yticks=range(len(labels)), yticklabels=labels, xlabel="seconds")
+            axes.set(ylim=(len(labels) - 0.4, -0.6), xlim=(lowest_s - room_s, highest_s + room_s))
+            axes.label_outer()
+            axes.spines["left"].set_color(INK)
+            grid(axes, "x")
+
+    rows = [
+        (
+            *(model, str(error.cells), number(error.measured_s)),
+            *(f"{error.parts[phase]:+.1f}" if phase in error.parts else "" for phase in phases),
+            *(number(error.predicted_s), percent(error.cancelled)),
+        )
+        for model, error in errors.items()
+    ]
+    data = table(
+        f"{workload}: where the error of the job time comes from (means over cells, s)",
+        ("Model", "Cells", "Measured", *names, "Predicted", "Cancels"),
+        "l" + "r" * (len(phases) + 4),
+        rows,
+        note="What cancels is the share of these errors that the job time does not show.",
+    )
+    cells = count(max(error.cells for error in errors.values()), "cell")
+    caption = (
+        f"{workload}: mean over {cells}. The error of a phase counts once per wave of its tasks;"
+        " what phases do not explain is overlap and overhead. The axis does not start at 0."
+    )
+    title = f"{workload}: from the measured job time to the predicted one"
+    height = panel_rows * (0.75 + 0.24 * (len(phases) + 2))
+    return Figure(f"waterfall{place}", title, WIDE, height, caption, data, draw)
+
+
+def _draw_steps(
+    canvas: Canvas, axes: Axes, model: str, error: MeanError, phases: Sequence[str]
+) -> None:
+    """Draw the measured time, a bar for the error of each phase, and the predicted time."""
+    reached_s, last_row = error.measured_s, len(phases) + 1
+    totals = ((0, reached_s, "measured"), (last_row, error.predicted_s, "predicted"))
+    for row, total_s, what in totals:
+        (mark,) = axes.plot([total_s], [row], "D", color=INK, markersize=5)
+        canvas.mark(mark, tooltip=f"{model}: {what} {seconds(total_s)}")
+    for row, phase in enumerate(phases, start=1):
+        error_s = error.parts.get(phase, 0.0)
+        span_s = min(reached_s, reached_s + error_s), max(reached_s, reached_s + error_s)
+        tooltip = f"{model}, {_STEP_NAMES[phase]}: {number(error_s)} s in the job time"
+        canvas.bar(axes, row, span_s, PHASE_TEXTURES.get(phase, "other"), tooltip=tooltip)
+        axes.plot([reached_s, reached_s], [row - 1, row], color=MUTED, linewidth=0.6)
+        reached_s += error_s
+    axes.plot([reached_s, reached_s], [last_row - 1, last_row], color=MUTED, linewidth=0.6)
+    axes.set_title(f"{model}: {percent(error.cancelled)} cancels")

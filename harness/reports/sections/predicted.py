@@ -1,15 +1,15 @@
-"""Measured over predicted job times: each cell against the line on which both are equal."""
+"""Measured over predicted job times: the line on which both are equal, and the one that fits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.records.score import Score
-from harness.reports.data import ReportData
+from harness.records.score import Score, Summary
+from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker
-from harness.reports.wording import floor_percent, number, one_line, percent, seconds
+from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,11 @@ _LEAD = (
     "Each point is a cell: the mean of its repeats, as measured, with their spread as a"
     " bar. On the line, prediction and measurement agree; the bands hold predictions"
     " within 10 % and 20 % of the measured time."
+)
+_FIT_LEAD = (
+    "A line fitted through measured over predicted times distinguishes a constant error"
+    " (the intercept: what a job takes whatever its size) from a proportional one"
+    " (the slope: costs that are too low or too high)."
 )
 
 
@@ -42,72 +47,78 @@ def section(results: ReportData) -> Section:
     )
 
 
+def calibration_section(results: ReportData) -> Section:
+    """One panel per model that has a calibration: the points and the line through them."""
+    panels = []
+    for model, scores, limits in scored_panels(results):
+        summary = results.summary(model, "raw")
+        if summary is not None and "calibration_slope" in summary.metrics:
+            panels.append(fit_panel(results, summary, scores, limits.highest))
+    return Section(
+        id="calibration",
+        title="Calibration",
+        blocks=[Figures(panels, _FIT_LEAD, side_by_side=True)],
+        missing="No calibration line was fitted; it needs at least three scored cells.",
+    )
+
+
 def scored_panels(results: ReportData) -> list[tuple[str, list[Score], Range]]:
     """Each model with its scores of the raw job time, and the range of all models' times."""
     chosen = results.scores("job_s", "raw")
-    times = [seconds_ for each in chosen for seconds_ in (each.predicted_s, each.measured_s)]
-    if not times:
+    times_s = [time_s for score in chosen for time_s in (score.predicted_s, score.measured_s)]
+    if not times_s:
         return []
-    lowest, highest = min(times), max(times)
+    lowest, highest = min(times_s), max(times_s)
     logarithmic = lowest > 0 and highest / lowest > _LOGARITHMIC_FROM
     limits = Range(lowest / 1.3 if logarithmic else 0.0, highest * 1.18 or 1.0, logarithmic)
-    by_model = {
-        model_name: [cell_score for cell_score in chosen if cell_score.model == model_name]
-        for model_name in results.models()
-    }
-    return [(model, scores, limits) for model, scores in by_model.items() if scores]
+    return [
+        (model, [score for score in chosen if score.model == model], limits)
+        for model in results.scored_models()
+        if any(score.model == model for score in chosen)
+    ]
 
 
 def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
     """Axes of a panel: measured over predicted seconds."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    panel_axes = canvas.figure.add_subplot()
-    panel_axes.set_title(one_line(model, 40))
-    for axis in (panel_axes.xaxis, panel_axes.yaxis):
+    axes = canvas.figure.add_subplot()
+    axes.set_title(one_line(model, 40))
+    if limits.logarithmic:
+        axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
         if limits.logarithmic:
-            (panel_axes.set_xscale if axis is panel_axes.xaxis else panel_axes.set_yscale)("log")
             wide = limits.highest / limits.lowest > 30
             axis.set_major_locator(LogLocator(subs=(1, 3) if wide else (1, 2, 3, 5, 7)))
             axis.set_minor_locator(NullLocator())
         else:
             axis.set_major_locator(MaxNLocator(5))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel_axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
-    panel_axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
-    grid(panel_axes, "both")
-    return panel_axes
+    axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
+    axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
+    grid(axes, "both")
+    return axes
 
 
 def draw_points(
-    results: ReportData, canvas: Canvas, panel_axes: Axes, scores: Sequence[Score], model: int
+    results: ReportData, canvas: Canvas, axes: Axes, scores: Sequence[Score], model: int
 ) -> None:
     """Draw a point per cell, with the spread of its repeats; its shape is that of its workload."""
     for place, workload in enumerate(results.workloads()):
-        style = marker(place, model)
-        chosen = [
-            cell_score for cell_score in scores if results.workload_of(cell_score.cell) == workload
-        ]
-        for cell_score in chosen:
-            noise = cell_score.measured_s * (cell_score.floor or 0.0)
-            colour = SERIES[model % len(SERIES)]
-            panel_axes.errorbar(
-                cell_score.predicted_s, cell_score.measured_s, yerr=noise, color=colour, linewidth=1
-            )
-            (point,) = panel_axes.plot(
-                [cell_score.predicted_s], [cell_score.measured_s], **style, zorder=3
-            )
-            error = percent(cell_score.signed_error, cell_score.floor, signed=True)
-            canvas.mark(
-                point,
-                tooltip=f"{results.label(cell_score.cell)}: predicted"
-                f" {seconds(cell_score.predicted_s, noise or None)},"
-                f" measured {seconds(cell_score.measured_s, noise or None)} ({error};"
-                f" noise {floor_percent(cell_score.floor)})",
-            )
+        style, colour = marker(place, model), SERIES[model % len(SERIES)]
+        chosen = [score for score in scores if results.workload_of(score.cell) == workload]
+        for score in chosen:
+            times_s, noise = (score.predicted_s, score.measured_s), noise_s(score)
+            axes.errorbar(*times_s, yerr=noise or 0.0, color=colour, linewidth=1)
+            (point,) = axes.plot(times_s[:1], times_s[1:], **style, zorder=3)
+            predicted, measured = (seconds(time_s, noise) for time_s in times_s)
+            error = percent(score.signed_error, score.floor, signed=True)
+            tooltip = f"{results.label(score.cell)}: predicted {predicted}, measured {measured}"
+            tooltip += f" ({error}; noise {floor_percent(score.floor)})"
+            canvas.mark(point, tooltip=tooltip)
         if chosen:
-            panel_axes.plot([], [], **style, label=one_line(workload, 24))
-    if panel_axes.get_legend_handles_labels()[0]:
+            axes.plot([], [], **style, label=one_line(workload, 24))
+    if axes.get_legend_handles_labels()[0]:
         canvas.figure.legend(loc="outside lower center", ncols=2)
 
 
@@ -118,46 +129,76 @@ def scatter_panel(
     place = results.models().index(model)
 
     def draw(canvas: Canvas) -> None:
-        panel_axes, ends = square_axes(canvas, limits, model), limits[:2]
+        axes, ends = square_axes(canvas, limits, model), limits[:2]
         for share in (0.2, 0.1):
             lowest, highest = ([end / (1 + error) for end in ends] for error in (share, -share))
-            panel_axes.fill_between(
-                ends,
-                lowest,
-                highest,
-                facecolor=BAND,
-                alpha=0.5,
-                edgecolor=MUTED,
-                linewidth=0.5,
-                zorder=0,
-            )
-        panel_axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
-        panel_axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
-                  transform=panel_axes.transAxes)  # fmt: skip
-        panel_axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
-                  transform=panel_axes.transAxes)  # fmt: skip
-        draw_points(results, canvas, panel_axes, scores, place)
+            axes.fill_between(ends, lowest, highest, facecolor=BAND, alpha=0.5, edgecolor=MUTED,
+                              linewidth=0.5, zorder=0)  # fmt: skip
+        axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
+        axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
+                  transform=axes.transAxes)  # fmt: skip
+        axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
+                  transform=axes.transAxes)  # fmt: skip
+        draw_points(results, canvas, axes, scores, place)
 
-    rows = []
-    for cell_score in scores:
-        noise = cell_score.measured_s * cell_score.floor if cell_score.floor else None
-        rows.append(
-            (
-                results.label(cell_score.cell),
-                number(cell_score.predicted_s, noise),
-                number(cell_score.measured_s, noise),
-                floor_percent(cell_score.floor),
-                percent(cell_score.signed_error, cell_score.floor, signed=True),
-            )
+    rows = [
+        (
+            results.label(score.cell),
+            number(score.predicted_s, noise_s(score)),
+            number(score.measured_s, noise_s(score)),
+            floor_percent(score.floor),
+            percent(score.signed_error, score.floor, signed=True),
         )
+        for score in scores
+    ]
     columns = ("Cell", "Predicted, s", "Measured, s", "Noise floor", "Error")
-    close = sum(cell_score.relative_error <= 0.1 for cell_score in scores)
-    fair = sum(cell_score.relative_error <= 0.2 for cell_score in scores)
+    close, fair = (sum(score.relative_error <= most for score in scores) for most in (0.1, 0.2))
     title = f"{model}: measured over predicted job time, one point per cell"
-    height = PANEL + 0.25
     caption = (
         f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
         f" band), {fair} within 20 % (outer band)."
     )
     data = table(f"{model}: data of the figure", columns, "lrrrr", rows, folded=True)
-    return Figure(f"scatter{place}", title, PANEL, height, caption, data, draw)
+    return Figure(f"scatter{place}", title, PANEL, PANEL + 0.25, caption, data, draw)
+
+
+def fit_panel(
+    results: ReportData, summary: Summary, scores: Sequence[Score], longest_s: float
+) -> Figure:
+    """Points of one model and the line through them; as data the lines of all its summaries."""
+    model, place = summary.model, results.models().index(summary.model)
+    slope, intercept_s, r2 = (
+        summary.value(f"calibration_{name}") or 0.0 for name in ("slope", "intercept_s", "r2")
+    )
+
+    def draw(canvas: Canvas) -> None:
+        axes = square_axes(canvas, Range(0.0, longest_s, logarithmic=False), model)
+        ends = (0.0, longest_s)
+        axes.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (2, 3)),
+                  label="measured = predicted")  # fmt: skip
+        line = [intercept_s + slope * end for end in ends]
+        axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
+        draw_points(results, canvas, axes, scores, place)
+
+    rows = []
+    for other in results.score_book.summaries:
+        if other.model == model and other.level == "job":
+            numbers = (UNKNOWN,) * 4
+            if "calibration_slope" in other.metrics:
+                numbers = (
+                    number(other.value("calibration_slope"), 0.02),
+                    number(other.value("calibration_intercept_s"), 0.2),
+                    number(other.value("calibration_r2"), 0.02),
+                    str(other.cells),
+                )
+            workload = "all" if other.workload == "*" else other.workload
+            rows.append((workload, other.quantity, other.speed, *numbers))
+    columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
+    sign = "+" if intercept_s >= 0 else "\u2212"
+    title = f"{model}: measured job time fitted as a line in the predicted one"
+    caption = (
+        f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
+        f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells."
+    )
+    data = table(f"{model}: calibration by workload", columns, "lllrrrr", rows, folded=True)
+    return Figure(f"fit{place}", title, PANEL, PANEL + 0.25, caption, data, draw)

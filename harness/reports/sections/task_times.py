@@ -1,19 +1,78 @@
-"""Where the time of a job went: mean seconds of each part of its tasks."""
+"""
+Where the time of a job went: seconds of each part of its tasks, together the whole of a task.
+
+Only what the main thread did or waited for counts, so the parts add up; what other threads did
+meanwhile (spills, copies, merges) is in the timeline.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
 
-from harness.records.task_times import SourceComparison
-from harness.reports.data import ReportData
+from harness.records.spans import TaskSpans
+from harness.records.task_times import MapTimes, ReduceTimes, Source, SourceComparison, covered_s
+from harness.records.trace import TaskAttempt, TaskKind
+from harness.reports.data import ReportData, TaskParts
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import WIDE, Canvas, Stack, draw_stacks
 from harness.reports.sections.profile import scaled
-from harness.reports.task_parts import PARTS, Bar, bars
-from harness.reports.wording import UNKNOWN, count, listing, number, one_line, percent, seconds
+from harness.reports.wording import (
+    UNKNOWN,
+    count,
+    listing,
+    natural,
+    number,
+    one_line,
+    percent,
+    seconds,
+)
 
+# What people call the parts, in the order of a task.  Where there are logs alone, some parts are
+# known only as a sum; such a part lists what is in it.
+PARTS: dict[str, str] = {
+    "launch": "launch of the container",
+    "jvm": "start of the JVM",
+    "init": "initialisation",
+    "start": "launch, JVM, initialisation",
+    "read": "read",
+    "map_function": "map function",
+    "collect": "collect",
+    "map_loop": "read, map, collect",
+    "map_loop_blocked": "read, map, collect, blocked",
+    "blocked": "blocked: buffer full",
+    "wait_spill": "waiting for the spill thread",
+    "spill_sort": "spill: sort",
+    "spill_combine": "spill: combine",
+    "spill_write": "spill: write",
+    "spill": "spill: sort, combine, write",
+    "merge": "merge of the spills",
+    "wait": "waiting for map outputs",
+    "stall": "no memory for a map output",
+    "connect": "connecting to a node",
+    "copy": "copying",
+    "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk",
+    "last_merges": "merging after the last copy",
+    "read_merge": "read with the last merge",
+    "reduce_function": "reduce function",
+    "output": "write",
+    "reduce_loop": "read, reduce, write",
+    "commit": "commit",
+    "end": "end",
+    "other": "other, not distinguished",
+}
+KINDS: tuple[TaskKind, ...] = ("map", "reduce")
+
+# Parts that rest on a field of the task's record; a source may only estimate it.
+_RESTS_ON = {
+    "collect_s": ("collect", "map_function"),
+    "spilling_s": ("map_loop",),
+    "blocked_s": ("blocked",),
+    "function_s": ("reduce_function",),
+    "write_s": ("output",),
+}
 _LEAD = (
     "The jobs of the timelines, part by part: what a task's main thread did or waited for, from the"
     " launch of its container to the end that the application master saw. Parts that the source"
@@ -24,27 +83,31 @@ _MOST_BARS = 200
 _SOURCES = {"spans": "tracer", "logs": "logs"}
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Means over *tasks* of one kind on one node, on all nodes where *host* is empty."""
+
+    kind: TaskKind
+    host: str
+    tasks: int
+    source: Source
+    seconds: Mapping[str, float]
+    estimated: frozenset[str]
+
+    @property
+    def total_s(self) -> float:
+        """Mean seconds of a task."""
+        return sum(self.seconds.values())
+
+
 def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
     known = results.timeline_task_times()
     figures = [
-        time_bars(place, workload_name, bars(known_times.parts))
-        for place, (workload_name, known_times) in enumerate(known)
-        if known_times.parts
+        time_bars(place, workload, bars(times.parts))
+        for place, (workload, times) in enumerate(known)
+        if times.parts
     ]
-
-    def values() -> dict[str, Any]:
-        jobs = []
-        for (record, _), (workload_name, known_times) in zip(results.timelines, known, strict=True):
-            parts = [
-                asdict(each) | {"estimated": sorted(each.estimated), "total_s": each.total_s}
-                for each in bars(known_times.parts)
-            ]
-            differences = [asdict(difference) for difference in known_times.differences]
-            job = {"trial": record.trial.id, "workload": workload_name, "parts": parts}
-            jobs.append(job | {"logs_beside_spans": differences})
-        return {"inside": jobs}
-
     return Section(
         id="inside",
         title="Where the time of a job went",
@@ -53,25 +116,38 @@ def section(results: ReportData) -> Section:
             *(differences_table(workload, times.differences) for workload, times in known),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
-        values=values,
+        values=lambda: {
+            "inside": [
+                {
+                    "trial": record.trial.id,
+                    "workload": workload,
+                    "parts": [
+                        asdict(each)
+                        | {"estimated": sorted(each.estimated), "total_s": each.total_s}
+                        for each in bars(times.parts)
+                    ],
+                    "logs_beside_spans": [asdict(difference) for difference in times.differences],
+                }
+                for (record, _), (workload, times) in zip(results.timelines, known, strict=True)
+            ]
+        },
     )
 
 
-def time_bars(place: int, workload_name: str, every: Sequence[Bar]) -> Figure:
+def time_bars(place: int, workload: str, every: Sequence[Bar]) -> Figure:
     """Mean seconds of each part of a task, stacked: all nodes, then each kind's first nodes."""
     drawn: list[Bar] = []
     for task_bar in every:
         hosts = sum(other.kind == task_bar.kind and bool(other.host) for other in drawn)
         if not task_bar.host or hosts < _MOST_HOSTS:
             drawn.append(task_bar)
-
     stacks = []
     for task_bar in drawn:
         pieces = []
-        for part_name, part_s in task_bar.seconds.items():
-            tooltip = f"{PARTS[part_name]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
-            tooltip += " (estimated)" if part_name in task_bar.estimated else ""
-            pieces.append((part_name, part_s, tooltip))
+        for part, part_s in task_bar.seconds.items():
+            tooltip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
+            tooltip += " (estimated)" if part in task_bar.estimated else ""
+            pieces.append((part, part_s, tooltip))
         where = one_line(task_bar.host, 24) or "all nodes"
         stacks.append(Stack(task_bar.kind, f"{task_bar.kind} tasks, {where}", pieces))
 
@@ -86,41 +162,39 @@ def time_bars(place: int, workload_name: str, every: Sequence[Bar]) -> Figure:
         for task_bar in whole
     ]
     caption = (
-        f"{workload_name}: where the time of a task of one job went, means over {listing(tasks)}."
+        f"{workload}: where the time of a task of one job went, means over {listing(tasks)}."
         " What other threads did at the same time is not in the bars."
     )
     estimated = [
-        PARTS[part_name]
-        for part_name in PARTS
-        if any(part_name in task_bar.estimated for task_bar in whole)
+        name
+        for part, name in PARTS.items()
+        if any(part in task_bar.estimated for task_bar in whole)
     ]
     caption += f" Estimated from samples: {listing(estimated)}." if estimated else ""
     if hidden := len(every) - len(drawn):
         caption += f" {count(hidden, 'more bar')} of single nodes in the table."
-    title = f"{workload_name}: mean seconds of the parts of a task"
+    title = f"{workload}: mean seconds of the parts of a task"
     height = 1.35 + 0.32 * len(drawn) + 0.2 * len({task_bar.kind for task_bar in drawn})
-    data = parts_table(workload_name, every)
+    data = parts_table(workload, every)
     return Figure(f"parts{place}", title, WIDE, height, caption, data, draw)
 
 
-def parts_table(workload_name: str, every: Sequence[Bar]) -> Table:
+def parts_table(workload: str, every: Sequence[Bar]) -> Table:
     """Mean seconds of each part, a row for each kind, node and part."""
     rows = [
         (
-            *(task_bar.kind, task_bar.host or "all", PARTS[part_name]),
+            *(task_bar.kind, task_bar.host or "all", PARTS[part]),
             *(number(mean_s), percent(mean_s / task_bar.total_s), str(task_bar.tasks)),
             _SOURCES[task_bar.source],
-            Value("estimated", "mark") if part_name in task_bar.estimated else "",
+            Value("estimated", "mark") if part in task_bar.estimated else "",
         )
         for task_bar in every[:_MOST_BARS]
-        for part_name, mean_s in task_bar.seconds.items()
+        for part, mean_s in task_bar.seconds.items()
     ]
     hidden = len(every) - _MOST_BARS
     note = f"{hidden} more kinds and nodes not shown." if hidden > 0 else ""
     columns = ("Tasks", "Node", "Part", "Mean, s", "Share", "Count", "Source", "Remark")
-    return table(
-        f"{workload_name}: where the time of a task went", columns, "lllrrrll", rows, note=note
-    )
+    return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows, note=note)
 
 
 def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:
@@ -142,3 +216,124 @@ def differences_table(workload: str, differences: Sequence[SourceComparison]) ->
         note="For the same tasks, as measured. The spread is that of the ratio between tasks. Logs"
         " are as fine as a millisecond, and what is shorter differs by much.",
     )  # fmt: skip
+
+
+def task_parts(
+    times: MapTimes | ReduceTimes, attempt: TaskAttempt, recording: TaskSpans | None = None
+) -> TaskParts:
+    """
+    Give the parts of *attempt*, by its *times*.
+
+    Its *recording*, where there is one, distinguishes launch, JVM start and initialisation.  What
+    is left of the attempt's time is ``other``, or the record loop where only that is not known.
+    """
+    rest_name = "other"
+    if isinstance(times, MapTimes):
+        parts: dict[str, float | None] = {
+            "blocked": times.blocked_s,
+            "merge": times.merge_s,
+            "end": times.end_s,
+        }
+        if times.alone_s is not None and times.spilling_s is not None:
+            loop_s = times.alone_s + times.spilling_s
+            if times.read_s is None:
+                parts["map_loop"] = loop_s
+            else:
+                collect_s = times.collect_s or 0.0
+                function_s = loop_s - times.read_s - collect_s
+                parts |= {"read": times.read_s, "map_function": function_s, "collect": collect_s}
+        last = next((spill for spill in times.spills if spill.last), None)
+        parts["wait_spill"] = times.flush_s
+        if times.flush_s is not None and last is not None:
+            parts["wait_spill"] = times.flush_s - last.duration_s
+            if last.sort_s is None:
+                parts["spill"] = last.duration_s
+            else:
+                parts["spill_sort"] = last.sort_s
+                parts |= {"spill_combine": last.combine_s, "spill_write": last.write_s}
+        known = (times.start_up_s, times.flush_s, times.merge_s, times.end_s)
+        if times.spilling_s is None and None not in known:
+            rest_name = "map_loop_blocked"
+    else:
+        parts = _reduce_parts(times, attempt)
+    mains = [] if recording is None else [span.start_s for span in recording.named("main")]
+    if recording is None or not mains or times.start_up_s is None:
+        parts["start"] = times.start_up_s
+    else:
+        before_main_s = max(mains[0] - attempt.start_s, 0.0)
+        parts["init"] = times.start_up_s - before_main_s
+        if recording.process_start_s is None:
+            parts["start"] = before_main_s
+        else:
+            # The start of a process is known to a few hundredths of a second.
+            launch_s = min(max(recording.process_start_s - attempt.start_s, 0.0), before_main_s)
+            parts |= {"launch": launch_s, "jvm": before_main_s - launch_s}
+    known_s = {name: part_s for name in PARTS if (part_s := parts.get(name)) and part_s > 0}
+    rest_s = attempt.duration_s - sum(known_s.values())
+    sampled = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
+    return TaskParts(
+        attempt_id=attempt.attempt_id,
+        kind=attempt.kind,
+        host=attempt.host,
+        source=times.source,
+        seconds=known_s | ({rest_name: rest_s} if rest_s > 0 else {}),
+        estimated=frozenset(sampled & set(known_s)),
+    )
+
+
+def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float | None]:
+    """Parts of a reduce; a fetcher without memory counts only while no other copies."""
+    commit_s = times.commit_s or 0.0
+    parts = {
+        "read_merge": times.read_s,
+        "reduce_function": times.function_s,
+        "output": times.write_s,
+        "reduce_loop": times.loop_s if times.read_s is None else None,
+        "commit": commit_s,
+        "end": None if times.end_s is None else times.end_s - commit_s,
+    }
+    if times.shuffle_s is None or times.start_up_s is None:
+        return parts
+    start = attempt.start_s + times.start_up_s
+    last_copy = max((segment.finish_s for segment in times.segments), default=start)
+    window_s = min(max(last_copy - start, 0.0), times.shuffle_s)
+    waited_s = min(times.waited_s or 0.0, window_s)
+    copies = [(each.start_s - (each.connect_s or 0.0), each.finish_s) for each in times.segments]
+    copying_s = covered_s(copies, (start, start + times.shuffle_s))
+    idle_s = max(window_s - waited_s - copying_s, 0.0)
+    stalled_s = min(times.stalled_s or 0.0, idle_s)
+    return parts | {
+        "wait": waited_s,
+        "stall": stalled_s,
+        "copy": window_s - waited_s - stalled_s,
+        "last_merges": times.shuffle_s - window_s,
+    }
+
+
+def bars(tasks: Sequence[TaskParts]) -> list[Bar]:
+    """
+    Means of *tasks* by kind, then by kind and node.
+
+    Where any task of a kind was recorded, those that were not are left out: their sums would stand
+    beside the others' parts.
+    """
+    made = []
+    for kind in KINDS:
+        of_kind = [task for task in tasks if task.kind == kind]
+        source: Source = "spans" if any(task.source == "spans" for task in of_kind) else "logs"
+        of_kind = [task for task in of_kind if task.source == source]
+        hosts = sorted({task.host for task in of_kind}, key=natural)
+        for host in ["", *(hosts if len(hosts) > 1 else [])] if of_kind else []:
+            chosen = [task for task in of_kind if host in ("", task.host)]
+            means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
+            made.append(
+                Bar(
+                    kind=kind,
+                    host=host,
+                    tasks=len(chosen),
+                    source=source,
+                    seconds={part: mean_s for part, mean_s in means.items() if mean_s > 0},
+                    estimated=frozenset(part for task in chosen for part in task.estimated),
+                )
+            )
+    return made

@@ -1,35 +1,78 @@
-"""What each thread of a typical and of the slowest task did and when."""
+"""
+What each thread of a task did and when: pieces that follow one another.
+
+Spans lie within one another, so they are painted: outer ones first, what is more exact over them.
+Which tasks are drawn is decided here, too: a page has room for some.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import heapq
+import re
 
-from harness.records.trace import JobTrace, TaskAttempt
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.records.spans import Span, TaskSpans
+from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import WIDE, Canvas, time_axis
-from harness.reports.task_parts import PARTS
-from harness.reports.tracks import (
-    DRAWN,
-    Track,
-    thinned,
-    tracks,
-    typical_attempts,
-    unfinished_attempts,
-)
+from harness.reports.sections.task_times import KINDS, PARTS
 from harness.reports.wording import listing, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# What people call the parts where they are drawn over time: a loop is one piece, whatever is known
+# of what is in it.
+DRAWN: dict[str, str] = {
+    **PARTS,
+    "map_loop": "record loop",
+    "wait": "nothing to copy, or no memory for it",
+    "reduce_loop": "reduce loop",
+    "output": "closing the output",
+}
+# A job of more attempts than this shows its slots by the history alone, and a few tasks in detail.
+_MOST_DETAILED = 150
+# Of a job that takes so many times as long as its tasks, their parts would be too small to be seen.
+_LONGEST_JOB = 30
+_MOST_FETCHERS = 5  # with a track each; more share one
 _STEPS = 600  # pieces narrower than this part of the axis become one with their neighbours
+_ENDED: dict[AttemptState, str] = {"failed": "failed", "killed": "was killed"}
+_MERGES = {"memory_merge": "merges in memory", "disk_merge": "merges on disk"}
+_SPILL = {"spill": "spill_write", "sort": "spill_sort", "combine": "spill_combine",
+          "spill_single": "spill_write"}  # fmt: skip
+_COPY = {"visit": "connect", "segment": "copy"}
 _SOURCES = {"spans": "recorded by the tracer", "logs": "as the tasks' own logs show"}
 # The parts of a record loop alternate per record: no drawing can show them in time.
 _LOOP_PARTS = {
     "map": ("read", "map_function", "collect"),
     "reduce": ("read_merge", "reduce_function", "output"),
 }
+
+
+class Piece(NamedTuple):
+    """*part* was under way from *start* to *end*, in seconds since the epoch."""
+
+    start: float
+    end: float
+    part: str
+
+    def since(self, origin_s: float) -> tuple[float, float]:
+        """Start and end in seconds since *origin_s*."""
+        return self.start - origin_s, self.end - origin_s
+
+
+class Track(NamedTuple):
+    """What one thread (or one kind of thread) did; the first of a task is its main thread."""
+
+    name: str
+    pieces: list[Piece]
 
 
 class ShownTask(NamedTuple):
@@ -48,67 +91,59 @@ def section(results: ReportData) -> Section | None:
             zip(results.timelines, results.timeline_task_times(), strict=True)
         )
     ]
-    tasks_shown = [figure for figure in figures if figure is not None]
-    return Section("threads", "Threads of tasks", [Figures(tasks_shown)]) if tasks_shown else None
+    shown = [figure for figure in figures if figure is not None]
+    return Section("threads", "Threads of tasks", [Figures(shown)]) if shown else None
 
 
 def shown_tasks(job: JobTrace, known_times: JobTaskTimes) -> list[ShownTask]:
     """The median and the slowest task of each kind, and the first that failed or was killed."""
     chosen = list(typical_attempts(job))
     for why, attempts in unfinished_attempts(job):
-        chosen += [(why, each) for each in attempts if each.attempt_id in known_times.recordings][
-            :1
-        ]
-    tasks_shown = []
+        recorded = [each for each in attempts if each.attempt_id in known_times.recordings]
+        chosen += [(why, attempt) for attempt in recorded[:1]]
+    shown = []
     for why, attempt in chosen:
-        recording = known_times.recordings.get(attempt.attempt_id)
-        attempt_tracks = tracks(attempt, known_times.from_logs.get(attempt.attempt_id), recording)
-        if attempt_tracks:
-            tasks_shown.append(ShownTask(why, attempt, attempt_tracks))
-    return tasks_shown
+        name = attempt.attempt_id
+        log_times, recording = known_times.from_logs.get(name), known_times.recordings.get(name)
+        if of_attempt := tracks(attempt, log_times, recording):
+            shown.append(ShownTask(why, attempt, of_attempt))
+    return shown
 
 
 def threads_figure(
     place: int, workload: str, job: JobTrace, known_times: JobTaskTimes
 ) -> Figure | None:
     """Threads of the tasks of one job that are shown; `None` without any."""
-    tasks_shown = shown_tasks(job, known_times)
-    if not tasks_shown:
+    shown = shown_tasks(job, known_times)
+    if not shown:
         return None
-    heights = [0.62 + 0.27 * len(drawn_task.tracks) for drawn_task in tasks_shown]
+    heights = [0.62 + 0.27 * len(task.tracks) for task in shown]
 
     def draw(canvas: Canvas) -> None:
-        panels = canvas.figure.subplots(len(tasks_shown), 1, squeeze=False, height_ratios=heights)[
-            :, 0
-        ]
+        panels = canvas.figure.subplots(len(shown), 1, squeeze=False, height_ratios=heights)
         longest_s: dict[str, float] = {}  # tasks of one kind have one scale
-        for _, attempt, attempt_tracks in tasks_shown:
-            ends = [
-                thread_track.pieces[-1].end
-                for thread_track in attempt_tracks
-                if thread_track.pieces
-            ]
-            took_s = max(ends) - attempt.start_s
+        for _, attempt, of_attempt in shown:
+            took_s = max(track.pieces[-1].end for track in of_attempt if track.pieces)
+            took_s -= attempt.start_s
             longest_s[attempt.kind] = max(took_s, longest_s.get(attempt.kind, 0.0))
-        for thread_axes, drawn_task in zip(panels, tasks_shown, strict=True):
-            _draw_task(canvas, thread_axes, drawn_task, longest_s[drawn_task.attempt.kind])
-        panels[-1].set_xlabel("seconds since the task was launched")
+        for axes, task in zip(panels.flat, shown, strict=True):
+            _draw_task(canvas, axes, task, longest_s[task.attempt.kind])
+        panels[-1, 0].set_xlabel("seconds since the task was launched")
         canvas.texture_legend(DRAWN, columns=4)
 
     rows, parts = [], set[str]()
-    for _, attempt, attempt_tracks in tasks_shown:
-        for thread_track in attempt_tracks:
-            sums: dict[str, tuple[int, float]] = {}
-            for piece in thread_track.pieces:
-                pieces, total_s = sums.get(piece.part, (0, 0.0))
-                sums[piece.part] = pieces + 1, total_s + piece.end - piece.start
-            parts |= sums.keys()
-            for part, (pieces, total_s) in sums.items():
-                numbers = (str(pieces), number(total_s))
-                rows.append((attempt.attempt_id, thread_track.name, DRAWN[part], *numbers))
+    for _, attempt, of_attempt in shown:
+        for track in of_attempt:
+            total_s = sums(track.pieces)
+            pieces = Counter(piece.part for piece in track.pieces)
+            parts |= total_s.keys()
+            rows += [
+                (attempt.attempt_id, track.name, DRAWN[part], str(pieces[part]), number(part_s))
+                for part, part_s in total_s.items()
+            ]
     sources = dict.fromkeys(
-        _SOURCES["spans" if drawn_task.attempt.attempt_id in known_times.recordings else "logs"]
-        for drawn_task in tasks_shown
+        _SOURCES["spans" if task.attempt.attempt_id in known_times.recordings else "logs"]
+        for task in shown
     )
     caption = (
         f"{workload}: what the threads of a task did and when, {listing(list(sources))}. Rows of"
@@ -117,45 +152,47 @@ def threads_figure(
     if "blocked" in parts:
         caption += (
             ", and where the loop turns to \u201cblocked\u201d it stands still until the spill"
+            " has made room"
         )
-        caption += " has made room"
-    caption += f".{_loop_shares(tasks_shown, known_times)}"
+    caption += f".{_loop_shares(shown, known_times)}"
     columns = ("Attempt", "Thread", "What", "Pieces", "Seconds")
     what = f"{workload}: what the threads of these tasks did"
-    pieces_table = table(what, columns, "cllrr", rows, folded=True)
+    data = table(what, columns, "cllrr", rows, folded=True)
     title, height = f"{workload}: threads of tasks over time", 0.75 + sum(heights)
-    return Figure(f"threads{place}", title, WIDE, height, caption, pieces_table, draw)
+    return Figure(f"threads{place}", title, WIDE, height, caption, data, draw)
 
 
-def _draw_task(canvas: Canvas, thread_axes: Axes, drawn_task: ShownTask, longest_s: float) -> None:
+def sums(pieces: Iterable[Piece]) -> dict[str, float]:
+    """Seconds of each part of *pieces*."""
+    total_s: dict[str, float] = {}
+    for piece in pieces:
+        total_s[piece.part] = total_s.get(piece.part, 0.0) + piece.end - piece.start
+    return total_s
+
+
+def _draw_task(canvas: Canvas, axes: Axes, task: ShownTask, longest_s: float) -> None:
     """Draw a row for each thread of a task."""
-    attempt = drawn_task.attempt
-    for row, thread_track in enumerate(drawn_task.tracks):
-        for piece in thinned(thread_track.pieces, longest_s / _STEPS):
-            start_s, end_s = piece.start - attempt.start_s, piece.end - attempt.start_s
-            tooltip = f"{thread_track.name}: {DRAWN[piece.part]} {seconds(end_s - start_s)}"
+    attempt = task.attempt
+    for row, track in enumerate(task.tracks):
+        for piece in thinned(track.pieces, longest_s / _STEPS):
+            start_s, end_s = piece.since(attempt.start_s)
+            tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(end_s - start_s)}"
             tooltip += f", from {seconds(start_s)}"
-            look: dict[str, Any] = {"tooltip": tooltip, "height": 0.8, "edge": 0.3}
-            canvas.bar(thread_axes, row, (start_s, end_s), piece.part, **look)
-    thread_axes.set_yticks(
-        range(len(drawn_task.tracks)), [thread_track.name for thread_track in drawn_task.tracks]
-    )
-    thread_axes.set_ylim(len(drawn_task.tracks) - 0.4, -0.6)
-    time_axis(thread_axes, longest_s)
+            times_s = (start_s, end_s)
+            canvas.bar(axes, row, times_s, piece.part, tooltip=tooltip, height=0.8, edge=0.3)
+    axes.set_yticks(range(len(task.tracks)), [track.name for track in task.tracks])
+    axes.set_ylim(len(task.tracks) - 0.4, -0.6)
+    time_axis(axes, longest_s)
     where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
-    took = seconds(attempt.duration_s, 0.05)
-    thread_axes.set_title(f"{drawn_task.why}: {where}, {took}", fontsize=8.5)
+    axes.set_title(f"{task.why}: {where}, {seconds(attempt.duration_s, 0.05)}", fontsize=8.5)
 
 
-def _loop_shares(tasks_shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
+def _loop_shares(shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
     by_attempt = {parts.attempt_id: parts for parts in known_times.parts}
     sentences = []
     for kind, names in _LOOP_PARTS.items():
-        first = next(
-            (drawn_task.attempt for drawn_task in tasks_shown if drawn_task.attempt.kind == kind),
-            None,
-        )
-        parts = by_attempt.get(first.attempt_id) if first else None
+        of_kind = [task.attempt.attempt_id for task in shown if task.attempt.kind == kind]
+        parts = by_attempt.get(of_kind[0]) if of_kind else None
         total_s = sum(parts.seconds.get(name, 0.0) for name in names) if parts else 0.0
         if parts and total_s:
             shares = [
@@ -166,3 +203,225 @@ def _loop_shares(tasks_shown: Sequence[ShownTask], known_times: JobTaskTimes) ->
                 f" Of the record loop of the first {kind} shown: {listing(shares)}{estimated}."
             )
     return "".join(sentences)
+
+
+def typical_attempts(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
+    """Of each kind the attempt that took the median time and the slowest, with what it is."""
+    for kind in KINDS:
+        ordered = sorted(job.succeeded(kind), key=lambda each: (each.duration_s, each.attempt_id))
+        if len(ordered) == 1:
+            yield f"the only {kind}", ordered[0]
+        elif ordered:
+            middle = ordered[(len(ordered) - 1) // 2]
+            yield f"the median of {len(ordered)} {kind}s", middle
+            if ordered[-1] is not middle:
+                yield f"the slowest {kind}", ordered[-1]
+
+
+def unfinished_attempts(job: JobTrace) -> Iterator[tuple[str, list[TaskAttempt]]]:
+    """Of each kind the attempts that failed and those that were killed, the earliest first."""
+    for kind in KINDS:
+        for state, text in _ENDED.items():
+            chosen = [each for each in job.attempts if (each.kind, each.state) == (kind, state)]
+            if chosen:
+                chosen.sort(key=lambda attempt: (attempt.start_s, attempt.attempt_id))
+                yield f"a {kind} that {text}", chosen
+
+
+def is_detailed(job: JobTrace) -> bool:
+    """Whether the timeline of *job* has room for the parts of every task, and could show them."""
+    if not 0 < len(job.attempts) <= _MOST_DETAILED:
+        return False
+    typical_s = median(attempt.duration_s for attempt in job.attempts)
+    return typical_s * _LONGEST_JOB >= job.job_s
+
+
+def drawn_attempts(job: JobTrace) -> frozenset[str]:
+    """Ids of the attempts whose parts are drawn."""
+    shown = list(job.attempts)
+    if not is_detailed(job):
+        shown = [attempt for _, attempt in typical_attempts(job)]
+        shown += [first for _, (first, *_) in unfinished_attempts(job)]
+    return frozenset(attempt.attempt_id for attempt in shown)
+
+
+def tracks(
+    attempt: TaskAttempt, log_times: MapTimes | ReduceTimes | None, recording: TaskSpans | None
+) -> list[Track]:
+    """
+    Tracks of *attempt* from its *recording*, else from the *log_times* in its log; else none.
+
+    Those of an attempt that failed or was killed end with what was recorded last.
+    """
+    if recording is not None and recording.spans:
+        main = Track("main thread", paint(_main_layers(attempt, recording)))
+        return [main, *_other_tracks(recording)]
+    return [] if log_times is None else _log_tracks(attempt, log_times)
+
+
+def paint(layers: Iterable[Piece]) -> list[Piece]:
+    """
+    Pieces side by side, of *layers* that may overlap: a later layer hides earlier ones.
+
+    >>> [tuple(piece) for piece in paint([Piece(0, 9, "a"), Piece(2, 3, "b")])]
+    [(0, 2, 'a'), (2, 3, 'b'), (3, 9, 'a')]
+    """
+    numbered = [(p.start, -order, p) for order, p in enumerate(layers) if p.end > p.start]
+    edges = sorted({edge for _, _, piece in numbered for edge in piece[:2]})
+    coming = sorted(numbered, reverse=True)
+    open_layers: list[tuple[int, float, str]] = []  # a heap, the latest layer on top
+    painted: list[Piece] = []
+    for left, right in pairwise(edges):
+        while coming and coming[-1][0] <= left:
+            _, order, piece = coming.pop()
+            heapq.heappush(open_layers, (order, piece.end, piece.part))
+        while open_layers and open_layers[0][1] <= left:
+            heapq.heappop(open_layers)
+        if not open_layers:
+            continue
+        part = open_layers[0][2]
+        if painted and painted[-1].part == part and painted[-1].end == left:
+            left = painted.pop().start  # noqa: PLW2901 - the same piece goes on
+        painted.append(Piece(left, right, part))
+    return painted
+
+
+def thinned(pieces: Sequence[Piece], step: float) -> list[Piece]:
+    """
+    At most about two pieces for each *step* seconds: short neighbours become one.
+
+    It has the part that took most of its time.
+    """
+    kept: list[Piece] = []
+    short: list[Piece] = []
+
+    def join_short() -> None:
+        if short:
+            total_s = sums(short)
+            part = max(total_s, key=lambda part: total_s[part])
+            kept.append(Piece(short[0].start, short[-1].end, part))
+            short.clear()
+
+    for piece in pieces:
+        if short and max(piece.start - short[-1].end, short[-1].end - short[0].start) >= step:
+            join_short()
+        if piece.end - piece.start >= step:
+            join_short()
+            kept.append(piece)
+        else:
+            short.append(piece)
+    join_short()
+    return kept
+
+
+def _piece(timed: Span | SpillTimes | SegmentTimes | MergeTimes, part: str) -> Piece:
+    return Piece(timed.start_s, timed.finish_s, part)
+
+
+def _spans(task: TaskSpans, parts: dict[str, str], thread: str = "") -> Iterator[Piece]:
+    """Spans of the names in *parts*, outer ones first."""
+    for span in task.named(*parts):
+        if thread in ("", span.thread):
+            yield _piece(span, parts[span.name])
+
+
+def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
+    """What a recorded task's main thread did: outer pieces first, the more exact over them."""
+    main_start, last_end = task.spans[0].start_s, max(span.finish_s for span in task.spans)
+    first_span = {span.name: span for span in reversed(task.spans)}
+    process_start = min(
+        max(task.process_start_s or attempt.start_s, attempt.start_s), main_start
+    )  # two clocks may contradict by some milliseconds
+    yield Piece(attempt.start_s, process_start, "launch")
+    yield Piece(process_start, main_start, "jvm")
+    shuffle = first_span.get("shuffle") if attempt.kind == "reduce" else None
+    work_span = first_span.get("map_loop" if attempt.kind == "map" else "run_reducer")
+    first = shuffle or work_span
+    yield Piece(main_start, first.start_s if first else last_end, "init")
+    if work_span is not None and not work_span.open:
+        seen = attempt.finish_s if attempt.state == "succeeded" else last_end
+        yield Piece(work_span.finish_s, max(seen, work_span.finish_s), "end")
+    if attempt.kind == "map" and work_span is not None:
+        yield _piece(work_span, "map_loop")
+        yield from _spans(task, {"flush": "wait_spill"})
+        yield from _spans(task, {"blocked": "blocked", **_SPILL}, thread="main")
+        # The merge combines, too; that is not a spill.
+        yield from _spans(task, {"merge": "merge", "commit": "commit"})
+    if attempt.kind == "reduce":
+        if shuffle is not None:
+            visits = [span.finish_s for span in task.named("visit")]
+            last_copy = min(max(visits, default=shuffle.finish_s), shuffle.finish_s)
+            yield _piece(shuffle, "wait")
+            yield from _spans(task, {"wait_memory": "stall"})
+            yield from _spans(task, {"visit": "copy"})
+            yield Piece(last_copy, shuffle.finish_s, "last_merges")
+        reduce_parts = {"run_reducer": "reduce_loop", "writer_close": "output", "commit": "commit"}
+        yield from _spans(task, reduce_parts)
+
+
+def _other_tracks(task: TaskSpans) -> Iterator[Track]:
+    """Threads beside the main one, inner spans painted over outer ones."""
+
+    def track(name: str, spans: Iterable[Span], parts: dict[str, str]) -> Track:
+        layers = sorted(spans, key=lambda span: list(parts).index(span.name))
+        return Track(name, paint(_piece(span, parts[span.name]) for span in layers))
+
+    def by_number(thread: str) -> tuple[int, str]:
+        digits = re.search(r"[0-9]{1,9}\Z", thread)
+        return (int(digits[0]) if digits else 0), thread
+
+    if spills := [span for span in task.named(*_SPILL) if span.thread != "main"]:
+        yield track("spill thread", spills, _SPILL)
+    copies = task.named(*_COPY)
+    fetchers = sorted({span.thread for span in copies}, key=by_number)
+    if len(fetchers) <= _MOST_FETCHERS:
+        for place, fetcher in enumerate(fetchers, start=1):
+            own = (span for span in copies if span.thread == fetcher)
+            yield track(f"fetcher {place}", own, _COPY)
+    else:
+        yield track(f"{len(fetchers)} fetchers", copies, _COPY)
+    for name, text in _MERGES.items():
+        if merges := task.named(name):
+            yield track(text, merges, {name: name})
+
+
+def _log_tracks(attempt: TaskAttempt, log_times: MapTimes | ReduceTimes) -> list[Track]:
+    """Tracks of a task of which there is only the log."""
+    beside: dict[str, list[Piece]] = {}
+    if isinstance(log_times, MapTimes):
+        layers = []
+        if log_times.start_up_s is not None and log_times.end_s is not None:
+            tail_s = (log_times.merge_s or 0.0) + log_times.end_s + (log_times.flush_s or 0.0)
+            loop_start, reached = attempt.start_s + log_times.start_up_s, attempt.finish_s - tail_s
+            layers.append(Piece(attempt.start_s, loop_start, "start"))
+            layers.append(Piece(loop_start, reached, "map_loop"))
+            for length_s, part in ((log_times.flush_s, "wait_spill"), (log_times.merge_s, "merge")):
+                if length_s is None:  # what follows has no known place
+                    break
+                layers.append(Piece(reached, reached + length_s, part))
+                reached += length_s
+            layers.append(Piece(attempt.finish_s - log_times.end_s, attempt.finish_s, "end"))
+        layers += [_piece(spill, "spill") for spill in log_times.spills if spill.last]
+        spills = [_piece(spill, "spill") for spill in log_times.spills if not spill.last]
+        beside["spill thread"] = spills
+    else:
+        if log_times.start_up_s is None or log_times.shuffle_s is None or log_times.end_s is None:
+            return []
+        start = attempt.start_s + log_times.start_up_s
+        merged, done = start + log_times.shuffle_s, attempt.finish_s - log_times.end_s
+        last_copy = max((segment.finish_s for segment in log_times.segments), default=merged)
+        copies = [_piece(segment, "copy") for segment in log_times.segments]
+        layers = [
+            Piece(attempt.start_s, start, "start"),
+            Piece(start, merged, "wait"),
+            *copies,
+            Piece(min(last_copy, merged), merged, "last_merges"),
+            Piece(merged, done, "reduce_loop"),
+            Piece(done, attempt.finish_s, "end"),
+        ]
+        beside["fetchers"] = copies
+        for name, text in _MERGES.items():
+            merges = [merge for merge in log_times.merges if f"{merge.kind}_merge" == name]
+            beside[text] = [_piece(merge, name) for merge in merges]
+    others = [Track(name, paint(pieces)) for name, pieces in beside.items() if pieces]
+    return [Track("main thread", paint(layers)), *others]

@@ -1,5 +1,5 @@
 """
-A job as it ran: one lane per slot of each node, phases coloured and hatched.
+A job as it ran: one lane per slot of each node, and beside it as models schedule its tasks.
 
 Where the parts of a task are known, its bar shows what the main thread did, and a thinner one below
 it what other threads did meanwhile.
@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
-from harness.reports.drawing import INK, MUTED, WIDE, Canvas, time_axis
+from harness.reports.drawing import INK, MUTED, WIDE, Canvas, row_axes, time_axis
 from harness.reports.sections.phases import PHASE_NAMES
-from harness.reports.tracks import DRAWN, Piece, is_detailed, paint, thinned, tracks
+from harness.reports.sections.threads import DRAWN, Piece, is_detailed, paint, thinned, tracks
 from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ _LEAD = (
     " slot where it ran."
 )
 _MOST_TOOLTIPS = 400
-_MOST_DRAWN = 2000
+_MOST_DRAWN = 2000  # attempts, or tasks of a schedule; more would be drawn as dust
 _MOST_LANES = 100
 _STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
 _LEAST_END = 80  # this part of the axis at least shows that an attempt failed or was killed
 _RESOLUTION_S = 0.05
 _MOST_NUMBERS = 12  # of jobs above a timeline
+_LANE, _GAP = 0.13, 1.0  # of a schedule
+_TOLERANCE_S = 1e-6
 
 Lane = tuple[str, str, int]
 # Of each attempt whose parts are known: pieces of the main thread, and of the others beside it.
@@ -43,77 +46,74 @@ Details = Mapping[str, tuple[list[Piece], list[Piece]]]
 
 def section(results: ReportData) -> Section:
     """One timeline for each workload's representative job."""
+    figures = [timeline(results, place, *each) for place, each in enumerate(results.timelines)]
     return Section(
         id="timeline",
         title="Timeline of a job",
-        blocks=[
-            Figures(
-                [timeline(results, place, *each) for place, each in enumerate(results.timelines)],
-                _LEAD,
-            )
-        ],
+        blocks=[Figures(figures, _LEAD)],
         missing="No job has been traced.",
     )
 
 
-def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: JobTrace) -> Figure:
+def schedule_section(results: ReportData) -> Section | None:
+    """One figure for each timeline's job whose tasks a model schedules."""
+    figures = [
+        schedule_figure(results, place, record, results.jobs.get(record.trial.id, (job,)))
+        for place, (record, job) in enumerate(results.timelines)
+    ]
+    shown = [figure for figure in figures if figure is not None]
+    blocks = [Figures(shown)]
+    return Section("schedule", "Measured and predicted schedule", blocks) if shown else None
+
+
+def timeline(results: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
     """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
-    lanes = assign_lanes(traced_job.attempts)
-    lane_names = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
-    hidden = len(lane_names)
+    lanes = assign_lanes(job.attempts)
+    all_lanes = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
     # Where there are too many lanes every second, every third, ... is drawn.
-    lane_names = lane_names[:: max(1, math.ceil(len(lane_names) / _MOST_LANES))]
-    hidden -= len(lane_names)
-    rows = {lane: lane_row for lane_row, lane in enumerate(lane_names)}
-    shown = {
-        attempt.attempt_id: (attempt, rows[lanes[attempt.attempt_id]])
-        for attempt in traced_job.attempts
+    lane_names = all_lanes[:: max(1, math.ceil(len(all_lanes) / _MOST_LANES))]
+    rows = {lane: row for row, lane in enumerate(lane_names)}
+    shown = [
+        (attempt, rows[lanes[attempt.attempt_id]])
+        for attempt in sorted(job.attempts, key=_by_start)
         if lanes[attempt.attempt_id] in rows
-    }
-    details = _details(results, record, traced_job)
-    trial_jobs = results.jobs.get(record.trial.id, (traced_job,))
-    pitch = (
-        (0.42 if details else 0.27) if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
-    )
-    height = 1.45 + pitch * max(1, len(lane_names))
-    few = len(traced_job.attempts) <= _MOST_DRAWN
+    ]
+    details = _details(results.task_times.get(record.trial.id, JobTaskTimes()), job)
+    trial_jobs = results.jobs.get(record.trial.id, (job,))
+    pitch = 0.42 if details else 0.27
+    pitch = pitch if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
+    few = len(job.attempts) <= _MOST_DRAWN
 
     def draw(canvas: Canvas) -> None:
-        lane_axes = canvas.figure.add_subplot()
+        axes = canvas.figure.add_subplot()
         by_row: dict[int, list[Piece]] = {}
-        for attempt, lane_row in sorted(shown.values(), key=lambda each: _by_start(each[0])):
+        for attempt, row in shown:
             if few and attempt.attempt_id in details:
-                _draw_pieces(
-                    canvas, lane_axes, lane_row, (attempt, traced_job), details[attempt.attempt_id]
-                )
-                continue
-            for phase, start, ended in phases(attempt):
-                if not few:  # so many attempts that neighbours have to share a bar
-                    by_row.setdefault(lane_row, []).append(Piece(start, ended, phase))
-                    continue
-                length = seconds(ended - start, _RESOLUTION_S)
-                tooltip = f"{attempt.attempt_id} on {attempt.host}: {PHASE_NAMES[phase]} {length}"
-                tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
-                times_s = start - traced_job.submit_s, ended - traced_job.submit_s
-                canvas.bar(lane_axes, lane_row, times_s, phase, tooltip=tooltip)
-        for lane_row, pieces in by_row.items():
-            for piece in thinned(pieces, traced_job.job_s * len(rows) / _MOST_DRAWN):
-                times_s = piece.start - traced_job.submit_s, piece.end - traced_job.submit_s
-                canvas.bar(lane_axes, lane_row, times_s, piece.part)
-        _draw_axes(canvas, lane_axes, lane_names, traced_job, trial_jobs)
+                _draw_pieces(canvas, axes, row, (attempt, job), details[attempt.attempt_id])
+            elif not few:  # so many attempts that neighbours have to share a bar
+                by_row.setdefault(row, []).extend(phases(attempt))
+            else:
+                for phase in phases(attempt):
+                    length = seconds(phase.end - phase.start, _RESOLUTION_S)
+                    tooltip = f"{_name(attempt)}: {PHASE_NAMES[phase.part]} {length}"
+                    tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
+                    canvas.bar(axes, row, phase.since(job.submit_s), phase.part, tooltip=tooltip)
+        for row, pieces in by_row.items():
+            for piece in thinned(pieces, job.job_s * len(rows) / _MOST_DRAWN):
+                canvas.bar(axes, row, piece.since(job.submit_s), piece.part)
+        _draw_axes(canvas, axes, lane_names, job, trial_jobs)
         canvas.texture_legend(DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
-    caption = _caption(results, record, traced_job, trial_jobs)
-    caption += f" {count(hidden, 'slot')} between these not drawn." if hidden else ""
+    caption = _caption(results, record, job, trial_jobs)
+    if hidden := len(all_lanes) - len(lane_names):
+        caption += f" {count(hidden, 'slot')} between these not drawn."
     if not few:
         caption += " Neighbouring attempts share a bar where they are too short to be seen."
     if any(beside for _, beside in details.values()):
         caption += " A thinner bar is what other threads of a task did meanwhile."
     what = f"{len(trial_jobs)} jobs" if len(trial_jobs) > 1 else "one job"
-    title = (
-        f"{traced_job.name or traced_job.job_id}: attempts of {what} over time, by node and slot"
-    )
-    attempts = attempts_table(traced_job)
+    title = f"{job.name or job.job_id}: attempts of {what} over time, by node and slot"
+    height, attempts = 1.45 + pitch * max(1, len(lane_names)), attempts_table(job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
 
 
@@ -121,58 +121,56 @@ def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
     return attempt.start_s, attempt.attempt_id
 
 
-def _details(results: ReportData, record: TrialRecord, traced_job: JobTrace) -> Details:
-    known = results.task_times.get(record.trial.id, JobTaskTimes())
+def _name(attempt: TaskAttempt) -> str:
+    return f"{attempt.attempt_id} on {attempt.host}"
+
+
+def _details(known: JobTaskTimes, job: JobTrace) -> Details:
     details = {}
-    for attempt in traced_job.attempts if is_detailed(traced_job) else ():
+    for attempt in job.attempts if is_detailed(job) else ():
         name = attempt.attempt_id
-        times_s, recording = known.from_logs.get(name), known.recordings.get(name)
-        if attempt_tracks := tracks(attempt, times_s, recording):
-            main, *others = attempt_tracks
+        if of_attempt := tracks(attempt, known.from_logs.get(name), known.recordings.get(name)):
+            main, *others = of_attempt
             # Copying is seen in the main thread's bar, which does nothing else meanwhile.
-            beside = [
-                piece
-                for track in others
-                for piece in track.pieces
-                if piece.part not in {"copy", "connect"}
-            ]
-            details[name] = main.pieces, paint(beside)
+            details[name] = (
+                main.pieces,
+                paint(
+                    piece
+                    for track in others
+                    for piece in track.pieces
+                    if piece.part not in {"copy", "connect"}
+                ),
+            )
     return details
 
 
 def _draw_pieces(
     canvas: Canvas,
-    lane_axes: Axes,
-    lane_row: int,
+    axes: Axes,
+    row: int,
     run: tuple[TaskAttempt, JobTrace],
-    pieces: tuple[list[Piece], list[Piece]],
+    threads: tuple[list[Piece], list[Piece]],
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
-    attempt, traced_job = run
-    name, (main, beside) = f"{attempt.attempt_id} on {attempt.host}", pieces
+    (attempt, job), (main, beside) = run, threads
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
         main, beside = (
-            [Piece(drawn_piece.start, min(drawn_piece.end, attempt.finish_s), drawn_piece.part)
-             for drawn_piece in thread if drawn_piece.start < attempt.finish_s]
-            for thread in pieces
+            [piece._replace(end=min(piece.end, attempt.finish_s))
+             for piece in thread if piece.start < attempt.finish_s]
+            for thread in threads
         )  # fmt: skip
         known_until = main[-1].end if main else attempt.start_s
-        start = min(known_until, attempt.finish_s - traced_job.job_s / _LEAST_END)
-        times_s = (
-            max(start, attempt.start_s) - traced_job.submit_s,
-            attempt.finish_s - traced_job.submit_s,
-        )
+        start = min(known_until, attempt.finish_s - job.job_s / _LEAST_END)
+        end = Piece(max(start, attempt.start_s), attempt.finish_s, attempt.state)
         length = seconds(attempt.duration_s, _RESOLUTION_S)
-        tooltip = f"{name}: {PHASE_NAMES[attempt.state]} after {length}"
-        canvas.bar(lane_axes, lane_row, times_s, attempt.state, tooltip=tooltip)
-    for thread, middle, height in ((main, lane_row - 0.13, 0.5), (beside, lane_row + 0.25, 0.22)):
-        for piece in thinned(thread, traced_job.job_s / _STEPS):
-            times_s = piece.start - traced_job.submit_s, piece.end - traced_job.submit_s
-            tooltip = f"{name}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
-            canvas.bar(
-                lane_axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3
-            )
+        tooltip = f"{_name(attempt)}: {PHASE_NAMES[attempt.state]} after {length}"
+        canvas.bar(axes, row, end.since(job.submit_s), attempt.state, tooltip=tooltip)
+    for thread, middle, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
+        for piece in thinned(thread, job.job_s / _STEPS):
+            times_s = piece.since(job.submit_s)
+            tooltip = f"{_name(attempt)}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
+            canvas.bar(axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3)
 
 
 def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
@@ -192,12 +190,8 @@ def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
     return lanes
 
 
-def phases(attempt: TaskAttempt) -> Iterator[tuple[str, float, float]]:
-    """
-    Phases of an attempt as (name, start, end), in seconds since the epoch.
-
-    An attempt that did not succeed is one phase, named by its state.
-    """
+def phases(attempt: TaskAttempt) -> Iterator[Piece]:
+    """Phases of an attempt; one that did not succeed is one phase, named by its state."""
     if attempt.state != "succeeded":
         ends: list[tuple[str, float | None]] = [(attempt.state, attempt.finish_s)]
     elif attempt.kind == "map":
@@ -209,15 +203,15 @@ def phases(attempt: TaskAttempt) -> Iterator[tuple[str, float, float]]:
     for name, ended in ends:
         # A phase whose end is not in the history runs into the next one.
         if ended is not None and ended > start:
-            yield name, start, ended
+            yield Piece(start, ended, name)
             start = ended
 
 
 def _draw_axes(
     canvas: Canvas,
-    lane_axes: Axes,
+    axes: Axes,
     lane_names: Sequence[Lane],
-    traced_job: JobTrace,
+    job: JobTrace,
     trial_jobs: Sequence[JobTrace],
 ) -> None:
     """
@@ -230,86 +224,83 @@ def _draw_axes(
             f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
             for host, kind, slot in lane_names
         ]
-        lane_axes.set_yticks(range(len(lane_names)), texts)
+        axes.set_yticks(range(len(lane_names)), texts)
     else:
-        lane_axes.set_yticks([])
-        lane_axes.set_ylabel(count(len(lane_names), "slot"))
-    for lane_row, lane in enumerate(lane_names[1:], start=1):
-        if lane[0] != lane_names[lane_row - 1][0]:
-            lane_axes.axhline(lane_row - 0.5, color=MUTED, linewidth=0.5)
-    lane_axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
-    last_s = max(
-        [
-            traced_job.job_s,
-            *(attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts),
-        ]
-    )
-    time_axis(lane_axes, max(last_s, 0.001))
+        axes.set_yticks([])
+        axes.set_ylabel(count(len(lane_names), "slot"))
+    for row, lane in enumerate(lane_names[1:], start=1):
+        if lane[0] != lane_names[row - 1][0]:
+            axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
+    axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
+    last_s = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
+    time_axis(axes, max(last_s, 0.001))
     which = "first job" if len(trial_jobs) > 1 else "job"
-    lane_axes.set_xlabel(f"seconds since the {which} was submitted")
-    height, end_s = canvas.figure.get_figheight(), trial_jobs[-1].finish_s - trial_jobs[0].submit_s
-    end_text, raised = f"finished, {end_s:.1f} s", 1.0 + 0.16 / (height - 1.3)
+    axes.set_xlabel(f"seconds since the {which} was submitted")
+    first, last = trial_jobs[0], trial_jobs[-1]
+    end_s, raised = last.finish_s - first.submit_s, 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
+    end_text = f"finished, {end_s:.1f} s"
     if len(trial_jobs) > 1:
-        every, first_s = math.ceil(len(trial_jobs) / _MOST_NUMBERS), trial_jobs[0].submit_s
+        every = math.ceil(len(trial_jobs) / _MOST_NUMBERS)
         events = [
-            (each.submit_s - first_s, "" if place % every else f"job {place + 1}", "left", 1.0)
+            (
+                each.submit_s - first.submit_s,
+                "" if place % every else f"job {place + 1}",
+                "left",
+                1.0,
+            )
             for place, each in enumerate(trial_jobs)
         ]
         events.append((end_s, end_text, "right", raised))
     else:
         events = [(0.0, "submitted", "left", 1.0), (end_s, end_text, "right", 1.0)]
-        launch_s = trial_jobs[0].launch_s - trial_jobs[0].submit_s
+        launch_s = first.launch_s - first.submit_s
         if 0 < launch_s < end_s:
             side = "right" if launch_s > end_s / 2 else "left"
             events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
     for at_s, text, side, top in events:
-        lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-        lane_axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
-                  transform=lane_axes.get_xaxis_transform())  # fmt: skip
+        axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+        axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
+                  transform=axes.get_xaxis_transform())  # fmt: skip
 
 
 def _caption(
-    results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
+    results: ReportData, record: TrialRecord, job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
-    cell = record.trial.cell.id
     answers = [
         f"{prediction.model} {seconds(prediction.job_s, 0.3)}"
         for prediction in results.predictions
-        if prediction.cell == cell and prediction.job_s is not None
+        if prediction.cell == record.trial.cell.id and prediction.job_s is not None
     ]
-    unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
+    unfinished = sum(attempt.state != "succeeded" for attempt in job.attempts)
     several, sums = "", ""
     if len(trial_jobs) > 1:
         several = f"{len(trial_jobs)} jobs, one after the other, "
         sums = f", {seconds(math.fsum(each.job_s for each in trial_jobs), 0.3)} of them in jobs"
-    tasks = f"{count(traced_job.num_maps, 'map')}, {count(traced_job.num_reduces, 'reduce')}"
+    tasks = f"{count(job.num_maps, 'map')}, {count(job.num_reduces, 'reduce')}"
     caption = (
-        f"{results.label(cell)}, trial {record.trial.id}: {several}{tasks},"
-        f" {seconds(traced_job.job_s, 0.3)} from submission to end{sums}."
+        f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {several}{tasks},"
+        f" {seconds(job.job_s, 0.3)} from submission to end{sums}."
     )
     caption += f" Predicted: {', '.join(answers)}." if answers else ""
-    return caption + (
-        f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
-    )
+    caption += f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
+    return caption
 
 
-def attempts_table(traced_job: JobTrace) -> Table:
+def attempts_table(job: JobTrace) -> Table:
     """Every attempt with its times from the submission, and the errors of those that failed."""
     rows = []
-    for attempt in sorted(traced_job.attempts, key=_by_start):
+    for attempt in sorted(job.attempts, key=_by_start):
         times_s = (
-            f"{PHASE_NAMES[name]} {number(ended - start, _RESOLUTION_S)}"
-            for name, start, ended in phases(attempt)
+            f"{PHASE_NAMES[phase.part]} {number(phase.end - phase.start, _RESOLUTION_S)}"
+            for phase in phases(attempt)
         )
         done = attempt.state == "succeeded"
         rows.append(
             (
-                attempt.attempt_id,
-                attempt.kind,
-                attempt.host,
+                *(attempt.attempt_id, attempt.kind, attempt.host),
                 Value(attempt.state, "" if done else "mark"),
-                number(attempt.start_s - traced_job.submit_s, _RESOLUTION_S),
-                number(attempt.finish_s - traced_job.submit_s, _RESOLUTION_S),
+                number(attempt.start_s - job.submit_s, _RESOLUTION_S),
+                number(attempt.finish_s - job.submit_s, _RESOLUTION_S),
                 "; ".join(times_s) if done else UNKNOWN,
                 attempt.error or "",
             )
@@ -317,3 +308,77 @@ def attempts_table(traced_job: JobTrace) -> Table:
     columns = ("Attempt", "Kind", "Host", "State", "Start, s", "End, s", "Phases, s", "Error")
     caption = "Attempts; times from the submission"
     return table(caption, columns, "clllrrll", rows, folded=True, most=500)
+
+
+def schedule_figure(
+    results: ReportData, place: int, record: TrialRecord, jobs: Sequence[JobTrace]
+) -> Figure | None:
+    """
+    Draw the measured and the predicted tasks of one job; nothing where no model has them.
+
+    Of several *jobs* it is the one that took the median time.
+    """
+    median_job, cell = typical_job(jobs), record.trial.cell.id
+    done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
+    tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
+    timelines = {each.model: each.timeline for each in results.predictions if each.cell == cell}
+    for model in results.models():
+        if spans := timelines.get(model):
+            tasks[model] = [Piece(span.start_s, span.end_s, span.kind) for span in spans]
+    sizes = [len(of_source) for of_source in tasks.values()]
+    if len(sizes) < 2 or not 0 < min(sizes) <= max(sizes) <= _MOST_DRAWN:
+        return None
+    lanes, ends_s = {}, {}
+    for source, of_source in tasks.items():
+        first_s = min(task.start for task in of_source)
+        shifted = [Piece(*task.since(first_s), task.part) for task in of_source]
+        lanes[source], ends_s[source] = in_lanes(shifted), max(task.end for task in shifted)
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.figure.add_subplot()
+        names, row = [], 0.0
+        for source, of_source in lanes.items():
+            names.append((row + (len(of_source) - 1) / 2, one_line(source, 26)))
+            for lane in of_source:
+                for start_s, end_s, kind in lane:
+                    tooltip = f"{source}, {kind}: {seconds(end_s - start_s)}"
+                    canvas.bar(axes, row, (start_s, end_s), kind, tooltip=tooltip)
+                row += 1
+            row += _GAP
+        longest_s = max(ends_s.values()) * 1.02
+        row_axes(axes, names, longest_s, "seconds from the start of the first task")
+        axes.set_ylim(row - _GAP + 0.1, -0.6)
+        canvas.texture_legend(PHASE_NAMES)
+
+    title = f"{results.label(cell)}: tasks as they ran and as models schedule them"
+    which = f", job {median_job + 1} of {len(jobs)}" if len(jobs) > 1 else ""
+    caption = (
+        f"{results.label(cell)}{which}: every task from the start of the first one, a row"
+        " per slot in use; predicted ones with separate pools of slots."
+    )
+    rows = [(source, number(end_s)) for source, end_s in ends_s.items()]
+    columns = ("Source", "Last task ends, s")
+    data = table(f"{title}: data of the figure", columns, "lr", rows, folded=True)
+    height = 1.0 + _LANE * sum(len(of_source) + _GAP for of_source in lanes.values())
+    return Figure(f"schedule{place}", title, WIDE, height, caption, data, draw)
+
+
+def typical_job(jobs: Sequence[JobTrace]) -> int:
+    """Place of the job with the median time."""
+    times_s = [job.job_s for job in jobs]
+    return times_s.index(median_low(times_s))
+
+
+def in_lanes(tasks: Sequence[Piece]) -> list[list[Piece]]:
+    """Tasks in as few lanes as hold them: each in the first lane that is free, maps first."""
+    lanes: list[list[Piece]] = []
+    for kind in ("map", "reduce"):
+        of_kind: list[list[Piece]] = []
+        for task in sorted(task for task in tasks if task.part == kind):
+            free = (lane for lane in of_kind if lane[-1].end <= task.start + _TOLERANCE_S)
+            if (lane := next(free, None)) is not None:
+                lane.append(task)
+            else:
+                of_kind.append([task])
+        lanes += of_kind
+    return lanes

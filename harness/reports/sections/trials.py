@@ -1,15 +1,103 @@
-"""Trials: those that failed, why, and where their logs are; and every trial as it ran."""
+"""Trials: their jobs; those that failed, why, and where their logs are; and each as it ran."""
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import zip_longest
+from statistics import fmean
 
+from harness.records.score import Measurement
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
-from harness.reports.wording import UNKNOWN, count, number, percent
+from harness.reports.wording import UNKNOWN, count, floor_percent, number, percent
+from harness.stats.spread import coefficient_of_variation
 
 _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
+
+
+def jobs_section(results: ReportData) -> Section | None:
+    """
+    Each job of a trial, where trials have several, and the overhead around tasks.
+
+    The overhead is job time minus makespan: What-If has no term for it.
+    """
+    if not results.measurements:
+        return None
+    rows = []
+    for workload in results.workloads():
+        times_s = [
+            (trial.raw_s["job_s"], trial.raw_s["makespan_s"])
+            for trial in results.measurements
+            if trial.workload == workload and {"job_s", "makespan_s"} <= set(trial.raw_s)
+        ]
+        if times_s:
+            job_s, makespan_s = map(fmean, zip(*times_s, strict=True))
+            overhead_s = job_s - makespan_s
+            share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
+            numbers = map(number, (job_s, makespan_s, overhead_s))
+            rows.append((workload, str(len(times_s)), *numbers, share))
+    overheads = table(
+        "What a job takes beyond its tasks, means over the scored trials",
+        ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
+        "lrrrrr",
+        rows,
+        note="Makespan: first task start to last task end. The overhead around it (starting the"
+        " application master, committing the job) is in the measured job time, and What-If has no"
+        " term for it.",
+    )
+    return Section(
+        id="jobs",
+        title="Jobs around their tasks",
+        blocks=[*(jobs_table(results, workload) for workload in results.workloads()), overheads],
+    )
+
+
+def jobs_table(results: ReportData, workload: str) -> Table:
+    """Mean time of each job, by its number in the trial, of the cells whose trials have several."""
+    cells: dict[str, list[Measurement]] = {}
+    for measurement in results.measurements:
+        if measurement.workload == workload:
+            cells.setdefault(measurement.cell, []).append(measurement)
+    models = results.models()
+    rows = []
+    places = results.cell_places(cells)
+    for cell in sorted(cells, key=lambda cell: places[cell]):
+        if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
+            continue
+        predicted = {
+            prediction.model: prediction.each_job_s
+            for prediction in results.predictions
+            if prediction.cell == cell
+        }
+        by_job = zip_longest(*(repeat.jobs_s for repeat in cells[cell]))
+        for job_number, times_s in enumerate(by_job, start=1):
+            known = [time_s for time_s in times_s if time_s is not None]
+            floor = coefficient_of_variation(known)
+            noise = fmean(known) * floor if floor else None
+            rows.append(
+                (
+                    *(results.label(cell), str(job_number), str(len(known))),
+                    *(number(fmean(known), noise), floor_percent(floor)),
+                    *(number(predicted.get(model), noise) for model in models),
+                )
+            )
+    note = "All jobs of a trial are of one kind, and models predict the same for each."
+    counts = sorted(
+        prediction.jobs
+        for prediction in results.predictions
+        if prediction.cell in cells and prediction.each_job_s
+    )
+    if counts:
+        ends = dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (counts[0], counts[-1]))
+        note += f" They assume that a trial has {' to '.join(ends)} of them."
+    return table(
+        f"{workload}: each job of a trial, means over the repeats, s",
+        ("Cell", "Job", "Trials", "Measured", "Noise floor", *models),
+        "l" + "r" * (4 + len(models)),
+        rows,
+        note=note,
+        most=400,
+    )
 
 
 def failed_section(results: ReportData) -> Section:
@@ -31,9 +119,17 @@ def failed_section(results: ReportData) -> Section:
     if failed:
         trials = f"{count(len(failed), 'trial')} of {len(results.trials)}"
         brief.insert(0, Text(f"{trials} failed or ran out of time:"))
-
-    def values() -> dict[str, Any]:
-        return {
+    columns = ("Trial", "Cell", "Repeat", "State", "Reason", "Evidence", "Jobs")
+    return Section(
+        id="failed",
+        title="Failed trials",
+        blocks=[
+            Text("Their times are in no figure and no score."),
+            table("Failed trials", columns, "clrllcc", rows),
+        ],
+        missing="No trial failed." if results.trials else "No trial has been run.",
+        brief=brief,
+        values=lambda: {
             "failed_trials": [
                 {
                     "id": record.trial.id,
@@ -46,27 +142,18 @@ def failed_section(results: ReportData) -> Section:
                 }
                 for record in failed
             ]
-        }
-
-    columns = ("Trial", "Cell", "Repeat", "State", "Reason", "Evidence", "Jobs")
-    return Section(
-        id="failed",
-        title="Failed trials",
-        blocks=[
-            Text("Their times are in no figure and no score."),
-            table("Failed trials", columns, "clrllcc", rows),
-        ],
-        missing="No trial failed." if results.trials else "No trial has been run.",
-        brief=brief,
-        values=values,
+        },
     )
 
 
 def every_section(results: ReportData) -> Section:
     """Every trial in the order in which it ran, with its times and the machine meanwhile."""
-
-    def values() -> dict[str, Any]:
-        return {
+    return Section(
+        id="trials",
+        title="Every trial",
+        blocks=[trial_table(results)],
+        missing="No trial has been run.",
+        values=lambda: {
             "trials": [
                 {
                     "order": position,
@@ -83,14 +170,7 @@ def every_section(results: ReportData) -> Section:
                 }
                 for position, record in enumerate(results.ordered_trials(), start=1)
             ]
-        }
-
-    return Section(
-        id="trials",
-        title="Every trial",
-        blocks=[trial_table(results)],
-        missing="No trial has been run.",
-        values=values,
+        },
     )
 
 

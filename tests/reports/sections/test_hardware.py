@@ -11,7 +11,7 @@ from harness.records.hardware import Limit, LimitedCluster
 from harness.records.trial import Hardware
 from harness.reports import REPORTS
 from harness.reports.document import Table, Text
-from harness.reports.sections import hardware, method
+from harness.reports.sections import machine, method
 
 MIB = 2**20
 SLOW = Limit(requested=5 * MIB, setting=5.5 * MIB, measured=4.9 * MIB, buffered_write=5.2 * MIB)
@@ -35,7 +35,7 @@ def blocks(data, kind):
     """
     Tables or texts of the section.
     """
-    return [block for block in hardware.section(data).shown() if isinstance(block, kind)]
+    return [block for block in machine.hardware_section(data).shown() if isinstance(block, kind)]
 
 
 def limits_rows(data):
@@ -106,7 +106,7 @@ def test_a_run_without_limits_has_no_section(whole):
     """
     Its nodes were as fast as their machine.
     """
-    assert hardware.section(whole) is None
+    assert machine.hardware_section(whole) is None
 
 
 def test_reports_show_the_limits_once(whole):

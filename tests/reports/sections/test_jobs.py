@@ -10,10 +10,8 @@ import pytest
 from harness.records.trace import joined
 from harness.reports import REPORTS
 from harness.reports.drawing import drawing, render_figure
-from harness.reports.sections.jobs import jobs_table
-from harness.reports.sections.schedule import schedule_figure, typical_job
-from harness.reports.sections.timeline import timeline
-from harness.reports.sections.trials import trial_table
+from harness.reports.sections.timeline import schedule_figure, timeline, typical_job
+from harness.reports.sections.trials import jobs_table, trial_table
 from tests.reports.conftest import job_trace
 
 

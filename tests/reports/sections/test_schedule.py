@@ -8,11 +8,12 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reports.sections.schedule import Task, in_lanes, schedule_figure
+from harness.reports.sections.threads import Piece
+from harness.reports.sections.timeline import in_lanes, schedule_figure
 
 TASKS = st.lists(
     st.builds(
-        lambda kind, start, length: Task(kind, start / 8, (start + length) / 8),
+        lambda kind, start, length: Piece(start / 8, (start + length) / 8, kind),
         st.sampled_from(["map", "reduce"]),
         st.integers(0, 200),
         st.integers(1, 80),
@@ -25,8 +26,8 @@ def busiest(tasks, kind):
     """
     Most tasks of one kind that run at once.
     """
-    of_kind = [t for t in tasks if t.kind == kind]
-    at_once = (sum(o.start_s <= t.start_s < o.end_s for o in of_kind) for t in of_kind)
+    of_kind = [t for t in tasks if t.part == kind]
+    at_once = (sum(o.start <= t.start < o.end for o in of_kind) for t in of_kind)
     return max(at_once, default=0)
 
 
@@ -46,9 +47,7 @@ class TestLanes:
         lanes = in_lanes(tasks)
 
         assert sorted(t for lane in lanes for t in lane) == sorted(tasks)
-        assert all(
-            a.end_s <= b.start_s + 1e-6 for lane in lanes for a, b in itertools.pairwise(lane)
-        )
+        assert all(a.end <= b.start + 1e-6 for lane in lanes for a, b in itertools.pairwise(lane))
         assert len(lanes) == busiest(tasks, "map") + busiest(tasks, "reduce")
 
 

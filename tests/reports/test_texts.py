@@ -13,11 +13,9 @@ import pytest
 from harness.reports import REPORTS
 from harness.reports.data import ReportData
 from harness.reports.document import Document, Figure, Figures, Section, Text, table
-from harness.reports.formats.json import render_json
-from harness.reports.formats.markdown import escape, render_markdown
-from harness.reports.formats.terminal import render_terminal
-from harness.reports.task_parts import bars
-from tests.reports.formats.test_html import hostile
+from harness.reports.formats import escape, render_json, render_markdown, render_terminal
+from harness.reports.sections.task_times import bars
+from tests.reports.test_html import hostile
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.data import ReportData
-from harness.reports.formats.html import render_html
-from harness.reports.task_parts import PARTS, bars
+from harness.reports.formats import render_html
+from harness.reports.sections.task_times import PARTS, bars
 from harness.reports.wording import typographic
 
 pytestmark = pytest.mark.process

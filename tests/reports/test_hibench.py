@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.formats.hibench`.
+Tests for `harness.reports.formats`.
 """
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
 from harness.reports.data import ReportData
-from harness.reports.formats.hibench import DFSIO_MODE, hibench_name, render_hibench
+from harness.reports.formats import DFSIO_MODE, hibench_name, render_hibench
 from harness.workloads import WORKLOADS
 
 EXPERIMENT = Experiment(

@@ -1,0 +1,214 @@
+"""
+The formats of a report: a `Document` as text, by the kind of its blocks.
+
+None looks at the name of a section; HiBench's lines are made from the records alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+from harness.records.trial import WorkloadSpec
+from harness.reports.data import ReportData
+from harness.reports.document import Document, Figures, Heading, Table, Text
+from harness.reports.drawing import drawing, render_figure, texture_definitions
+from harness.reports.wording import UNKNOWN, aligned, count, one_line, typographic
+from harness.text import printable
+
+SCHEMA_VERSION = 1  # of the JSON report
+DFSIO_MODE = "read"  # where an experiment does not say it
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
+_RULES = {"l": ":--", "c": ":--", "r": "--:"}
+_MOST_ROWS = 500  # of a table in Markdown: a longer one is more than a review can hold
+_HIBENCH_LINE = "{:<12} {:<10} {:<8} {:<20} {:<20} {:<20} {:<20}"
+_HIBENCH_HEAD = (
+    "Type", "Date", "Time", "Input_data_size", "Duration(s)", "Throughput(bytes/s)",
+    "Throughput/node",
+)  # fmt: skip
+
+
+def render_html(document: Document) -> str:
+    """
+    One HTML file with style sheet and drawings inside; equal data gives equal bytes.
+
+    It opens offline, needs no script, prints, and works in both themes.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def make_printable(value: Any) -> Any:
+        return value if isinstance(value, Markup) else printable(value)
+
+    environment = Environment(
+        loader=PackageLoader("harness.reports"),
+        autoescape=True,
+        finalize=make_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["typographic"] = typographic
+    # Drawings are written by an XML library, which escapes texts; the rest is ours.
+    environment.filters["svg"] = lambda figure: Markup(render_figure(figure))  # noqa: S704
+    style = files("harness.reports").joinpath("templates/report.css").read_text("utf-8")
+    with drawing():
+        return environment.get_template("report.html.j2").render(
+            document=document,
+            style=Markup(style),  # noqa: S704
+            textures=Markup(texture_definitions()),  # noqa: S704
+        )
+
+
+def render_markdown(document: Document) -> str:
+    """
+    Write the sections for a code review or an issue, without folded tables.
+
+    The data of a drawing stands in its place.
+    """
+    blocks = [
+        f"# {escape(document.question)}",
+        f"Experiment {escape(document.name)}.",
+        f"**{escape(document.headline)}**",
+        *map(escape, document.details),
+    ]
+    for section in document.sections:
+        shown = []
+        for block in [] if section.is_missing() else section.shown():
+            match block:
+                case Text():
+                    shown.append(escape(block.text))
+                case Heading():
+                    shown.append(f"### {escape(block.text)}")
+                case Table():
+                    shown += _table_blocks(block)
+                case Figures():
+                    for figure in block.figures:
+                        shown += _table_blocks(figure.data)
+        blocks += [f"## {escape(section.title)}", *shown] if shown else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""
+    *text* in one line, with everything that Markdown or HTML would act upon made literal.
+
+    >>> escape("a|b <script> _c_")
+    'a\\|b \\<script\\> \\_c\\_'
+    """
+    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("://", "&#58;//")
+
+
+def _table_blocks(table: Table) -> list[str]:
+    if table.folded or not table.rows:
+        return []
+    caption = escape(table.caption)
+    if len(table.rows) > _MOST_ROWS:
+        return [f"{caption}: {count(len(table.rows), 'row')}, in report.html."]
+    # Markdown has one row of headings: a group's name goes before each of its columns.
+    spans = [f"{name}: " if name else "" for name, width in table.groups for _ in range(width)]
+    spans = spans or [""] * len(table.columns)
+    heads = [group + column for group, column in zip(spans, table.columns, strict=True)]
+    lines = [
+        " | ".join(map(escape, heads)),
+        " | ".join(_RULES[align] for align in table.align),
+        *(" | ".join(map(escape, row)) for row in table.texts()),
+    ]
+    body = "\n".join(f"| {line} |" for line in lines)
+    return [caption, body, *([escape(table.note)] if table.note else [])]
+
+
+def render_json(document: Document) -> str:
+    """
+    One JSON document: question, answer, and the values of every section, none of them formatted.
+
+    Numbers that are not finite become `null`, as JSON has no word for them.
+    """
+    values: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "question": document.question,
+        "answer": {"headline": document.headline, "details": list(document.details)},
+        **document.values(),
+    }
+    for section in document.sections:
+        values |= section.values()
+    return json.dumps(_finite(values), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def render_terminal(document: Document) -> str:
+    """Write the short tables of the sections, the answer, and their short texts, unescaped."""
+    briefs = [block for section in document.sections for block in section.brief]
+    lines = []
+    for block in briefs:
+        if isinstance(block, Table) and block.rows:
+            rows = [[*map(one_line, texts)] for texts in (block.columns, *block.texts())]
+            lines += [*(line.rstrip() for line in aligned(rows, block.align)), ""]
+    lines.append(one_line(document.headline))
+    # Two spaces stand between an id and what is said of it.
+    lines += [
+        "  ".join(one_line(part) for part in block.text.split("  "))
+        for block in briefs
+        if isinstance(block, Text)
+    ]
+    return "\n".join(lines).replace(UNKNOWN, "-") + "\n"
+
+
+def render_hibench(results: ReportData) -> str:
+    """
+    Write the lines of HiBench's ``hibench.report``: scripts that read those read these.
+
+    There is one for each done trial whose client was timed, in the order in which they ended.
+    Columns and arithmetic are those of HiBench's ``gen_report`` (its
+    ``bin/functions/workload_functions.sh``): what is divided is cut to a whole number.  The
+    duration is that of the client, from its start to its end.  Dates and times are in UTC.
+    """
+    done = [
+        record
+        for record in results.trials
+        if record.state == "done" and "client_s" in record.harness_s
+    ]
+    lines = [_HIBENCH_LINE.format(*_HIBENCH_HEAD)]
+    for record in sorted(done, key=lambda record: (record.finished_s, record.trial.id)):
+        workload = record.trial.cell.workload
+        # Nothing of a job that sleeps; of a test of HDFS what it moves.
+        size = 0 if workload.name == "sleep" else workload.input_bytes
+        if workload.name not in ("sleep", "dfsio") and record.input_bytes is not None:
+            size = record.input_bytes
+        duration = Fraction(int(1000 * record.harness_s["client_s"]), 1000)
+        rate = int(size / duration) if duration else 0
+        ended = datetime.fromtimestamp(int(record.finished_s), UTC)
+        # Three decimals, and no 0 before the point: so ``bc`` writes them.
+        seconds = f"{float(duration):.3f}"
+        seconds = seconds.removeprefix("0") if seconds != "0.000" else "0"
+        name, date, time = hibench_name(workload), f"{ended:%Y-%m-%d}", f"{ended:%H:%M:%S}"
+        node_rate = rate // record.trial.cell.cluster.workers
+        lines.append(_HIBENCH_LINE.format(name, date, time, size, seconds, rate, node_rate))
+    return "\n".join(lines) + "\n"
+
+
+def hibench_name(workload: WorkloadSpec) -> str:
+    """
+    Name of a workload as HiBench writes it; of one that HiBench lacks, in the same manner.
+
+    >>> [hibench_name(WorkloadSpec(name=n, input_bytes=1)) for n in ("wordcount", "gpu-kmeans")]
+    ['HadoopWordcount', 'HadoopGpuKmeans']
+    """
+    if workload.name == "dfsio":
+        return f"HadoopDfsioe-{workload.parameters.get('mode', DFSIO_MODE)}"
+    return "Hadoop" + "".join(word.capitalize() for word in workload.name.split("-"))

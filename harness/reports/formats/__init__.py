@@ -1,1 +1,0 @@
-"""Formats of a report: each renders any document."""
