@@ -25,6 +25,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 from urllib.parse import urlsplit
 
 from .hdfs import WebError, send
+from .health import dead_daemons
 from .processes import parents
 
 _LIMIT_S = 30.0
@@ -90,22 +91,14 @@ def _start_supervisor(plan_path: str, plan: Dict[str, Any]) -> None:
 
 def _start_daemon(plan: Dict[str, Any], control: int, daemon_key: str) -> None:
     """Return when the daemon runs, or has died, which the health check will report."""
-    deaths_before = _count_deaths(plan, daemon_key)
+    deaths_before = dead_daemons(plan["deaths"]).count(daemon_key)
     os.write(control, f"start {daemon_key}\n".encode())
     deadline = time.monotonic() + _LIMIT_S
     pid_file = Path(plan["daemons_folder"]) / daemon_key
-    while not pid_file.exists() and _count_deaths(plan, daemon_key) == deaths_before:
+    while not pid_file.exists() and dead_daemons(plan["deaths"]).count(daemon_key) == deaths_before:
         if time.monotonic() > deadline:
             raise SystemExit(f"the supervisor has not started {daemon_key}")
         time.sleep(_PAUSE_S)
-
-
-def _count_deaths(plan: Dict[str, Any], daemon_key: str) -> int:
-    """How often the daemon has died."""
-    with suppress(FileNotFoundError):
-        lines = Path(plan["deaths"]).read_text().splitlines()
-        return sum(json.loads(death_line)["key"] == daemon_key for death_line in lines)
-    return 0
 
 
 def await_answer(arguments: List[str]) -> None:
@@ -117,7 +110,7 @@ def await_answer(arguments: List[str]) -> None:
             reply = send(address.netloc, "GET", f"{address.path}?{address.query}", timeout_s=5)
             if reply.status == 200 and word.encode() in reply.read(2**20):
                 break
-        if _count_deaths(plan, f"namenode-{plan['member']}"):
+        if f"namenode-{plan['member']}" in dead_daemons(plan["deaths"]):
             raise SystemExit("the NameNode has died")
         time.sleep(_ANSWER_PAUSE_S)
     os.execv(command[0], command)  # noqa: S606 - it is ours, from the plan

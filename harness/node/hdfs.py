@@ -22,6 +22,7 @@ import http.client
 import json
 import sys
 
+from contextlib import suppress
 from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -110,22 +111,18 @@ class Client:
         if not read_json(self.request("PUT", source, "RENAME", destination=target))["boolean"]:
             raise WebError(f"{source} cannot become {target}", 409)
 
-    def get(self, service: str, hdfs_path: str) -> None:
+    def get(self, service: str, url_path: str, method: str = "GET", body: Any = None) -> None:
         """Print what a daemon answers."""
-        self.call_service(service, "GET", hdfs_path, None)
-
-    def put(self, service: str, hdfs_path: str) -> None:
-        """Send JSON to a daemon and print its answer."""
-        self.call_service(service, "PUT", hdfs_path, sys.stdin.buffer.read())
-
-    def call_service(self, service: str, method: str, path: str, body: Optional[bytes]) -> None:
-        """One request to a web service."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        reply = send(self.services[service], method, path, body, headers=headers)
+        reply = send(self.services[service], method, url_path, body, headers=headers)
         content = reply.read()
         if reply.status not in (200, 202):
             raise WebError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
         sys.stdout.buffer.write(content)
+
+    def put(self, service: str, url_path: str) -> None:
+        """Send JSON to a daemon and print its answer."""
+        self.get(service, url_path, "PUT", sys.stdin.buffer.read())
 
     def request(
         self, method: str, hdfs_path: str, operation: str, **parameters: str
@@ -177,7 +174,11 @@ def send(
         except (BrokenPipeError, ConnectionResetError) as error:
             if body is None:
                 raise
-            return _early_refusal(connection, address, error)
+            with suppress(OSError, http.client.HTTPException):  # the answer may be lost, too
+                response = connection.getresponse()
+                if response.status >= 400:
+                    return response
+            raise WebError(f"{address} has hung up while it was sent a file") from error
         return connection.getresponse()
     except http.client.HTTPException as error:
         connection.close()
@@ -185,18 +186,6 @@ def send(
     except OSError:
         connection.close()
         raise
-
-
-def _early_refusal(
-    connection: http.client.HTTPConnection, address: str, error: OSError
-) -> http.client.HTTPResponse:
-    try:
-        response = connection.getresponse()
-        if response.status >= 400:
-            return response
-    except (OSError, http.client.HTTPException):
-        pass  # the answer went with the connection
-    raise WebError(f"{address} has hung up while it was sent a file") from error
 
 
 def checked(response: http.client.HTTPResponse) -> http.client.HTTPResponse:

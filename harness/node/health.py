@@ -25,22 +25,26 @@ import json
 import sys
 import time
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional
 
 from .hdfs import WebError, read_json, send
 
 _PAUSE_S = 0.05
+_WORKER_KINDS = ("datanode", "nodemanager")
+# whose answer a daemon waits for, or is known by
+_NEEDS = {"historyserver": "namenode", "datanode": "namenode", "nodemanager": "resourcemanager"}
 _ACCEPT = {"Accept": "application/json"}
 
 
 def main(_arguments: List[str]) -> None:
     """Answer the request on standard input: look until it is so, a daemon died, or time is over."""
     request = json.load(sys.stdin)
-    check = HealthCheck(request) if request["until"] == "healthy" else IdleCheck(request)
+    look = HealthCheck(request).look if request["until"] == "healthy" else partial(work, request)
     started = time.monotonic()
     while True:
-        missing, died = check.look(), dead_daemons(request.get("deaths"))
+        missing, died = look(), dead_daemons(request.get("deaths"))
         if not missing or died or time.monotonic() - started > request["limit_s"]:
             break
         time.sleep(_PAUSE_S)
@@ -93,25 +97,22 @@ class HealthCheck:
     def missing_nodes(self, daemon_kind: str) -> List[str]:
         """Nodes whose *daemon_kind* does not answer, or is not known to its master."""
         namenode, manager = self.services["nn"], self.services["rm"]
+        nodes = sorted(self.workers) if daemon_kind in _WORKER_KINDS else [self.master]
+        if _NEEDS.get(daemon_kind) in self.left:
+            return nodes
         if daemon_kind == "namenode":  # out of safe mode
             state = jmx_bean(namenode, "NameNode", "FSNamesystemState").get("FSState")
             role = jmx_bean(namenode, "NameNode", "NameNodeStatus").get("State")
-            return [] if (state, role) == ("Operational", "active") else [self.master]
+            return [] if (state, role) == ("Operational", "active") else nodes
         if daemon_kind == "resourcemanager":
             counts = jmx_bean(manager, "ResourceManager", "ClusterMetrics")
-            return [] if "NumActiveNMs" in counts else [self.master]
+            return [] if "NumActiveNMs" in counts else nodes
         if daemon_kind == "historyserver":
-            if "namenode" in self.left:
-                return [self.master]
             bean = jmx_bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
-            return [] if bean else [self.master]
+            return [] if bean else nodes
         if daemon_kind == "datanode":
-            if "namenode" in self.left:
-                return sorted(self.workers)
             info = jmx_bean(namenode, "NameNode", "NameNodeInfo")
             return self.absent_workers(daemon_kind, json.loads(info.get("LiveNodes") or "{}"))
-        if "resourcemanager" in self.left:
-            return sorted(self.workers)
         info = jmx_bean(manager, "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
         running = [str(node.get("NodeId")) for node in listed if node.get("State") == "RUNNING"]
@@ -127,22 +128,21 @@ class HealthCheck:
         )
 
 
-class IdleCheck:
-    """Nothing runs: the last application master, which lingers after its job, has gone too."""
+def work(request: Dict[str, Any]) -> List[str]:
+    """
+    What still runs; also the last application master, which lingers after its job.
 
-    def __init__(self, request: Dict[str, Any]) -> None:
-        self.master, self.manager = request["master"], request["services"]["rm"]
-
-    def look(self) -> List[str]:
-        """What still runs, by the REST service: the metrics beans are up to 10 s old."""
-        counts = fetch_object(self.manager, "/ws/v1/cluster/metrics").get("clusterMetrics") or {}
-        names = (
-            "appsRunning", "appsPending",
-            "containersAllocated", "containersPending", "containersReserved",
-        )  # fmt: skip
-        if any(bean_name not in counts for bean_name in names):
-            return [f"resourcemanager on {self.master}"]
-        return [f"{counts[bean_name]} {bean_name}" for bean_name in names if counts[bean_name]]
+    By the REST service: the metrics beans are up to 10 s old.
+    """
+    metrics = fetch_object(request["services"]["rm"], "/ws/v1/cluster/metrics")
+    counts = metrics.get("clusterMetrics") or {}
+    names = (
+        "appsRunning", "appsPending",
+        "containersAllocated", "containersPending", "containersReserved",
+    )  # fmt: skip
+    if any(count_name not in counts for count_name in names):
+        return [f"resourcemanager on {request['master']}"]
+    return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]
 
 
 def jmx_bean(address: str, service: str, bean: str) -> Dict[str, Any]:

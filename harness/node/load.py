@@ -80,8 +80,22 @@ def measure_disk(folder: str, rate: float) -> Dict[str, float]:
     """Rates of a file in *folder*: each piece written to the disk, and read past the page cache."""
     piece_size = piece_bytes(rate)
     with _temporary_file(folder) as handle:
-        written = _write_rate(handle, piece_size)
-        return {"disk_write": written, "disk_read": _read_rate(handle, piece_size)}
+        content, written = os.urandom(piece_size), Meter()
+        while written.total < _MOST_FILE:
+            os.write(handle, content)
+            os.fdatasync(handle)
+            written.count(piece_size)
+            if written.warm and written.last - written.warm >= SECONDS:
+                break
+        # from the disk: its pages leave the cache first, none is read ahead
+        os.fsync(handle)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_RANDOM)
+        os.lseek(handle, 0, os.SEEK_SET)
+        read = Meter()
+        for piece in iter(lambda: os.read(handle, piece_size), b""):
+            read.count(len(piece))
+        return {"disk_write": written.rate(), "disk_read": read.rate()}
 
 
 def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
@@ -143,29 +157,6 @@ class Meter:
         if self.measured and self.last > self.warm:
             return self.measured / (self.last - self.warm)
         return self.total / max(self.last - self.first, 1e-9)
-
-
-def _write_rate(handle: int, piece_size: int) -> float:
-    content, meter = os.urandom(piece_size), Meter()
-    while meter.total < _MOST_FILE:
-        os.write(handle, content)
-        os.fdatasync(handle)
-        meter.count(piece_size)
-        if meter.warm and meter.last - meter.warm >= SECONDS:
-            break
-    return meter.rate()
-
-
-def _read_rate(handle: int, piece_size: int) -> float:
-    """Read the file from the disk: its pages leave the cache first, none is read ahead."""
-    os.fsync(handle)
-    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_RANDOM)
-    os.lseek(handle, 0, os.SEEK_SET)
-    meter = Meter()
-    for content in iter(lambda: os.read(handle, piece_size), b""):
-        meter.count(len(content))
-    return meter.rate()
 
 
 def serve(address: str) -> None:

@@ -16,7 +16,6 @@ goes to standard output: the file descriptors of the nodes' namespaces, through 
 run on nodes.  Process ids in ``daemons_folder`` are those in the namespace.
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -26,14 +25,12 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .processes import adopt_orphans, catch_signals, end_descendants
+from .processes import adopt_orphans, call_libc, catch_signals, end_descendants
 from .supervise import Supervisor
 
 _CLONE_NEWUTS, _CLONE_NEWNET = 0x04000000, 0x40000000
 _PR_SET_PDEATHSIG = 1
 _BRIDGE = "cluster"
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: List[str]) -> None:
@@ -110,8 +107,8 @@ class ClusterSupervisor(Supervisor):
             Path(group).write_text("0")
         if self.namespaces:
             namespaces = self.namespaces[daemon["node"]]
-            _set_namespace(namespaces["net"], _CLONE_NEWNET)
-            _set_namespace(namespaces["uts"], _CLONE_NEWUTS)
+            call_libc("setns", namespaces["net"], _CLONE_NEWNET)
+            call_libc("setns", namespaces["uts"], _CLONE_NEWUTS)
         else:
             _die_with_parent(os.getppid(), signal.SIGKILL)
         os.setsid()
@@ -132,21 +129,19 @@ def _make_node(node_plan: Dict[str, Any], home_namespaces: Dict[str, int]) -> Di
 
     Returned are the descriptors that keep them alive.
     """
-    if _libc.unshare(_CLONE_NEWNET | _CLONE_NEWUTS) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
+    call_libc("unshare", _CLONE_NEWNET | _CLONE_NEWUTS)
     namespaces, link_name = _open_namespaces(), node_plan["link"]
-    if _libc.sethostname(node_plan["name"].encode(), len(node_plan["name"])) != 0:
-        raise OSError(ctypes.get_errno(), "sethostname")
+    call_libc("sethostname", node_plan["name"].encode(), len(node_plan["name"]))
     _run("ip", "link", "set", "lo", "up")
-    _set_namespace(home_namespaces["net"], _CLONE_NEWNET)
+    call_libc("setns", home_namespaces["net"], _CLONE_NEWNET)
     peer_words = ("peer", "name", "eth0", "netns", f"/proc/1/fd/{namespaces['net']}")
     _run("ip", "link", "add", link_name, "type", "veth", *peer_words)
     _run("ip", "link", "set", link_name, "master", _BRIDGE, "up")
-    _set_namespace(namespaces["net"], _CLONE_NEWNET)
+    call_libc("setns", namespaces["net"], _CLONE_NEWNET)
     _run("ip", "addr", "add", node_plan["address"], "dev", "eth0")
     _run("ip", "link", "set", "eth0", "up")
-    _set_namespace(home_namespaces["net"], _CLONE_NEWNET)
-    _set_namespace(home_namespaces["uts"], _CLONE_NEWUTS)
+    call_libc("setns", home_namespaces["net"], _CLONE_NEWNET)
+    call_libc("setns", home_namespaces["uts"], _CLONE_NEWUTS)
     return namespaces
 
 
@@ -176,11 +171,6 @@ def _open_namespaces() -> Dict[str, int]:
     }
 
 
-def _set_namespace(descriptor: int, namespace_kind: int) -> None:
-    if _libc.setns(descriptor, namespace_kind) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
-
-
 def _run(*argv: str, cwd: str = "/") -> None:
     """Run a command that must succeed; its output goes to our log."""
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=cwd)
@@ -188,7 +178,6 @@ def _run(*argv: str, cwd: str = "/") -> None:
 
 def _die_with_parent(parent: int, number: int) -> None:
     """Have the kernel send us signal *number* when our parent ends."""
-    if _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_PDEATHSIG")
+    call_libc("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         raise ProcessLookupError(parent)

@@ -5,7 +5,7 @@ import signal
 import time
 
 from contextlib import suppress
-from typing import Dict, List
+from typing import Any, Dict, List
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.01
@@ -22,11 +22,15 @@ def catch_signals(*numbers: int) -> int:
 
 def adopt_orphans() -> None:
     """Become the parent of every process below us that loses its own parent."""
+    call_libc("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def call_libc(name: str, *arguments: Any) -> None:
+    """Call a function of the C library that returns 0, or raise `OSError`."""
     import ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), name)
 
 
 def end_descendants() -> None:

@@ -4,7 +4,6 @@ Tests for the node agent as a whole: one file, for Python 3.6 and newer.
 
 import ast
 import io
-import re
 import shutil
 import subprocess
 import sys
@@ -16,11 +15,11 @@ import pytest
 
 from harness import node
 from harness.node import agent_bytes
+from harness.node.__main__ import VERBS
 from tests.node_agent import node_agent, node_agent_path
 
 MODULES = sorted(Path(node.__file__).parent.glob("*.py"))
 PARTS = [module for module in MODULES if module.stem != "__init__"]  # which is empty in the agent
-VERBS = re.findall(r'verb == "([a-z-]+)"', Path(node.__file__).with_name("__main__.py").read_text())
 # what the standard library has learned after 3.6
 NEWER_NAMES = {
     "annotations", "dataclass", "dataclasses", "capture_output", "text", "missing_ok",
