@@ -9,6 +9,7 @@ import os
 import signal
 import time
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from harness.providers.calibrate import CalibrationLoad, calibrate
 from harness.providers.host import LocalHost
 from harness.providers.kernel import ROOT
 from harness.providers.local.cluster import LocalCluster
-from harness.providers.local.limits import NodeLimiter, groups_of, require
+from harness.providers.local.limits import groups_of, require, set_limits
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from tests.node_agent import node_agent
 
@@ -111,8 +112,8 @@ def test_processes_of_a_node_share_its_cores(tmp_path):
     host = LocalHost("worker1", "", str(tmp_path), lambda argv: [*joins, *argv], dict(os.environ))
     load = CalibrationLoad([host], lambda _: node_agent("load"))
     try:
-        limiter = NodeLimiter(tmp_path, None, {})
-        limits = calibrate({"worker1": {"cores": 0.1}}, limiter.set, load, where="here")
+        setter = partial(set_limits, tmp_path, None, {})
+        limits = calibrate({"worker1": {"cores": 0.1}}, setter, load, where="here")
     finally:
         groups.remove()
 

@@ -132,7 +132,6 @@ class TestKeys:
         keygen(hosts.folder / "other")
         other = (hosts.folder / "other.pub").read_text()
         (hosts.folder / "other").unlink()
-        pins_file().parent.mkdir(parents=True)
         pins_file().write_text(f"{host.address} {other}")
         connection = Connection(host.address, SshAccess(key=str(hosts.key)))
 

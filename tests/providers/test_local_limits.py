@@ -206,8 +206,8 @@ class TestLimiter:
             ran.append((node, argv[4], argv[argv.index("rate") + 1]))
             return Completed(tuple(argv), 0, "", "")
 
-        limiter = nodes.NodeLimiter(tmp_path, tc, {"worker1": "node1"})
-        limiter.set({"worker1": {"network_out": 1000.0, "network_in": 2000.0}})
+        rates = {"network_out": 1000.0, "network_in": 2000.0}
+        nodes.set_limits(tmp_path, tc, {"worker1": "node1"}, {"worker1": rates})
 
         assert ran == [("worker1", "eth0", "8000bit"), ("", "node1", "16000bit")]
 
@@ -215,13 +215,13 @@ class TestLimiter:
         """
         A kernel may lack what shaping needs.
         """
-        limiter = nodes.NodeLimiter(
-            tmp_path, lambda _, argv: Completed(tuple(argv), 2, "", "Unknown qdisc\n"),
-            {"worker1": "node1"},
-        )  # fmt: skip
+        rates = {"network_out": 1.0, "network_in": 1.0}
+
+        def tc(_, argv):
+            return Completed(tuple(argv), 2, "", "Unknown qdisc\n")
 
         with pytest.raises(ClusterError, match="worker1 cannot be limited: 'Unknown qdisc'"):
-            limiter.set({"worker1": {"network_out": 1.0, "network_in": 1.0}})
+            nodes.set_limits(tmp_path, tc, {"worker1": "node1"}, {"worker1": rates})
 
     def test_sets_cores_and_the_disk_of_the_node(self, machine, tmp_path):
         """
@@ -230,7 +230,7 @@ class TestLimiter:
         nodes.make(tmp_path, spec(CORES | DISK), {"worker1": "/w1", "worker2": "/w2"})
         rates = {"cores": 0.5, "disk_read": 7.0, "disk_write": 9.0}
 
-        nodes.NodeLimiter(tmp_path, None, {}).set({"worker2": rates})
+        nodes.set_limits(tmp_path, None, {}, {"worker2": rates})
 
         quota = next((machine.root / "cpu").rglob("worker2/cpu.cfs_quota_us"))
         write = machine.root / "blkio" / "blkio.throttle.write_bps_device"

@@ -28,6 +28,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -203,9 +204,9 @@ class LocalCluster(Cluster):
             self.hosts, lambda host: self.agent(host, "load"), disk=limits.PARTS[0]
         )
         bridge_links = {node_name: f"node{number}" for node_name, number in numbers.items()}
-        limiter = limits.NodeLimiter(self.folder, tc, bridge_links)
+        set_limits = partial(limits.set_limits, self.folder, tc, bridge_links)
         requested = requested_by_worker(self.spec)
-        achieved = calibrate(requested, limiter.set, load, where=self.where)
+        achieved = calibrate(requested, set_limits, load, where=self.where)
         self._write_limits(achieved)
         every = daemons.daemons(self.layout)
         first_keys = [daemon.key for daemon in every if daemon.kind != "historyserver"]

@@ -11,7 +11,6 @@ import os
 import shutil
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,38 +147,34 @@ def release(folder: Path) -> None:
     groups_of(folder).remove()
 
 
-@dataclass(frozen=True)
-class NodeLimiter:
+def set_limits(
+    folder: Path, tc: Tc, links: Mapping[str, str], settings: Mapping[str, Rates]
+) -> None:
     """
-    Sets limits of nodes, whose links end at the bridge as *links*.
+    Set limits of nodes, whose links end at the bridge as *links*.
 
     *tc* runs a command in the network of a worker; with an empty name, in that of the bridge.
     """
-
-    folder: Path
-    tc: Tc
-    links: Mapping[str, str]
-
-    def set(self, settings: Mapping[str, Rates]) -> None:
-        """Set limits of nodes."""
-        devices = {Path(disk.image).stem: disk.device for disk in kernel.find_disks(self.folder)}
-        groups = groups_of(self.folder)
-        for node_name, node_rates in settings.items():
-            if CORES in node_rates:
-                groups.set_cores(node_name, node_rates[CORES])
-            if DISK_READ in node_rates:
-                read, write = node_rates[DISK_READ], node_rates[DISK_WRITE]
-                groups.set_device(node_name, devices[node_name], read=read, write=write)
-            if NETWORK_OUT in node_rates:
-                self._shape(node_name, shape_argv("eth0", node_rates[NETWORK_OUT]))
-                self._shape("", shape_argv(self.links[node_name], node_rates[NETWORK_IN]))
-
-    def _shape(self, node_name: str, argv: Sequence[str]) -> None:
-        completed = self.tc(node_name, argv)
-        if completed.status != 0:
-            reason = f"{completed.err.strip()!a}"
-            raise ClusterError(
-                f"the network of {node_name or 'the bridge'} cannot be limited: {reason}",
-                where=" ".join(argv),
-                fix="the kernel may lack sch_tbf: modprobe sch_tbf, or leave the limit out",
-            )
+    devices = {Path(disk.image).stem: disk.device for disk in kernel.find_disks(folder)}
+    groups = groups_of(folder)
+    for node_name, node_rates in settings.items():
+        if CORES in node_rates:
+            groups.set_cores(node_name, node_rates[CORES])
+        if DISK_READ in node_rates:
+            read, write = node_rates[DISK_READ], node_rates[DISK_WRITE]
+            groups.set_device(node_name, devices[node_name], read=read, write=write)
+        if NETWORK_OUT not in node_rates:
+            continue
+        for place, device, rate in (
+            (node_name, "eth0", node_rates[NETWORK_OUT]),
+            ("", links[node_name], node_rates[NETWORK_IN]),
+        ):
+            argv = shape_argv(device, rate)
+            completed = tc(place, argv)
+            if completed.status != 0:
+                reason = f"{completed.err.strip()!a}"
+                raise ClusterError(
+                    f"the network of {place or 'the bridge'} cannot be limited: {reason}",
+                    where=" ".join(argv),
+                    fix="the kernel may lack sch_tbf: modprobe sch_tbf, or leave the limit out",
+                )

@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -184,7 +184,7 @@ def remove(name: str) -> bool:
         if state is not None:
             state.end_processes()
         else:
-            for process in supervisors(folder / "plan.json"):
+            for process in _own_processes("cmdline", f"{folder}/plan.json"):
                 process.kill()
         if state is None or state.first_port:
             while left := stray_processes(folder):
@@ -198,23 +198,19 @@ def remove(name: str) -> bool:
     return True
 
 
-def supervisors(plan: Path) -> list[Process]:
-    """Supervisors of the cluster of *plan*, by command line: its state file was never written."""
-    words = _own_files("cmdline")
-    return [process for process, argv in words if os.fsencode(plan) in argv]
-
-
 def stray_processes(folder: Path) -> list[Process]:
     """Processes of this user configured in *folder*, which may have outlived a supervisor."""
-    mark = os.fsencode(f"HADOOP_CONF_DIR={folder}/")
-    environs = _own_files("environ")
-    return [process for process, words in environs if any(w.startswith(mark) for w in words)]
+    return _own_processes("environ", f"HADOOP_CONF_DIR={folder}/")
 
 
-def _own_files(name: str) -> Iterator[tuple[Process, list[bytes]]]:
-    """Every process of this user, and the words of its file of that *name* below ``/proc``."""
+def _own_processes(file_name: str, start: str) -> list[Process]:
+    """Processes of this user with a word that starts so in their file of ``/proc``."""
+    processes, first_bytes = [], os.fsencode(start)
     for process_id in parents():
         with suppress(OSError, ValueError):
             entry = Path(f"/proc/{process_id}")
-            if entry.stat().st_uid == os.geteuid():
-                yield Process.of(process_id), (entry / name).read_bytes().split(b"\0")
+            words = (entry / file_name).read_bytes().split(b"\0")
+            is_own = entry.stat().st_uid == os.geteuid()
+            if is_own and any(word.startswith(first_bytes) for word in words):
+                processes.append(Process.of(process_id))
+    return processes

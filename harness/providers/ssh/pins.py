@@ -8,14 +8,14 @@ user by another way; nothing is ever trusted because it was seen first.
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
-import os
 import re
 
 from pathlib import Path
 
 from harness.errors import ClusterError, SpecError
+from harness.hadoop_home.home import write_whole
+from harness.providers.state import exclusive, state_folder
 from harness.text import excerpt, printable
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
@@ -23,10 +23,8 @@ _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
 def pins_file() -> Path:
-    """The file of pinned keys, below ``XDG_STATE_HOME``; it need not exist."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    state = Path(base if base.startswith("/") else "~/.local/state").expanduser()
-    return state / "mapreduce-harness" / "known_hosts"
+    """The file of pinned keys; it need not exist."""
+    return state_folder() / "known_hosts"
 
 
 def host_name(text: str) -> str:
@@ -59,18 +57,12 @@ def fingerprint(key: bytes) -> str:
 def write_pin(host: str, port: int, key: str) -> None:
     """Put *key* (its kind and itself) in the place of what is pinned for the host, in one step."""
     entry, known_hosts = entry_name(host, port), pins_file()
-    known_hosts.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = os.open(known_hosts.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    with exclusive():
         earlier_lines = known_hosts.read_text().splitlines() if known_hosts.exists() else []
         kept = [line for line in earlier_lines if line.split(" ")[0] != entry]
-        partial_file = known_hosts.with_suffix(".part")
-        partial_file.write_text("".join(f"{line}\n" for line in [*kept, f"{entry} {key}"]))
-        partial_file.chmod(0o600)
-        partial_file.replace(known_hosts)
-    finally:
-        os.close(folder)
+        content = "".join(f"{line}\n" for line in [*kept, f"{entry} {key}"])
+        write_whole(known_hosts, content.encode())
+        known_hosts.chmod(0o600)
 
 
 def key_error(host: str, port: int, key: bytes, pinned: bytes | None = None) -> ClusterError:
