@@ -5,6 +5,7 @@ each other one (`long`).
 Every provider of `PROVIDERS` is tried; `BENCHES` adds what some of them need around them.
 """
 
+import inspect
 import json
 import os
 import re
@@ -246,6 +247,17 @@ def until(condition):
     return value
 
 
+def test_a_provider_is_registered_by_its_own_name():
+    """
+    A cluster's folder names the class that takes it down; a subclass must not go by its parent's.
+    """
+    registered = providers.PROVIDERS.items()
+
+    assert [name for name, provider in registered if provider.provider != name] == []
+    assert [name for name, provider in registered if not provider.description] == []
+    assert [name for name, provider in registered if inspect.isabstract(provider)] == []
+
+
 class TestLife:
     def test_up_attach_down_from_elsewhere_and_again(self, maker):
         """
@@ -344,7 +356,8 @@ class TestHosts:
         """
         Each with its name.
         """
-        assert [h.name for h in cluster.hosts] == ["master", "worker1", "worker2"]
+        workers = [f"worker{n + 1}" for n in range(cluster.spec.workers)]
+        assert [h.name for h in cluster.hosts] == ["master", *workers]
 
     def test_run(self, cluster):
         """
@@ -551,7 +564,11 @@ class TestEvidence:
 
         assert set(logs) == {
             "namenode on master", "resourcemanager on master", "historyserver on master",
-            *(f"{kind} on worker{n}" for kind in ("datanode", "nodemanager") for n in (1, 2)),
+            *(
+                f"{kind} on worker{n + 1}"
+                for kind in ("datanode", "nodemanager")
+                for n in range(cluster.spec.workers)
+            ),
         }  # fmt: skip
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(logs.values()))
 

@@ -62,6 +62,15 @@ class TestSection:
 
         assert len(set(ids)) == len(ids) <= len(SECTIONS)
 
+    def test_no_section_overwrites_the_values_of_another(self, document):
+        """
+        All of them stand side by side at the top of the JSON report.
+        """
+        keys = ["schema_version", "question", "answer", *document.values()]
+        keys += [key for section in document.sections for key in section.values()]
+
+        assert sorted(set(keys)) == sorted(keys)
+
     def test_equal_data_gives_equal_values(self, whole, document):
         """
         A section is a function of the data alone.

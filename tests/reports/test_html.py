@@ -14,6 +14,7 @@ from harness.records.score import ScoreBook
 from harness.reports import REPORTS
 from harness.reports.data import ReportData
 from harness.reports.formats import render_html
+from harness.reports.sections import make_document
 from harness.reports.sections.task_times import PARTS, bars
 from harness.reports.wording import typographic
 
@@ -263,10 +264,12 @@ class TestLittleData:
         A single trial is listed, and each section says what is missing.
         """
         data = make()
-        text = render(ReportData(data.experiment, cells=data.cells, trials=data.trials[:1]))
+        little = ReportData(data.experiment, cells=data.cells, trials=data.trials[:1])
+        text = render(little)
+        missing = [each for each in make_document(little).sections if each.is_missing()]
 
         assert data.trials[0].trial.id in text
-        assert text.count('class="missing"') == 10
+        assert text.count('class="missing"') == len(missing) > 0
         Page(text)
 
     def test_all_trials_failed(self, make):

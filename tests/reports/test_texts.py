@@ -64,11 +64,11 @@ class TestJson:
         """
         Scripts find everything where it was.
         """
-        assert sorted(values) == [
+        assert values.keys() >= {
             "answer", "cells", "comparisons", "decompositions", "experiment", "failed_trials",
             "inside", "manifest", "measurements", "predictions", "profiles", "question",
             "schema_version", "scores", "summaries", "trials", "vet",
-        ]  # fmt: skip
+        }  # fmt: skip
 
     def test_holds_where_the_time_went(self, whole, values):
         """
