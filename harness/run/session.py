@@ -178,7 +178,8 @@ def read_experiment_file(path: Path) -> str:
             with suppress(OSError):
                 files = sorted(folder.glob("*.yaml"))
                 others |= {file.stem: file for file in files if file != path}
-        nearest = nearest_name(path.stem, others)
+        is_run = path.is_dir() and "experiment" in others
+        nearest = "experiment" if is_run else nearest_name(path.stem, others)
         raise SpecError(
             f"the experiment file cannot be read: {reason}",
             where=where,

@@ -503,6 +503,21 @@ class TestExperiment:
         assert caught.value.where == f"{written}, seen from {tmp_path}"
         assert caught.value.fix == "did you mean experiments/smoke.yaml?"
 
+    def test_that_is_the_folder_of_its_run(self, tmp_path):
+        """
+        The file in it is offered; of another folder, a ready-made one.
+        """
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "experiment.yaml").write_text(EXPERIMENT)
+
+        with pytest.raises(SpecError) as of_run:
+            read_experiment_file(tmp_path / "run")
+        with pytest.raises(SpecError) as of_another:
+            read_experiment_file(tmp_path)
+
+        assert of_run.value.fix == f"did you mean {tmp_path / 'run' / 'experiment.yaml'}?"
+        assert "experiments/demo.yaml" in of_another.value.fix
+
 
 class TestCollect:
     @pytest.mark.process
