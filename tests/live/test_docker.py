@@ -22,13 +22,16 @@ import pytest
 from harness.errors import ClusterError, MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
-from harness.providers.docker import container as containers
 from harness.providers.docker import image as images
-from harness.providers.docker import plan
+from harness.providers.docker import nodes
 from harness.providers.docker.cluster import DockerCluster
-from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
-from harness.providers.docker.evidence import DeathLog, copy_thread_dumps, memory_kills
-from harness.providers.docker.host import DockerHost, state_of
+from harness.providers.docker.engine import LABEL, DeathLog, Engine, EngineError, owner
+from harness.providers.docker.host import (
+    DockerHost,
+    copy_thread_dumps,
+    memory_kills,
+    state_of,
+)
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.store import Store
 from tests.live import engine as engines
@@ -99,7 +102,7 @@ def node(alone):
             host_config=api.create_host_config(network_mode="none", **limits),
         )["Id"]  # fmt: skip
         made.append(container)
-        api.put_archive(container, "/cluster", plan.pack(files, ["inside", "daemons"]))
+        api.put_archive(container, "/cluster", nodes.pack(files, ["inside", "daemons"]))
         api.start(container)
         return DockerHost("bare", "", "/cluster", container, engine, {"PATH": "/usr/bin:/bin"})
 
@@ -347,7 +350,7 @@ class TestRefusals:
         """
         Another's container of the name stays; our own are all gone; the fix is another name.
         """
-        api, name = alone.client.api, containers.name_of("taken", "worker1")
+        api, name = alone.client.api, nodes.name_of("taken", "worker1")
         image = images.ensure(alone, HadoopHome.find())
         other = api.create_container(image, name=name)["Id"]
         try:
@@ -363,7 +366,7 @@ class TestRefusals:
         """
         Nothing is left, and how to free some is reported.
         """
-        monkeypatch.setattr(containers.plan, "free_subnets", lambda used: [])
+        monkeypatch.setattr(nodes, "free_subnets", lambda used: [])
 
         with pytest.raises(
             ClusterError, match=r"no free network within 198\.18\.64\.0/18"
@@ -381,9 +384,9 @@ class TestRefusals:
         pool = IPAMConfig(pool_configs=[IPAMPool(subnet="198.18.127.0/24")])
         other = alone.client.networks.create(f"other-{owner()}", ipam=pool, internal=True)
         subnets = ["198.18.127.0/24", "198.18.126.0/24"]
-        monkeypatch.setattr(containers.plan, "free_subnets", lambda used: subnets)
+        monkeypatch.setattr(nodes, "free_subnets", lambda used: subnets)
         try:
-            assert containers.make_network(alone, "beside") == "198.18.126.0/24"
+            assert nodes.make_network(alone, "beside") == "198.18.126.0/24"
         finally:
             alone.reap("beside")
             other.remove()
@@ -393,7 +396,7 @@ class TestRefusals:
         """
         Refused before anything is made, with what to install.
         """
-        if containers.offers_gpus(alone):
+        if nodes.offers_gpus(alone):
             pytest.skip("this engine has the NVIDIA runtime")
 
         with pytest.raises(MachineError, match="no NVIDIA runtime") as caught:
@@ -438,7 +441,7 @@ def test_nodes_achieve_their_limits(alone, hardware):
         start_or_skip(one)
         are_met = [limit.is_met for by_name in one.limits.values() for limit in by_name.values()]
         began = until(lambda: len(one.hosts[1].run(["ls", "/cluster/daemons"]).out.split()) == 2)
-        nodes = [c.marks[f"{LABEL}.node"] for c in alone.containers("limited")]
+        node_names = [c.marks[f"{LABEL}.node"] for c in alone.containers("limited")]
         memory = alone.client.api.inspect_container(one.hosts[1].container)["HostConfig"]["Memory"]
     finally:
         one.down()
@@ -446,7 +449,7 @@ def test_nodes_achieve_their_limits(alone, hardware):
     count = 0 if "memory_bytes" in hardware else 1 if "cores" in hardware else 2
     assert are_met == [True] * count
     assert memory == hardware.get("memory_bytes", 0)
-    assert (bool(began), sorted(nodes)) == (True, ["master", "worker1"])
+    assert (bool(began), sorted(node_names)) == (True, ["master", "worker1"])
     assert engines.left("limited") == []
 
 

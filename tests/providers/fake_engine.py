@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-from harness.providers.docker.plan import AGENT
+from harness.providers.docker.host import AGENT
 from tests.node_agent import node_agent_path
 
 

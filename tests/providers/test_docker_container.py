@@ -1,12 +1,11 @@
 """
-Tests for `harness.providers.docker.container`: options of containers, and what is refused.
+Tests for `harness.providers.docker.nodes`: options of containers, and what is refused.
 """
 
 import pytest
 
 from harness.errors import MachineError, SpecError
-from harness.providers.docker import plan
-from harness.providers.docker.container import NodeMaker, require, require_memory
+from harness.providers.docker.nodes import NodeMaker, make_layout, require, require_memory
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from harness.units import MIB
 
@@ -30,7 +29,8 @@ def config_of(name, **spec):
     Options of a node's container in a cluster of two workers.
     """
     cluster = ClusterSpec(provider="docker", workers=2, **spec)
-    maker = NodeMaker(FakeEngine(), "c", "image", cluster, plan.make_layout(2, "198.18.64.0/24"))
+    layout = make_layout(2, "198.18.64.0/24")
+    maker = NodeMaker(FakeEngine(), "c", "image", cluster, layout, None)
     member = next(m for m in maker.layout.members if m.name == name)
     return maker.host_config(member)
 

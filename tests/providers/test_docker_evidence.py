@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.evidence`: what the kernel counts, and what nodes leave.
+Tests for `harness.providers.docker`: what the kernel counts in nodes, and what they leave.
 """
 
 import io
@@ -11,9 +11,10 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.hadoop.daemons import Daemon, Member
-from harness.providers.docker import evidence
-from harness.providers.docker.engine import EngineError
-from harness.providers.docker.evidence import Death, memory_kills
+from harness.providers.docker import host as hosts
+from harness.providers.docker.cluster import describe_death
+from harness.providers.docker.engine import Death, EngineError
+from harness.providers.docker.host import memory_kills
 from harness.providers.host import Completed
 
 V1 = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
@@ -82,7 +83,7 @@ class TestLogTails:
         """
         text = "".join(f"line {n}\n" for n in range(1000)) + "\x1b[2Jend\n"
 
-        tails = evidence.log_tails(FakeHost(("logs/a.log", text.encode())), 2)
+        tails = hosts.log_tails(FakeHost(("logs/a.log", text.encode())), 2)
 
         assert tails == {"a.log": r"line 999" + "\n" + r"\x1b[2Jend"}
 
@@ -90,7 +91,7 @@ class TestLogTails:
         """
         A log is foreign: little of it is kept, whatever is in it.
         """
-        tails = evidence.log_tails(FakeHost(("logs/a.log", b"x" * 10**7)), 2)
+        tails = hosts.log_tails(FakeHost(("logs/a.log", b"x" * 10**7)), 2)
 
         assert tails == {"a.log": "x" * 800}
 
@@ -100,7 +101,7 @@ class TestLogTails:
         """
         state = {"OOMKilled": False, "Running": False, "ExitCode": 3}
 
-        tails = evidence.log_tails(FakeHost(("logs/a.log", b"end"), state=state), 2)
+        tails = hosts.log_tails(FakeHost(("logs/a.log", b"end"), state=state), 2)
 
         assert tails == {"a.log": "end\n[worker1: its container has ended with status 3]"}
 
@@ -108,7 +109,7 @@ class TestLogTails:
         """
         That the engine does not find the folder is no error.
         """
-        assert evidence.log_tails(FakeHost(), 2) == {}
+        assert hosts.log_tails(FakeHost(), 2) == {}
 
 
 def test_container_logs_are_plain_files_of_the_application(tmp_path):
@@ -124,11 +125,11 @@ def test_container_logs_are_plain_files_of_the_application(tmp_path):
         (f"application_1_2/{CONTAINER}/syslog", b"x"),
     )
 
-    written = evidence.copy_container_logs(host, APPLICATION, tmp_path)
+    written = hosts.copy_container_logs(host, APPLICATION, tmp_path)
 
     assert written == [tmp_path / CONTAINER / "syslog"]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == written
-    assert evidence.copy_container_logs(FakeHost(), APPLICATION, tmp_path) == []
+    assert hosts.copy_container_logs(FakeHost(), APPLICATION, tmp_path) == []
 
 
 def test_thread_dumps_are_texts_of_one_folder(tmp_path):
@@ -143,7 +144,7 @@ def test_thread_dumps_are_texts_of_one_folder(tmp_path):
         events="",
     )
 
-    written = evidence.copy_thread_dumps(host, tmp_path)
+    written = hosts.copy_thread_dumps(host, tmp_path)
 
     assert written == [tmp_path / "datanode-worker1.txt"]
 
@@ -165,4 +166,4 @@ def test_a_death_stands_below_the_log(death, end):
     """
     daemon = Daemon("datanode", Member("w", "w"))
 
-    assert evidence.describe_death("last line", daemon, death).startswith(end)
+    assert describe_death("last line", daemon, death).startswith(end)

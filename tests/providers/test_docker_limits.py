@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.limits`, on an engine that records its requests.
+Tests for `harness.providers.docker.nodes`, on an engine that records its requests.
 """
 
 import os
@@ -11,9 +11,9 @@ import pytest
 
 from harness.errors import ClusterError, MachineError
 from harness.node.facts import block_device
-from harness.providers.docker import limits
-from harness.providers.docker.limits import DockerLimiter, Helpers, host_options
+from harness.providers.docker.nodes import DockerLimiter, host_options, require
 from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
+from harness.records.trial import ClusterSpec, NodeSpec
 
 LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
 
@@ -76,13 +76,12 @@ class FakeHost:
 
 def limited(engine, host=None):
     """
-    A limiter of worker1 on *engine*, what was made anew, and its helpers.
+    A limiter of worker1 on *engine*, and what was made anew.
     """
     made = []
-    helpers = Helpers(engine, "image", {})
     remake = lambda node, rates: made.append((node, dict(rates)))  # noqa: E731
     host = host or FakeHost()
-    return DockerLimiter(engine, {"worker1": host}, remake, helpers), made, helpers
+    return DockerLimiter(engine, {"worker1": host}, remake, "image", {}), made
 
 
 def test_processors_are_given_while_it_runs():
@@ -90,7 +89,7 @@ def test_processors_are_given_while_it_runs():
     A share is a quota of each period; no new container for that.
     """
     engine = FakeEngine()
-    limiter, made, _ = limited(engine)
+    limiter, made = limited(engine)
 
     limiter.set({"worker1": {CORES: 0.5}})
     limiter.set({"worker1": {CORES: 0.5}})
@@ -103,7 +102,7 @@ def test_a_new_rate_of_a_disk_is_a_new_container():
     """
     With all that the node had before; an unchanged rate is none.
     """
-    limiter, made, _ = limited(FakeEngine())
+    limiter, made = limited(FakeEngine())
     disk = {DISK_READ: 10.0, DISK_WRITE: 20.0}
 
     limiter.set({"worker1": {CORES: 0.5}})
@@ -124,9 +123,9 @@ def test_both_ends_of_a_link_are_shaped_and_no_helper_stays():
     What leaves in the node's network, what comes at its other end on the machine.
     """
     engine = FakeEngine()
-    limiter, _, helpers = limited(engine)
+    limiter, _ = limited(engine)
 
-    with helpers:
+    with limiter:
         limiter.set({"worker1": {NETWORK_OUT: 10**6, NETWORK_IN: 2 * 10**6}})
         there = list(engine.helpers)
 
@@ -142,9 +141,9 @@ def test_a_hidden_link_is_an_error():
     """
     An engine whose machine does not show the nodes' links cannot limit what they receive.
     """
-    limiter, _, helpers = limited(FakeEngine(), FakeHost(iflink="99"))
+    limiter, _ = limited(FakeEngine(), FakeHost(iflink="99"))
 
-    with pytest.raises(ClusterError, match="the other end of the link of worker1"), helpers:
+    with pytest.raises(ClusterError, match="the other end of the link of worker1"), limiter:
         limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
 
 
@@ -153,31 +152,31 @@ def test_a_kernel_without_the_queue_is_an_error():
     In its own words, safe to print, with the module to load; the helper is gone.
     """
     engine = FakeEngine(status=2, stderr=b"Specified qdisc kind is \x1b[2Junknown")
-    limiter, _, helpers = limited(engine)
+    limiter, _ = limited(engine)
 
-    with pytest.raises(ClusterError, match=r"kind is \\x1b") as caught, helpers:
+    with pytest.raises(ClusterError, match=r"kind is \\x1b") as caught, limiter:
         limiter.set({"worker1": {NETWORK_OUT: 1.0, NETWORK_IN: 1.0}})
     assert "modprobe sch_tbf" in caught.value.fix
     assert engine.helpers == []
 
 
 @pytest.mark.parametrize(
-    ("controls", "facts", "is_refused"),
+    ("limits", "facts", "is_refused"),
     [
-        ({CORES}, {"CgroupDriver": "none"}, True),
-        ({NETWORK_OUT}, {"CgroupDriver": "none"}, False),
-        ({CORES}, {"CgroupDriver": "cgroupfs", "CpuCfsQuota": False}, True),
-        ({CORES, DISK_READ}, {"CgroupDriver": "systemd", "CpuCfsQuota": True}, False),
+        ({"cores": 0.5}, {"CgroupDriver": "none"}, True),
+        ({"network_bytes_per_s": 10**6}, {"CgroupDriver": "none"}, False),
+        ({"cores": 0.5}, {"CgroupDriver": "cgroupfs", "CpuCfsQuota": False}, True),
+        ({"disk_bytes_per_s": 10**6}, {"CgroupDriver": "systemd", "CpuCfsQuota": True}, False),
     ],
 )
-def test_an_engine_without_control_groups_limits_no_processor(controls, facts, is_refused):
+def test_an_engine_without_control_groups_limits_no_processor(limits, facts, is_refused):
     """
     Refused before anything is made; the network needs none.
     """
     engine = FakeEngine(**facts)
 
     with pytest.raises(MachineError, match="no control groups") if is_refused else nullcontext():
-        limits.require(engine, controls)
+        require(engine, ClusterSpec(workers=1, node=NodeSpec(**limits)))
 
 
 class TestDevice:

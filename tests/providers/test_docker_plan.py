@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.plan`: what nodes in containers are given.
+Tests for `harness.providers.docker.nodes`: what nodes in containers are given.
 """
 
 import io
@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.providers.docker import plan
+from harness.providers.docker import nodes
+from harness.providers.docker.host import pack_file
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SUBNET = "198.18.70.0/24"
@@ -24,10 +25,13 @@ def given_to(name, workers=2, **spec):
     """
     The files of one node, texts by their paths.
     """
-    layout = plan.make_layout(workers, SUBNET)
+    layout = nodes.make_layout(workers, SUBNET)
     member = next(m for m in layout.members if m.name == name)
     cluster = ClusterSpec(provider="docker", workers=workers, **spec)
-    return {k: v.decode() for k, v in plan.files(cluster, layout, member).items()}
+    return {
+        k.removeprefix("/cluster/"): v.decode()
+        for k, v in nodes.files(cluster, layout, member).items()
+    }
 
 
 @given(st.lists(st.integers(0, 2**14 - 1), max_size=30), st.integers(20, 28))
@@ -35,13 +39,13 @@ def test_free_networks_overlap_none_that_is_taken(hosts, prefix):
     """
     Whatever networks an engine has, those that are offered are free, of the block, and apart.
     """
-    first = int(plan.POOL.network_address)
+    first = int(nodes.POOL.network_address)
     used = {str(ipaddress.ip_network((first + h, prefix), strict=False)) for h in hosts}
 
-    free = [ipaddress.ip_network(s) for s in plan.free_subnets(used)]
+    free = [ipaddress.ip_network(s) for s in nodes.free_subnets(used)]
 
     assert not [1 for f in free for t in used if f.overlaps(ipaddress.ip_network(t))]
-    assert all(f.subnet_of(plan.POOL) for f in free)
+    assert all(f.subnet_of(nodes.POOL) for f in free)
     assert len(set(free)) == len(free)
 
 
@@ -49,7 +53,7 @@ def test_a_large_cluster_fits_its_network():
     """
     Two hundred workers and their master have addresses of one network, none of them the engine's.
     """
-    addresses = [ipaddress.ip_address(m.address) for m in plan.make_layout(200, SUBNET).members]
+    addresses = [ipaddress.ip_address(m.address) for m in nodes.make_layout(200, SUBNET).members]
 
     assert len(set(addresses)) == 201
     assert all(a in ipaddress.ip_network(SUBNET) for a in addresses)
@@ -109,7 +113,7 @@ class TestPack:
         """
         Folders and files bear the number of the image's plain user.
         """
-        members = [member for member, _ in unpacked([plan.pack({"a/b": b"x"}, ["a"])])]
+        members = [member for member, _ in unpacked([nodes.pack({"a/b": b"x"}, ["a"])])]
 
         assert [(m.name, m.isdir(), m.uid, m.gid, m.mode) for m in members] == [
             ("a", True, 10000, 10000, 0o755),
@@ -121,7 +125,7 @@ class TestPack:
         """
         What is packed in pieces is an archive of one file.
         """
-        pieces = plan.pack_file("here", io.BytesIO(content), len(content), executable=executable)
+        pieces = pack_file("here", io.BytesIO(content), len(content), executable=executable)
 
         ((member, unpacked_content),) = unpacked(pieces)
 
@@ -136,4 +140,4 @@ class TestPack:
         A file that has become shorter meanwhile makes no archive of another length.
         """
         with pytest.raises(OSError, match="shorter"):
-            list(plan.pack_file("x", io.BytesIO(b"abc"), 4, executable=False))
+            list(pack_file("x", io.BytesIO(b"abc"), 4, executable=False))

@@ -16,21 +16,21 @@ from typing import Any
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
-from harness.hadoop.daemons import Layout, Member
+from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
-from harness.node import agent_bytes
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
-from harness.providers.calibrate import CalibrationLoad, calibrate, requested_by_worker
-from harness.providers.docker import container as containers
-from harness.providers.docker import evidence, limits, plan
+from harness.providers.calibrate import CalibrationLoad, Rates, calibrate, requested_by_worker
+from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
-from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
+from harness.providers.docker import nodes
+from harness.providers.docker.engine import Death, DeathLog, Engine, EngineError, run_in_parallel
 from harness.providers.docker.host import DockerHost
 from harness.providers.host import Host, application_name
 from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
+from harness.units import format_bytes
 
 _DOCTOR_LIMIT_S = 3.0
 
@@ -56,7 +56,7 @@ class DockerCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; the engine is not asked for anything yet."""
         super().__init__(name, spec, home)
-        self._death_log: evidence.DeathLog | None = None
+        self._death_log: DeathLog | None = None
         self._memory_kills = dict[str, int]()
 
     @staticmethod
@@ -83,7 +83,7 @@ class DockerCluster(Cluster):
     def gpus_per_node(workers: int) -> int:
         """GPUs of each of so many workers: the devices of the engine's machine, shared evenly."""
         engine = Engine.connect()
-        if not containers.offers_gpus(engine):
+        if not nodes.offers_gpus(engine):
             return 0
         return len(find_devices(here).names) // workers if engine.is_near else 0
 
@@ -91,20 +91,18 @@ class DockerCluster(Cluster):
         """Whether the containers of the cluster run."""
         if self._state is None or not self._state.subnet:
             return False
-        nodes = self._engine.containers(self.name)
-        return bool(nodes) and all(container.status == "running" for container in nodes)
+        containers = self._engine.containers(self.name)
+        return bool(containers) and all(each.status == "running" for each in containers)
 
     # life
 
     @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* the engine cannot give, if one answers."""
-        containers.require_memory(spec)
-        controls = {name for rates in requested_by_worker(spec).values() for name in rates}
+        nodes.require_memory(spec)
         engine = Engine.connect()
         try:
-            containers.require(engine, spec)
-            limits.require(engine, controls)
+            nodes.require(engine, spec)
         finally:
             engine.client.close()
 
@@ -133,11 +131,10 @@ class DockerCluster(Cluster):
                 )
                 self._state.save()
                 engine.reap(self.name)  # what a cluster of that name without a state folder left
-                self._state.subnet = containers.make_network(engine, self.name)
+                self._state.subnet = nodes.make_network(engine, self.name)
                 self._state.save()
-                maker = containers.NodeMaker(engine, self.name, image, self.spec, self.layout)
-                archives = {member: self._archive(member) for member in self.layout.members}
-                run_in_parallel([partial(maker.make, *each, {}) for each in archives.items()])
+                maker = nodes.NodeMaker(engine, self.name, image, self.spec, self.layout, self.home)
+                run_in_parallel([partial(maker.make, member) for member in self.layout.members])
             except BaseException:
                 _remove(self.name)
                 raise
@@ -148,39 +145,27 @@ class DockerCluster(Cluster):
                 self.down()
                 raise
 
-    def _limit_nodes(self, maker: containers.NodeMaker) -> None:
+    def _limit_nodes(self, maker: nodes.NodeMaker) -> None:
         """Set the limits and calibrate them while nothing runs; then start the daemons."""
-        hosts = {host.name: host for host in self.hosts}
+        by_name = {host.name: host for host in self.hosts}
         members = {member.name: member for member in self.layout.members}
         requested = requested_by_worker(self.spec)
-        device = limits.device_of(hosts, requested)
+        device = nodes.device_of(by_name, requested)
 
-        def remake(node_name: str, rates: Mapping[str, float]) -> None:
+        def remake(node_name: str, rates: Rates) -> None:
             maker.remove(members[node_name])
-            maker.make(members[node_name], self._archive(members[node_name]), rates, device)
+            maker.make(members[node_name], rates, device)
 
         load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"))
         labels = self._engine.labels(self.name)
-        with limits.Helpers(self._engine, maker.image, labels) as helpers:
-            limiter = limits.DockerLimiter(self._engine, hosts, remake, helpers)
+        limiter = nodes.DockerLimiter(self._engine, by_name, remake, maker.image, labels)
+        with limiter:
             calibrated = calibrate(requested, limiter.set, load, where=self.where)
         self._write_limits(calibrated)
         for host in self.hosts:
-            first_daemons = plan.first_daemons(self.layout, members[host.name])
+            first_daemons = nodes.first_daemons(self.layout, members[host.name])
             lines = "".join(f"start {daemon.key}\n" for daemon in first_daemons)
-            host.run(["tee", plan.CONTROL], stdin=lines.encode())
-
-    def _archive(self, member: Member) -> bytes:
-        """The archive of all that a node is given before its start."""
-        files = plan.files(self.spec, self.layout, member)
-        files["node.pyz"] = agent_bytes()
-        folders = plan.folders(self.layout, member)
-        if member == self.layout.master:  # to format a new name space would take a second or two
-            name_folder = f"{self.layout.data(member)}/name".removeprefix(f"{plan.BASE}/")
-            folders += [name_folder, f"{name_folder}/current"]
-            for file_path in sorted((self.home.require_formatted() / "current").iterdir()):
-                files[f"{name_folder}/current/{file_path.name}"] = file_path.read_bytes()
-        return plan.pack(files, folders)
+            host.run(["tee", nodes.CONTROL], stdin=lines.encode())
 
     # connections
 
@@ -196,7 +181,7 @@ class DockerCluster(Cluster):
         """Where the nodes find Hadoop, their configuration and their data."""
         if self._state is None or not self._state.subnet:
             raise self.not_up_error()
-        return plan.make_layout(self.spec.workers, self._state.subnet)
+        return nodes.make_layout(self.spec.workers, self._state.subnet)
 
     @property
     def hosts(self) -> tuple[DockerHost, ...]:
@@ -205,8 +190,8 @@ class DockerCluster(Cluster):
         return tuple(
             DockerHost(
                 member.name, member.address, layout.data(member),
-                containers.name_of(self.name, member.name), self._engine,
-                plan.environment(layout, member),
+                nodes.name_of(self.name, member.name), self._engine,
+                nodes.environment(layout, member),
             )
             for member in layout.members
         )  # fmt: skip
@@ -214,34 +199,34 @@ class DockerCluster(Cluster):
     @property
     def java(self) -> str:
         """The ``java`` command of the image."""
-        return plan.JAVA_COMMAND
+        return nodes.JAVA_COMMAND
 
     @property
     def tasks_archive(self) -> str | None:
         """The class-data archive of traced tasks in the image."""
-        return plan.TASKS_ARCHIVE if self.home.trace_path_jar else None
+        return nodes.TASKS_ARCHIVE if self.home.trace_path_jar else None
 
     @property
     def exec_prefix(self) -> str:
         """Nothing where the engine is here: its machine is part of every network on it."""
-        master = containers.name_of(self.name, self.layout.master.name)
+        master = nodes.name_of(self.name, self.layout.master.name)
         return "" if self._engine.is_near else f"docker exec {master}"
 
     def agent_path(self, host: Host) -> str:
         """The node agent is in every node from its start."""
         del host
-        return plan.AGENT
+        return hosts.AGENT
 
     def _supervision(self) -> dict[str, Any]:
-        return self._supervision_by(plan.DEATHS, plan.CONTROL)
+        return self._supervision_by(nodes.DEATHS, nodes.CONTROL)
 
     # evidence
 
     def dead_daemons(self) -> list[str]:
         """Daemons that have ended (``datanode on worker2``), as the engine reports them."""
         if self._death_log is None:
-            nodes = {host.name: host.container for host in self.hosts}
-            self._death_log = evidence.DeathLog(self._engine, nodes)
+            containers = {host.name: host.container for host in self.hosts}
+            self._death_log = DeathLog(self._engine, containers)
         deaths, ended = self._death_log.deaths(), self._death_log.ended_nodes()
         return [
             daemon.name
@@ -252,28 +237,27 @@ class DockerCluster(Cluster):
     def out_of_memory(self) -> list[str]:
         """Sentences on the nodes that ran out of memory since the last call, with their limits."""
         sentences = []
-        hosts = self.hosts
-        counts = run_in_parallel([partial(evidence.memory_kills, host) for host in hosts])
-        for host, kills in zip(hosts, counts, strict=True):
+        counts = run_in_parallel([partial(hosts.memory_kills, host) for host in self.hosts])
+        for host, kills in zip(self.hosts, counts, strict=True):
             new_kills = kills - self._memory_kills.get(host.name, 0)
             self._memory_kills[host.name] = kills
             if new_kills > 0:
                 is_master = host.name == self.layout.master.name
                 limit = None if is_master else self.spec.hardware(host.name).memory_bytes
-                sentences.append(evidence.describe_kills(host.name, new_kills, limit))
+                sentences.append(describe_kills(host.name, new_kills, limit))
         return sentences
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """Last lines of every daemon's log, and how it ended; or the error of a lost engine."""
-        all_daemons, hosts = daemons.daemons(self.layout), self.hosts
+        all_daemons = daemons.daemons(self.layout)
         try:
-            tails = run_in_parallel([partial(evidence.log_tails, host, lines) for host in hosts])
+            tails = run_in_parallel([partial(hosts.log_tails, host, lines) for host in self.hosts])
             deaths = self._death_log.deaths() if self._death_log is not None else {}
         except EngineError as error:
             return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
         texts = {name: text for by_file in tails for name, text in by_file.items()}
         return {
-            daemon.name: evidence.describe_death(
+            daemon.name: describe_death(
                 texts.get(f"{daemon.key}.log", ""), daemon, deaths.get(daemon.key)
             )
             for daemon in all_daemons
@@ -281,17 +265,42 @@ class DockerCluster(Cluster):
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
-        tasks = [partial(evidence.copy_thread_dumps, host, into) for host in self.hosts]
+        tasks = [partial(hosts.copy_thread_dumps, host, into) for host in self.hosts]
         return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         application = application_name(application_id)
         tasks = [
-            partial(evidence.copy_container_logs, host, application, into / host.name)
+            partial(hosts.copy_container_logs, host, application, into / host.name)
             for host in self.hosts[1:]
         ]
         return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
+
+
+def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:
+    """
+    A sentence on a node in which the kernel has killed so many processes.
+
+    >>> describe_kills("worker1", 2, 3 * 2**30)
+    'the kernel killed 2 processes of worker1, which may use 3 GiB of memory (cluster.node.memory)'
+    """
+    processes = "a process" if kills == 1 else f"{kills} processes"
+    if limit_bytes is None:
+        return f"the kernel killed {processes} of {node_name}: its machine ran out of memory"
+    return (
+        f"the kernel killed {processes} of {node_name}, which may use"
+        f" {format_bytes(limit_bytes)} of memory (cluster.node.memory)"
+    )
+
+
+def describe_death(log_text: str, daemon: daemons.Daemon, death: Death | None) -> str:
+    """The end of a daemon's log, and how the daemon has ended, if it has."""
+    if death is None:
+        return log_text
+    how = f"signal {-death.status}" if death.status < 0 else f"status {death.status}"
+    why = ": its node ran out of the memory that it may use (OOMKilled)" if death.oom else ""
+    return f"{log_text}\n[{daemon.name} has ended with {how}{why}]".lstrip()
 
 
 def _remove(name: str) -> bool:

@@ -1,5 +1,5 @@
 """
-The Docker engine: where it is, why it refuses a request, and everything that bears our labels.
+The Docker engine: where it is, why it refuses, what bears our labels, and what has ended there.
 
 ``DOCKER_HOST`` (with ``DOCKER_TLS_VERIFY`` and ``DOCKER_CERT_PATH``) names another engine than this
 machine's, near or far: nothing here assumes that it sees our files or that we see its ports.
@@ -14,10 +14,11 @@ import platform
 import re
 import socket
 import ssl
+import threading
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.providers import state as states
-from harness.providers.host import system_reason
+from harness.providers.host import from_json, system_reason
 from harness.text import excerpt
 
 LABEL = "mapreduce-harness"  # before each of our labels
@@ -34,6 +35,7 @@ _VARIABLES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _LIMIT_S = 120.0
 _VERSION = "1.44"  # of the first request, which every engine answers: which versions it has
 _THREADS, _CONNECTIONS = 8, 32
+_JOIN_LIMIT_S, _RETRY_S = 5.0, 1.0
 _ADDRESS = re.compile(r"(unix|tcp|http|https)://")
 _FIXES = {
     "Could not find the file": "harness cluster logs shows what the node has written",
@@ -194,6 +196,96 @@ class Engine:
 
     def _filter(self, cluster: str) -> dict[str, Any]:
         return {"label": [f"{label}={value}" for label, value in self.labels(cluster).items()]}
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A daemon, by its key, that has ended: its status; whether it ran out of memory."""
+
+    key: str
+    status: int
+    oom: bool = False
+
+
+class DeathLog:
+    """
+    Daemons and nodes that have ended in *containers* (node -> name of its container).
+
+    One thread per node follows its container's log, in which the node's supervisor writes a line
+    of JSON for each daemon that ends; the end of the log is the end of the node.  So nothing runs
+    in the containers for it, and the engine has nothing to do while all is well.
+    """
+
+    def __init__(self, engine: Engine, containers: Mapping[str, str]) -> None:
+        """Read what has happened so far, then follow."""
+        self._engine, self._guard = engine, threading.Lock()
+        self._deaths: dict[str, Death] = {}
+        self._ended: set[str] = set()
+        self._error: EngineError | None = None
+        self._closed = threading.Event()
+        for container in containers.values():
+            with engine.translate_errors(f"log of {container}"):
+                self._read(engine.client.api.logs(container, stdout=True, stderr=False))
+        self._threads = [
+            threading.Thread(target=self._follow, args=pair, daemon=True, name="docker-deaths")
+            for pair in containers.items()
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def deaths(self) -> dict[str, Death]:
+        """Daemons that have ended, by their keys; `EngineError` where the engine was lost."""
+        with self._guard:
+            if self._error is not None:
+                raise self._error
+            return dict(self._deaths)
+
+    def ended_nodes(self) -> set[str]:
+        """Nodes that have ended."""
+        with self._guard:
+            return set(self._ended)
+
+    def close(self) -> None:
+        """Wait for the threads; the logs of removed containers have ended."""
+        self._closed.set()
+        for thread in self._threads:
+            thread.join(_JOIN_LIMIT_S)
+
+    def _follow(self, node_name: str, container: str) -> None:
+        """Read the log of one node until the node ends, again where the connection is lost."""
+        client = self._engine.client.api
+        while not self._closed.is_set():
+            with suppress(EngineError), self._engine.translate_errors(container):
+                rest = b""
+                log = client.logs(container, stdout=True, stderr=False, stream=True, follow=True)
+                for piece in log:
+                    lines, _, rest = (rest + piece).rpartition(b"\n")
+                    self._read(lines)
+            if self._closed.is_set():
+                return
+            try:
+                with self._engine.translate_errors(f"state of {node_name}"):
+                    is_running = client.inspect_container(container)["State"]["Running"]
+            except EngineError as error:
+                is_running = False
+                if error.status != 404:
+                    with self._guard:
+                        self._error = error
+                    return
+            if not is_running:
+                with self._guard:
+                    self._ended.add(node_name)
+                return
+            self._closed.wait(_RETRY_S)
+
+    def _read(self, lines: bytes) -> None:
+        """Take the supervisor's lines; any other text is skipped."""
+        for line in lines.splitlines():
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
+                fields: Any = from_json(line)
+                death = Death(str(fields["key"]), int(fields["status"]), bool(fields.get("oom")))
+                with self._guard:
+                    self._deaths[death.key] = death
 
 
 def run_in_parallel(tasks: Sequence[Callable[[], Any]]) -> list[Any]:

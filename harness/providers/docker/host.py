@@ -1,20 +1,23 @@
 """
-A node that is a container: commands, and files as archives, through the engine alone.
+A node that is a container: commands, files as archives, and what it leaves, by the engine alone.
 
 An engine cannot kill what it has started in a container.  So each command runs within an exec
 wrapper (`harness.node.wrapper`), which ends it when the connection to it ends, and which takes its
 input in pieces: an empty one to start, then the input, and another empty one at the input's end.
+Logs and dumps are read as archives, so that they outlive the processes.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import signal
 import socket
 import ssl
 import subprocess
+import tarfile
 import threading
 import time
 
@@ -27,11 +30,16 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from harness.errors import ClusterError
+from harness.node.supervise import MEMORY_EVENTS
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.docker.plan import AGENT_COMMAND, pack_file
-from harness.providers.host import Completed, Host, timeout_error
+from harness.providers.host import CONTAINER, LOG, Completed, Host, timeout_error
+from harness.text import printable
 
+BASE = "/cluster"  # all that a node is given and writes lies in it
+LOGS, PIDS, AGENT = f"{BASE}/logs", f"{BASE}/daemons", f"{BASE}/node.pyz"
+AGENT_COMMAND = ("python3", "-I", "-S", AGENT)
+USER = 10_000  # the plain user of the image, who owns what nodes are given
 STDOUT, STDERR = 1, 2  # streams in the engine's frames
 OUTPUT_LIMIT = 64 * 2**20
 _CHUNK, _BUFFER = 2**16, 2**20
@@ -40,6 +48,11 @@ _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _END_LIMIT_S = 10.0
 _KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
+_DUMP_LIMIT_S = 20.0
+_LINE_BYTES = 400  # of a log whose last lines are shown
+_LIMITS = archives.Limits(bytes=2**34)
+_TIME = 1_767_225_600  # 2026-01-01: equal files make equal archives
+_KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
 
 class Connection:
@@ -318,3 +331,84 @@ def state_of(engine: Engine, container: str) -> str:
     if state["Running"]:
         return "it runs"
     return f"its container has ended with status {state['ExitCode']}"
+
+
+def memory_kills(host: DockerHost) -> int:
+    """How many processes of a node the kernel has killed for want of memory, since its start."""
+    try:
+        events = host.run(["cat", *MEMORY_EVENTS]).out  # one of the files is there
+    except ClusterError:  # its first process may have been the one; the count is gone with it
+        return int("OOMKilled" in state_of(host.engine, host.container))
+    return sum(map(int, _KILLS.findall(events)))
+
+
+def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
+    """The last *lines* of each log of one node's daemons, by file name; safe to print."""
+    engine, tails = host.engine, dict[str, str]()
+    try:
+        with engine.translate_errors(f"logs of {host.name}"):
+            pieces, _ = engine.client.api.get_archive(host.container, LOGS)
+            with archives.plain_files(pieces, host.name, _LIMITS) as files:
+                for file in files:
+                    last_bytes = b""
+                    while piece := file.stream.read(_BUFFER):
+                        last_bytes = (last_bytes + piece)[-_LINE_BYTES * lines :]
+                    last_lines = last_bytes.decode(errors="replace").splitlines()[-lines:]
+                    tails[PurePosixPath(file.name).name] = printable("\n".join(last_lines))
+        state = state_of(engine, host.container)
+    except EngineError as error:
+        if error.status == 404:
+            return {}
+        raise
+    if state != "it runs":
+        return {log: f"{text}\n[{host.name}: {state}]".lstrip() for log, text in tails.items()}
+    return tails
+
+
+def copy_container_logs(host: DockerHost, application: str, into: Path) -> list[Path]:
+    """Copy logs of an application's containers to ``into/container/file``; none where none ran."""
+    folder = f"{host.folder}/userlogs/{application}"
+    wanted = re.compile(f"{re.escape(application)}/({CONTAINER.pattern}/{LOG.pattern})", re.ASCII)
+    try:
+        with host.engine.translate_errors(f"container logs of {host.name}"):
+            pieces, _ = host.engine.client.api.get_archive(host.container, folder)
+            return archives.unpack(pieces, wanted, into, f"{host.name}: {folder}", _LIMITS)
+    except EngineError as error:
+        if error.status == 404:
+            return []
+        raise
+
+
+def copy_thread_dumps(host: DockerHost, into: Path) -> list[Path]:
+    """Have the JVMs of one node dump their threads, and copy that to *into*."""
+    folder = f"{host.folder}/threads"
+    argv = [*AGENT_COMMAND, "dump", PIDS, folder]
+    if host.run(argv, _DUMP_LIMIT_S).status != 0:
+        return []
+    wanted = re.compile(r"threads/([A-Za-z0-9][A-Za-z0-9._-]{0,199}\.txt)", re.ASCII)
+    with host.engine.translate_errors(f"thread dumps of {host.name}"):
+        pieces, _ = host.engine.client.api.get_archive(host.container, folder)
+        return archives.unpack(pieces, wanted, into, f"{host.name}: {folder}", _LIMITS)
+
+
+def pack_file(file_name: str, stream: IO[bytes], size: int, *, executable: bool) -> Iterator[bytes]:
+    """An archive, in pieces, of one file of *size* bytes; a file that shrinks is an `OSError`."""
+    yield archive_entry(file_name, size, mode=0o755 if executable else 0o644).tobuf()
+    missing = size
+    while missing:
+        piece = stream.read(min(_BUFFER, missing))
+        if not piece:
+            raise OSError(f"{file_name} has become shorter while it was read")
+        missing -= len(piece)
+        yield piece
+    yield bytes(-size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
+
+
+def archive_entry(
+    path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE
+) -> tarfile.TarInfo:
+    """The header of a file of *size* bytes, or of a folder, that belongs to the image's user."""
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.type, entry.mode, entry.mtime = size, kind, mode, _TIME
+    entry.uid = entry.gid = USER
+    return entry

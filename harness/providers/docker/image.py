@@ -1,9 +1,6 @@
 """
 The image of a node: built on the engine when a cluster first needs it, or when its inputs changed.
 
-    python -m harness.providers.docker                build it unless it is there
-    python -m harness.providers.docker import TAG     an image of a whole root, a tar on stdin
-
 It is built on any Debian 12 or newer, the first of: the image that ``HARNESS_DOCKER_BASE`` names;
 Debian's or our own where the engine has it; Debian's, pulled; where no registry can be reached and
 this user is root, a Debian root made on the spot (``docker/base``).  Each step is reported.
@@ -25,12 +22,12 @@ import tempfile
 import threading
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ClusterError, HarnessError, MachineError, SpecError
+from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop_home.home import (
     CLASS_LIST,
     INSTRUMENTED,
@@ -231,14 +228,17 @@ def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tu
 
 def _pull(engine: Engine, image_name: str) -> None:
     """Pull an image; `EngineError` where that fails, or nothing comes for `_SILENCE_S`."""
+    from docker.utils import parse_repository_tag
+
     where = f"Docker engine at {engine.address}, pulling {image_name}"
     events: queue.SimpleQueue[Mapping[str, Any] | EngineError | None] = queue.SimpleQueue()
 
     def pull() -> None:
         try:
             with engine.translate_errors(f"pulling {image_name}"):
-                tag = split_tag(image_name)
-                for event in engine.client.api.pull(*tag, stream=True, decode=True):
+                repository, tag = parse_repository_tag(image_name)  # without one, all are pulled
+                tag = tag or "latest"
+                for event in engine.client.api.pull(repository, tag, stream=True, decode=True):
                     events.put(event)
         except EngineError as error:
             events.put(error)
@@ -260,20 +260,6 @@ def _pull(engine: Engine, image_name: str) -> None:
             raise EngineError(excerpt(pull_event["error"], 500), where=where)
     if not is_there(engine, image_name):
         raise EngineError(f"the engine has not pulled {image_name}", where=where)
-
-
-def split_tag(image_name: str) -> tuple[str, str]:
-    """
-    Repository and tag; without a tag the library would pull all that there are.
-
-    >>> [split_tag(name) for name in ("debian:12", "host:5000/debian", "debian@sha256:0a")]
-    [('debian', '12'), ('host:5000/debian', 'latest'), ('debian', 'sha256:0a')]
-    """
-    repository, at, digest = image_name.partition("@")
-    if at:
-        return repository, digest
-    repository, _, tag = image_name.rpartition(":")
-    return (repository, tag) if repository and "/" not in tag else (image_name, "latest")
 
 
 def _obstacle_to_making() -> str:
@@ -307,26 +293,3 @@ def _make_base(engine: Engine) -> None:
             fix="read the lines above; then sudo docker/base MIRROR, or name a base that the"
             " engine has: HARNESS_DOCKER_BASE",
         )
-
-
-def import_root(engine: Engine, tag: str, stream: Any) -> None:
-    """Make an image of a whole file system, a tar that comes in *stream*."""
-    repository, _, version = tag.rpartition(":")
-    pieces = iter(lambda: stream.read(2**20), b"")
-    language = ["ENV LANG=C.UTF-8"]
-    with engine.translate_errors(f"importing {tag}"):
-        engine.client.api.import_image_from_stream(pieces, repository, version, changes=language)
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Entry of ``python -m harness.providers.docker``."""
-    try:
-        engine = Engine.connect()
-        if arguments[:1] == ["import"]:
-            import_root(engine, arguments[1], sys.stdin.buffer)
-            report(f"{arguments[1]} is on the engine at {engine.address}")
-        else:
-            report(f"ready: {ensure(engine, HadoopHome.find())}")
-    except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(error.exit_status) from None

@@ -1,0 +1,445 @@
+"""
+Nodes of a cluster in containers: what they are given, how they are made, and what limits them.
+
+    /opt/hadoop, /opt/java the Hadoop home and Java, from the image
+    /cluster/conf/<node>   /cluster/nodes/<node>    configuration and data
+    /cluster/logs          one log per daemon       /cluster/daemons   process ids
+    /cluster/plan.json     what the node's supervisor starts;  deaths, control: its own
+    /cluster/node.pyz      the node agent
+
+The engine limits processors and disks, ``tc`` limits the network, and the engine may be far.
+``tc`` runs in helper containers that share a node's network (or that of the engine's machine, where
+the other end of a node's link is) and may change networks and nothing else; they are removed when
+all is set.  The engine takes a disk's rate only when it makes a container: a new rate is a new
+container on the same volume, before anything runs.
+"""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import json
+import re
+import tarfile
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from harness.errors import ClusterError, MachineError, SpecError
+from harness.hadoop import daemons, site
+from harness.hadoop.daemons import Layout, Member, make_members
+from harness.hadoop_home.home import HadoopHome
+from harness.node import agent_bytes
+from harness.providers.calibrate import Rates, requested_by_worker
+from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
+from harness.providers.docker.host import (
+    AGENT,
+    AGENT_COMMAND,
+    BASE,
+    LOGS,
+    PIDS,
+    DockerHost,
+    archive_entry,
+)
+from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
+from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
+from harness.records.trial import ClusterSpec
+from harness.text import excerpt
+from harness.units import MIB, format_bytes
+
+HOME, JAVA = "/opt/hadoop", "/opt/java"
+JAVA_COMMAND = f"{JAVA}/bin/java"
+TASKS_ARCHIVE = f"{HOME}/tasks.jsa"
+DEATHS, CONTROL = f"{BASE}/deaths", f"{BASE}/control"
+# of the block kept for benchmarks (RFC 2544); namespaces of the local provider use its lower part
+POOL = ipaddress.ip_network("198.18.64.0/18")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_TRIES = 8
+_DAEMONS_BYTES = 640 * MIB  # of a DataNode and a NodeManager, idle
+_LINK = re.compile(r"^(\d+): ([\w.-]+)[@:]", re.MULTILINE)
+
+
+def free_subnets(used: Iterable[str]) -> list[str]:
+    """
+    Networks of 253 nodes that overlap none of those *used*, in order.
+
+    >>> free_subnets(["198.18.64.0/23", "172.17.0.0/16", "fd00::/64"])[0]
+    '198.18.66.0/24'
+    """
+    others = [network for network in map(ipaddress.ip_network, used) if network.version == 4]
+    return [
+        str(network)
+        for network in POOL.subnets(new_prefix=24)
+        if not any(network.overlaps(other) for other in others)
+    ]
+
+
+def make_layout(workers: int, subnet: str) -> Layout:
+    """
+    Master and *workers* with addresses of *subnet*, whose first is the engine's own.
+
+    >>> [f"{node.name} {node.address}" for node in make_layout(2, "198.18.64.0/24").members]
+    ['master 198.18.64.2', 'worker1 198.18.64.3', 'worker2 198.18.64.4']
+    """
+    first = ipaddress.ip_network(subnet).network_address + 2
+    members = tuple(
+        Member(member.name, str(first + number))
+        for number, member in enumerate(make_members(workers))
+    )
+    return Layout(members, BASE, HOME, f"{HOME}/classes.jsa")
+
+
+def environment(layout: Layout, member: Member) -> dict[str, str]:
+    """Environment of all that runs on *member*."""
+    plain = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": BASE}
+    return daemons.environment(plain, JAVA, layout, member)
+
+
+def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]:
+    """Content of each file that *member* is given, by its path."""
+    conf = layout.conf(member)
+    texts = {
+        f"{conf}/{file_name}": site.render_xml(properties)
+        for file_name, properties in site.site_files(spec, layout, member).items()
+    }
+    texts[f"{conf}/log4j.properties"] = site.LOG4J
+    plan = {
+        "control": CONTROL,
+        "deaths": DEATHS,
+        "daemons_folder": PIDS,
+        "daemons": [
+            {
+                "key": daemon.key,
+                "argv": daemons.daemon_argv(JAVA_COMMAND, layout, daemon),
+                "env": environment(layout, member),
+                "cwd": layout.data(member),
+                "log": f"{LOGS}/{daemon.key}.log",
+                # daemons of limited nodes start when the limits are set
+                "at_once": not spec.limited and daemon in first_daemons(layout, member),
+            }
+            for daemon in daemons.daemons(layout)
+            if daemon.member == member
+        ],
+    }
+    texts[f"{BASE}/plan.json"] = json.dumps(plan, indent=1)
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def first_daemons(layout: Layout, member: Member) -> list[daemons.Daemon]:
+    """Daemons that start with their node; the health check starts the history server in time."""
+    return [
+        daemon
+        for daemon in daemons.daemons(layout)
+        if daemon.member == member and daemon.kind != "historyserver"
+    ]
+
+
+def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome) -> bytes:
+    """The archive of all that a node is given before its start."""
+    data, conf = layout.data(member), layout.conf(member)
+    folders = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS]
+    contents = {**files(spec, layout, member), AGENT: agent_bytes()}
+    if member == layout.master:  # to format a new name space would take a second or two
+        name_folder = f"{data}/name"
+        folders += [name_folder, f"{name_folder}/current"]
+        for file in sorted((home.require_formatted() / "current").iterdir()):
+            contents[f"{name_folder}/current/{file.name}"] = file.read_bytes()
+    return pack(contents, folders)
+
+
+def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
+    """An archive, for `BASE`, of *folders* and *files* (path -> content) below it."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in folders:
+            entry = archive_entry(
+                path.removeprefix(f"{BASE}/"), 0, mode=0o755, kind=tarfile.DIRTYPE
+            )
+            archive.addfile(entry)
+        for path, content in files.items():
+            entry = archive_entry(path.removeprefix(f"{BASE}/"), len(content))
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMaker:
+    """Makes and removes the nodes of one cluster."""
+
+    engine: Engine
+    cluster: str
+    image: str
+    spec: ClusterSpec
+    layout: Layout
+    home: HadoopHome
+
+    def make(self, member: Member, rates: Rates | None = None, device: str = "") -> None:
+        """Make a node with limits *rates* (of the disk *device*), give it its files, start it."""
+        client, container_name = self.engine.client.api, name_of(self.cluster, member.name)
+        network = {
+            network_name(self.cluster): client.create_endpoint_config(
+                ipv4_address=member.address, aliases=[member.name]
+            )
+        }
+        with self.engine.translate_errors(f"container {container_name}"):
+            options = {**self.host_config(member), **host_options(rates or {}, device)}
+            container = client.create_container(
+                self.image, name=container_name, hostname=member.name,
+                labels={**self.engine.labels(self.cluster), f"{LABEL}.node": member.name},
+                host_config=client.create_host_config(**options),
+                networking_config=client.create_networking_config(network),
+            )["Id"]  # fmt: skip
+            files = archive(self.spec, self.layout, member, self.home)
+            client.put_archive(container, BASE, files)
+            client.start(container)
+
+    def remove(self, member: Member) -> None:
+        """Remove a node, but for its volume."""
+        container_name = name_of(self.cluster, member.name)
+        with self.engine.translate_errors(f"container {container_name}"):
+            self.engine.client.api.remove_container(container_name, force=True)
+
+    def host_config(self, member: Member) -> dict[str, Any]:
+        """What the container of *member* gets of its machine: as little as possible."""
+        from docker.types import DeviceRequest, DriverConfig, LogConfig, Mount
+
+        volume = Mount(
+            BASE, name_of(self.cluster, member.name), type="volume",
+            labels=self.engine.labels(self.cluster), driver_config=DriverConfig("local"),
+        )  # fmt: skip
+        host_config: dict[str, Any] = {
+            "network_mode": network_name(self.cluster),
+            # both ways, and without the engine's resolver, whose answers bear the network's name
+            "extra_hosts": {other.name: other.address for other in self.layout.members},
+            "mounts": [volume],
+            "log_config": LogConfig(type="json-file", config={"max-size": "4m", "max-file": "2"}),
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges"],
+            "device_requests": [],
+        }
+        if member == self.layout.master:
+            return host_config
+        if gpu_count := self.spec.node.gpus:  # nodes of one machine do not share any
+            first = self.layout.workers.index(member) * gpu_count
+            numbers = [str(number) for number in range(first, first + gpu_count)]
+            request = DeviceRequest(driver="nvidia", device_ids=numbers, capabilities=[["gpu"]])
+            host_config["device_requests"] = [request]
+        memory_bytes = self.spec.hardware(member.name).memory_bytes
+        if memory_bytes is not None:  # without swap: a process that does not fit is killed
+            host_config |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}
+        return host_config
+
+
+def network_name(cluster: str) -> str:
+    """Name of a cluster's network; others may use the engine, too, so it names its owner."""
+    return f"harness-{owner()}-{cluster}"
+
+
+def name_of(cluster: str, node: str) -> str:
+    """Name of a node's container and of its volume."""
+    return f"{network_name(cluster)}-{node}"
+
+
+def make_network(engine: Engine, cluster: str) -> str:
+    """Make the network of a cluster, without a way out; its subnet."""
+    from docker.types import IPAMConfig, IPAMPool
+
+    with engine.translate_errors("networks"):
+        networks = engine.client.api.networks()
+    pools = [pool for entry in networks for pool in (entry.get("IPAM") or {}).get("Config") or ()]
+    used_subnets = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
+    for subnet in free_subnets(used_subnets)[:_TRIES]:
+        try:
+            with engine.translate_errors(f"network of cluster {cluster!r}"):
+                engine.client.networks.create(
+                    network_name(cluster), driver="bridge", internal=True, check_duplicate=True,
+                    labels=engine.labels(cluster),
+                    ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
+                )  # fmt: skip
+        except EngineError as error:  # networks of the machine itself are not in the engine's list
+            if "overlap" not in error.what:
+                raise
+        else:
+            return subnet
+    raise ClusterError(
+        f"no free network within {POOL}",
+        where=f"Docker engine at {engine.address}",
+        fix="docker network prune removes those that nobody uses; "
+        "harness cluster down --all takes down your own clusters",
+    )
+
+
+def require(engine: Engine, spec: ClusterSpec) -> None:
+    """`MachineError` for what the engine cannot hold, before anything is made."""
+    if engine.facts.get("OSType", "linux") != "linux":
+        raise MachineError(
+            "the Docker engine runs no Linux containers",
+            where=engine.address,
+            fix="switch it to Linux containers, or set DOCKER_HOST to another engine",
+        )
+    if _memory_of(spec) and not engine.facts.get("MemoryLimit", True):
+        raise MachineError(
+            "the Docker engine cannot limit the memory of nodes: it has no control group for it",
+            where=f"cluster.node.memory, cluster.nodes, {engine.address}",
+            fix="leave out cluster.node.memory, or use a rootful engine",
+        )
+    if spec.node.gpus and not offers_gpus(engine):
+        raise MachineError(
+            "the Docker engine cannot give GPUs to containers: it has no NVIDIA runtime",
+            where=f"cluster.node.gpus = {spec.node.gpus}, {engine.address}",
+            fix="install the NVIDIA container toolkit on the engine's machine, then: "
+            "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
+        )
+    controls = {name for rates in requested_by_worker(spec).values() for name in rates}
+    rootless = engine.facts.get("CgroupDriver") == "none"
+    if controls & {CORES, DISK_READ, DISK_WRITE} and (
+        rootless or not engine.facts.get("CpuCfsQuota", True)
+    ):
+        raise MachineError(
+            "the Docker engine cannot limit nodes: it has no control groups"
+            + (" (it is rootless)" if rootless else ""),
+            where=f"cluster.node, cluster.nodes, {engine.address}",
+            fix="leave out cluster.node.cores and cluster.node.disk, or use a rootful engine",
+        )
+
+
+def require_memory(spec: ClusterSpec) -> None:
+    """`SpecError` for a worker that cannot hold what it offers to tasks, and its daemons."""
+    least = site.node_memory_mb(spec.node) * MIB + _DAEMONS_BYTES
+    for worker, memory_bytes in _memory_of(spec).items():
+        if memory_bytes < least:
+            raise SpecError(
+                f"{worker} has {format_bytes(memory_bytes)} of memory, and its tasks and daemons"
+                f" need {format_bytes(least)}",
+                where="cluster.node.memory, cluster.nodes",
+                fix=f"write {format_bytes(least)} or more, or fewer slots, or less task_memory",
+            )
+
+
+def _memory_of(spec: ClusterSpec) -> dict[str, int]:
+    """Bytes of memory of each worker that has a limit."""
+    workers = [f"worker{number}" for number in range(1, spec.workers + 1)]
+    sizes = {worker: spec.hardware(worker).memory_bytes for worker in workers}
+    return {worker: size for worker, size in sizes.items() if size is not None}
+
+
+def offers_gpus(engine: Engine) -> bool:
+    """Whether the engine has the NVIDIA runtime."""
+    return "nvidia" in (engine.facts.get("Runtimes") or {})
+
+
+def device_of(hosts: Mapping[str, DockerHost], requested: Mapping[str, Rates]) -> str:
+    """The disk on which the engine keeps its volumes; empty where none is to be limited."""
+    limited = [node_name for node_name, rates in requested.items() if DISK_READ in rates]
+    if not limited:
+        return ""
+    host = hosts[limited[0]]
+    device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()
+    if not device:
+        raise MachineError(
+            "the disk of nodes cannot be limited: the engine's data is not on a block device",
+            where=f"cluster.node.disk, {host.name}: {host.folder}",
+            fix="leave out cluster.node.disk, or give the engine a disk (data-root)",
+        )
+    return device
+
+
+def cpu_quota(cores: float) -> dict[str, int]:
+    """Options of a container that has a share of the processors."""
+    quota_us = max(LEAST_QUOTA_US, round(cores * PERIOD_US))
+    return {"cpu_period": PERIOD_US, "cpu_quota": quota_us}
+
+
+def host_options(rates: Mapping[str, float], device: str) -> dict[str, Any]:
+    """Options with which a container is made that has limits of processors and disk *device*."""
+    options: dict[str, Any] = cpu_quota(rates[CORES]) if CORES in rates else {}
+    for control, option in ((DISK_READ, "device_read_bps"), (DISK_WRITE, "device_write_bps")):
+        if control in rates:
+            options[option] = [{"Path": device, "Rate": round(rates[control])}]
+    return options
+
+
+@dataclass
+class DockerLimiter:
+    """
+    Sets the limits of *hosts*; *remake* makes a node anew with limits of processors and disk.
+
+    Helpers, containers of *image* with *labels*, are removed when its block ends.
+    """
+
+    engine: Engine
+    hosts: Mapping[str, DockerHost]
+    remake: Callable[[str, Rates], None]
+    image: str
+    labels: Mapping[str, str]
+    _current: dict[str, Rates] = field(default_factory=dict)
+    _helpers: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for helper in self._helpers.values():
+            with self.engine.translate_errors("removing a helper"):
+                self.engine.client.api.remove_container(helper, force=True, v=True)
+        self._helpers.clear()
+
+    def set(self, settings: Mapping[str, Rates]) -> None:
+        """Set limits of nodes; others stay as they are."""
+        for node_name, rates in settings.items():
+            before = self._current.get(node_name, {})
+            changed = {control for control, rate in rates.items() if before.get(control) != rate}
+            every = self._current[node_name] = {**before, **rates}
+            if changed & {DISK_READ, DISK_WRITE}:
+                self.remake(node_name, every)
+                # a container that was made anew has its processors' share, but a new link
+                changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
+            if CORES in changed:
+                container = self.hosts[node_name].container
+                with self.engine.translate_errors(f"processors of {node_name}"):
+                    self.engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
+            if changed & {NETWORK_OUT, NETWORK_IN}:
+                self._shape_link(node_name, every)
+
+    def _shape_link(self, node_name: str, rates: Rates) -> None:
+        """Limit both ends of a node's link: its own, and the one on the engine's machine."""
+        host = self.hosts[node_name]
+        self._run(host.container, shape_argv("eth0", rates[NETWORK_OUT]), node_name)
+        peer_index = host.run(["cat", "/sys/class/net/eth0/iflink"]).out.strip()
+        links = dict(_LINK.findall(self._run("", ["ip", "-o", "link"], node_name)))
+        if peer_index not in links:
+            raise ClusterError(
+                f"the other end of the link of {node_name} is not on the engine's machine",
+                where=f"Docker engine at {self.engine.address}",
+                fix="leave out cluster.node.network: this engine hides its machine's network",
+            )
+        self._run("", shape_argv(links[peer_index], rates[NETWORK_IN]), node_name)
+
+    def _run(self, container: str, argv: Sequence[str], node_name: str) -> str:
+        """Run *argv* in the network of *container* (empty: the machine's); what it wrote."""
+        client = self.engine.client.api
+        with self.engine.translate_errors(f"network of {node_name}"):
+            if container not in self._helpers:
+                helper = client.create_container(
+                    self.image, ["sleep", "infinity"], user="0",
+                    labels={**self.labels, f"{LABEL}.node": "helper"},
+                    host_config=client.create_host_config(
+                        network_mode=f"container:{container}" if container else "host",
+                        cap_drop=["ALL"], cap_add=["NET_ADMIN"],
+                        security_opt=["no-new-privileges"],
+                    ),
+                )["Id"]  # fmt: skip
+                self._helpers[container] = helper
+                client.start(helper)
+            command = client.exec_create(self._helpers[container], list(argv), user="0")["Id"]
+            stdout, stderr = client.exec_start(command, demux=True)
+            status = client.exec_inspect(command)["ExitCode"]
+        if status != 0:
+            message = excerpt(stderr or stdout or b"", 300)
+            raise ClusterError(
+                f"the network of {node_name} cannot be limited: {message}",
+                where=" ".join(argv),
+                fix="the engine's kernel may lack it: modprobe sch_tbf, or leave the limit out",
+            )
+        return (stdout or b"").decode(errors="replace")
