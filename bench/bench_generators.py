@@ -19,8 +19,7 @@ from harness.cli.console import show_table
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.inputs import generator_properties
-from harness.run.jobs import JobRunner, fetch_history
+from harness.run.jobs import JobRunner, fetch_history, generator_properties
 from harness.workloads import WORKLOADS
 
 MIB = 2**20

@@ -39,9 +39,8 @@ from harness.hadoop import site
 from harness.hadoop.daemons import IN_PLACE, container_options
 from harness.hadoop.site import PATH_JAR
 from harness.hadoop_home.home import HadoopHome, instrumented_digest
-from harness.monitor.machine import machine_facts
+from harness.monitor.machine import machine_facts, mean_rate
 from harness.monitor.probe import SpeedProbe, usable_cores
-from harness.monitor.samples import mean_rate
 from harness.parsing.lines import read_speed
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.state import clusters_folder

@@ -56,6 +56,16 @@ def excerpt(text: object, most: int = 100) -> str:
     return line if len(line) <= most and not cut else f"{line[: most - 3]}..."
 
 
+def first_line(text: str, default: str = "it wrote nothing") -> str:
+    r"""
+    The first line of a program's output that is not blank, as an excerpt; else *default*.
+
+    >>> first_line("\n  no such\tdevice \nat 0x1"), first_line(" \n")
+    ('no such device', 'it wrote nothing')
+    """
+    return excerpt(text.strip().partition("\n")[0], 300) or default
+
+
 def nearest_name(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str | None:
     """
     Give the one of *known* that looks most like *name*, if any does, whatever its case.

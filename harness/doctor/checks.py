@@ -1,5 +1,5 @@
 """
-All checks, in order, and what each provider lacks of what it needs.
+What this machine can do, and for each lack the command that repairs it.
 
 Each check looks at one thing and gives one `Finding`; none changes anything, and none waits longer
 than a few seconds.  Providers declare what they need, and bring checks of their own.
@@ -7,40 +7,63 @@ than a few seconds.  Providers declare what they need, and bring checks of their
 
 from __future__ import annotations
 
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
-from harness.doctor import machine, programs
-from harness.providers import PROVIDERS, state
+from harness.errors import HarnessError, MachineError
+from harness.hadoop.slots import effective
+from harness.hadoop_home import setup
+from harness.hadoop_home.home import HadoopHome, find_java, job_jar
+from harness.monitor.machine import machine_facts
+from harness.monitor.probe import probe_jar
+from harness.providers import PROVIDERS, kernel, state
 from harness.providers.base import Finding
+from harness.providers.local import namespace
+from harness.providers.survey import LIBRARY, driver_file
+from harness.records.trial import ClusterSpec
+from harness.run.preflight import memory_needed
+from harness.text import first_line
+from harness.units import MIB, format_bytes
+from harness.workloads.base import GPU
 
+LEAST_DISK = 4096 * MIB  # inputs, the clusters' copies of them, intermediate data, logs
+MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
+_COMMAND_LIMIT_S = 10.0
 _SET_UP = ("system", "disk", "python", "java", "maven")
 
 
 def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
     checks: Sequence[Callable[[], Finding]] = (
-        machine.check_system,
-        machine.check_cores,
-        machine.check_load,
-        machine.check_memory,
-        lambda: machine.check_disk(results),
-        programs.check_python,
-        programs.check_java,
-        programs.check_maven,
-        programs.check_commands,
-        machine.check_namespaces,
-        machine.check_cgroups,
-        machine.check_node_disks,
-        machine.check_traffic_control,
-        programs.check_hadoop_home,
-        programs.check_tracer,
-        programs.check_speed_probe,
+        check_system,
+        check_cores,
+        check_load,
+        check_memory,
+        lambda: check_disk(results),
+        check_python,
+        check_java,
+        check_maven,
+        check_commands,
+        check_namespaces,
+        check_cgroups,
+        check_node_disks,
+        check_traffic_control,
+        check_hadoop_home,
+        check_tracer,
+        check_speed_probe,
         *provider_checks().values(),
-        programs.check_gpus,
-        programs.check_cuda,
-        programs.check_compiler,
-        programs.check_kernels,
+        check_gpus,
+        check_cuda,
+        check_compiler,
+        check_kernels,
         check_clusters,
     )
     return [check() for check in checks]
@@ -77,3 +100,300 @@ def provider_checks() -> dict[str, Callable[[], Finding]]:
     for provider in PROVIDERS.values():
         checks |= provider.doctor_checks()
     return checks
+
+
+def check_system() -> Finding:
+    """Linux: Hadoop's daemons live in its namespaces."""
+    facts = machine_facts()
+    summary = f"{facts.get('os', platform.system())}, kernel {platform.release()}"
+    if platform.system() == "Linux":
+        return Finding("system", "ok", f"{summary}, {platform.machine()}")
+    return Finding("system", "lacking", summary, "run it on Linux, or in a Linux virtual machine")
+
+
+def check_cores() -> Finding:
+    """Cores that may be used, less a quota of a control group."""
+    facts = machine_facts()
+    usable, quota_cores = float(facts["cores_usable"]), cpu_quota()
+    summary = f"{facts['cores_usable']} of {facts['cores']} usable, {facts.get('cpu', 'unknown')}"
+    if quota_cores is not None and quota_cores < usable:
+        usable, summary = quota_cores, f"{summary}; a control group allows {quota_cores:g}"
+    if usable < 2:
+        remedy = "give this machine two cores; on one, tasks delay each other"
+        return Finding("cores", "note", summary, remedy)
+    return Finding("cores", "ok", summary)
+
+
+def check_load() -> Finding:
+    """What others run here: it goes into every measured time."""
+    runnable, number = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
+    if runnable > MOST_LOAD * number:
+        return Finding("load", "note", summary, "end other programs before you measure")
+    return Finding("load", "ok", summary)
+
+
+def check_memory() -> Finding:
+    """Memory for a cluster of three workers, the one that the ready-made experiments ask for."""
+    spec = ClusterSpec(workers=3)
+    needed = memory_needed(spec, effective(spec, {}))
+    sizes = (machine_facts().get("memory_bytes"), memory_limit())
+    total = min(size for size in sizes if size is not None)
+    summary = f"{format_bytes(total)}; three workers take up to {format_bytes(needed)}"
+    if total < needed:
+        return Finding("memory", "lacking", summary, "lower cluster.workers, or add memory")
+    return Finding("memory", "ok", summary)
+
+
+def check_disk(results: Path) -> Finding:
+    """Room where results and clusters are written."""
+    folders = {"results": results, "clusters": state.clusters_folder()}
+    for purpose, folder in folders.items():
+        if not os.access(_nearest_folder(folder), os.W_OK | os.X_OK):
+            what = f"this user may not write {folder.absolute()}, where {purpose} go"
+            return Finding("disk", "lacking", what, "choose another: --results-dir DIR")
+    sizes = [shutil.disk_usage(_nearest_folder(folder)).free for folder in folders.values()]
+    summary = ", ".join(
+        f"{format_bytes(size)} free for {purpose}"
+        for purpose, size in zip(folders, sizes, strict=True)
+    )
+    if min(sizes) < LEAST_DISK:
+        remedy = f"free {format_bytes(LEAST_DISK)}, or choose other folders: --results-dir DIR,"
+        return Finding("disk", "lacking", summary, f"{remedy} XDG_STATE_HOME=DIR")
+    return Finding("disk", "ok", summary)
+
+
+def check_namespaces() -> Finding:
+    """Namespaces of our own, made for a moment as a cluster makes them."""
+    if namespace.find_tool("unshare") is None:
+        return Finding("namespaces", "lacking", "no unshare", "apt-get install -y util-linux")
+    completed = run_command(namespace.make_argv(["true"]))
+    if completed.returncode == 0:
+        user = "root" if os.geteuid() == 0 else "an ordinary user"
+        return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
+    if refusal := namespace.refusal_error(completed.stderr):
+        summary = f"{refusal.what}; clusters use ports of the loopback address, with less isolation"
+        return Finding("namespaces", "note", summary, refusal.fix)
+    what = f"unshare failed: {first_line(completed.stderr)}"
+    return Finding("namespaces", "lacking", what, "run as root, or with --privileged")
+
+
+def check_cgroups() -> Finding:
+    """Control groups: which version, and whether this user may limit CPU and disk with them."""
+    cgroup_root = Path("/sys/fs/cgroup")
+    if (cgroup_root / "cgroup.controllers").is_file():
+        summary = f"version 2: {(cgroup_root / 'cgroup.controllers').read_text().strip()}"
+        is_writable = os.access(cgroup_root / "cgroup.subtree_control", os.W_OK)
+    elif (cgroup_root / "cpu").is_dir():
+        controllers = ("blkio", "cpu", "cpuset", "memory")
+        mounted = [name for name in controllers if (cgroup_root / name).is_dir()]
+        summary = f"version 1: {' '.join(mounted)}"
+        is_writable = os.access(cgroup_root / "cpu", os.W_OK)
+    else:
+        return Finding("cgroups", "note", "none mounted: nodes cannot be limited")
+    if is_writable:
+        return Finding("cgroups", "ok", summary)
+    return Finding("cgroups", "note", f"{summary}; this user may not change them", "run as root")
+
+
+def check_node_disks() -> Finding:
+    """Whether nodes can have disks of their own, whose rate can be limited."""
+    missing = [tool for tool in kernel.DISK_TOOLS if namespace.find_tool(tool) is None]
+    if missing:
+        packages = " ".join(sorted({kernel.DISK_TOOLS[tool] for tool in missing}))
+        what = f"no {', '.join(missing)}: disks of nodes cannot be limited"
+        return Finding("node disks", "note", what, f"apt-get install -y {packages}")
+    if reason := kernel.disks_refusal():
+        return Finding("node disks", "note", f"{reason}: disks of nodes cannot be limited")
+    return Finding("node disks", "ok", "disks of nodes can be given a rate (loop devices)")
+
+
+def check_traffic_control() -> Finding:
+    """Whether the rate of a network link can be limited, tried on one that is removed at once."""
+    if namespace.find_tool("tc") is None:
+        return Finding("traffic control", "note", "no tc", "apt-get install -y iproute2")
+    tc_argv = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
+    tc_argv += ["burst", "32kb", "latency", "50ms"]
+    completed = run_command(namespace.make_argv(tc_argv))
+    if completed.returncode == 0:
+        return Finding("traffic control", "ok", "links of nodes can be given a rate (tbf)")
+    remedy = "modprobe sch_tbf" if "Specified qdisc" in completed.stderr else ""
+    return Finding("traffic control", "note", f"tc: {first_line(completed.stderr)}", remedy)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """*folder*, or the nearest above it that exists."""
+    folder = folder.absolute()
+    # Not `is_dir`, which raises for what is in a folder of somebody else.
+    return next(path for path in (folder, *folder.parents) if os.path.isdir(path))  # noqa: PTH112
+
+
+def cpu_quota() -> float | None:
+    """Cores that the control group of version 2 allows, `None` without a limit."""
+    match = re.match(r"(\d+) (\d+)", _read(Path("/sys/fs/cgroup/cpu.max")))
+    return int(match[1]) / int(match[2]) if match else None
+
+
+def memory_limit() -> int | None:
+    """Bytes that the control group of version 2 allows, `None` without a limit."""
+    limit = _read(Path("/sys/fs/cgroup/memory.max")).strip()
+    return int(limit) if limit.isdecimal() else None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def check_python() -> Finding:
+    """The interpreter that runs this."""
+    return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
+
+
+def check_java() -> Finding:
+    """A JDK 17 or newer."""
+    try:
+        jdk = find_java()
+    except MachineError as error:
+        return lacking_finding("java", error)
+    return Finding("java", "ok", f"{jdk.version}, {jdk.home}")
+
+
+def check_maven() -> Finding:
+    """Maven, which `make setup` resolves and builds jars with."""
+    if shutil.which("mvn") is None:
+        return Finding("maven", "lacking", "no mvn on PATH", "apt-get install -y maven")
+    summary = read_output(["mvn", "-v"])
+    version = re.search(r"Apache Maven (\d[\w.-]*)", summary)
+    if version is None:
+        is_misled = "JAVA_HOME" in summary and "JAVA_HOME" in os.environ
+        remedy = "unset JAVA_HOME, or set it to the folder of a JDK" if is_misled else "mvn -v"
+        return Finding("maven", "lacking", f"mvn does not run: {first_line(summary)}", remedy)
+    return Finding("maven", "ok", version[1])
+
+
+def check_commands() -> Finding:
+    """Commands of the system that make a cluster's namespaces."""
+    try:
+        namespace.require_tools()
+    except MachineError as error:
+        return lacking_finding("commands", error)
+    return Finding("commands", "ok", ", ".join(namespace.TOOLS))
+
+
+def check_hadoop_home() -> Finding:
+    """Hadoop's jars, all of them the right ones, and the archive that makes starts fast."""
+    try:
+        home = HadoopHome.find()
+    except MachineError as error:
+        return lacking_finding("hadoop home", error)
+    summary = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
+    if home.archive is None:
+        summary += "; no class-data archive: starts are slow"
+        return Finding("hadoop home", "note", summary, "make setup")
+    return Finding("hadoop home", "ok", summary)
+
+
+def check_tracer() -> Finding:
+    """The tracer's hooks: what Hadoop's classes have no place for is named."""
+    try:
+        home = HadoopHome.find()
+        missing = setup.missing_hooks(home)
+    except MachineError as error:
+        explanation = f"tasks cannot be traced: {first_line(str(error))}"
+        return Finding("tracer", "note", explanation, error.fix)
+    if missing:
+        summary = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
+        return Finding("tracer", "note", summary, "write trace: logs in experiments")
+    if home.trace_path_jar is None:
+        return Finding("tracer", "note", "Hadoop's classes are not instrumented", "make setup")
+    return Finding("tracer", "ok", "every hook matches Hadoop's classes")
+
+
+def check_speed_probe() -> Finding:
+    """The jar by which times are brought to one speed of the machine."""
+    try:
+        return Finding("speed probe", "ok", str(probe_jar()))
+    except MachineError as error:
+        return lacking_finding("speed probe", error)
+
+
+def check_compiler() -> Finding:
+    """The C++ compiler, which builds what GPU workloads run on where there is no GPU."""
+    summary = read_output(["g++", "--version"]) if shutil.which("g++") else ""
+    version = re.search(r"\) (\d+[\w.]*)", first_line(summary))
+    if version is None:
+        explanation = "no g++: GPU workloads cannot be emulated on processors"
+        return Finding("compiler", "note", explanation, "apt-get install -y g++")
+    return Finding("compiler", "ok", f"g++ {version[1]}")
+
+
+def check_gpus() -> Finding:
+    """GPUs by their driver, and the driver's library, without which no task can use them."""
+    library_file = driver_file(run_command(["ldconfig", "-p"]).stdout)
+    driver = f"driver file {library_file}" if library_file else f"no driver file {LIBRARY}"
+    if shutil.which("nvidia-smi") is None:
+        return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
+    query = "--query-gpu=name,memory.total,driver_version"
+    completed = run_command(["nvidia-smi", query, "--format=csv,noheader"])
+    if completed.returncode != 0:
+        summary = first_line(completed.stdout or completed.stderr)
+        return Finding("gpu", "note", f"nvidia-smi fails: {summary}; {driver}", "nvidia-smi")
+    devices = "; ".join(completed.stdout.strip().splitlines())
+    return Finding("gpu", "ok" if library_file else "note", f"{devices}; {driver}")
+
+
+def check_cuda() -> Finding:
+    """The CUDA compiler."""
+    summary = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
+    release = re.search(r"release (\S+?),", summary)
+    if release is None:
+        return Finding("cuda", "note", "no nvcc on PATH; make cuda installs its own", "make cuda")
+    return Finding("cuda", "ok", f"nvcc {release[1]}")
+
+
+def check_kernels() -> Finding:
+    """What GPU workloads can compute on, by the libraries in their jar."""
+    try:
+        with ZipFile(job_jar(GPU)) as jar:
+            packed = [entry_name for entry_name in jar.namelist() if entry_name.endswith(".so")]
+    except MachineError as error:
+        return Finding("gpu workloads", "note", error.what, error.fix)
+    except (OSError, BadZipFile) as error:
+        return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", "make setup")
+    devices = {"-cpu.so": "processors", "-cuda.so": "CUDA devices"}
+    kinds = [device for ending, device in devices.items() if any(ending in name for name in packed)]
+    if not kinds:
+        remedy = "apt-get install -y g++, then: make setup"
+        return Finding(
+            "gpu workloads", "note", "no library is built: GPU workloads cannot run", remedy
+        )
+    return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")
+
+
+def run_command(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run *argv* with nothing to read; one that hangs or is missing has failed (status 127)."""
+    environment = {**os.environ, "PATH": namespace.search_path(), "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=_COMMAND_LIMIT_S, env=environment,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        # The system's own words, where it has some, without number and path.
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return subprocess.CompletedProcess(list(argv), 127, "", reason)
+
+
+def read_output(argv: Sequence[str]) -> str:
+    """All that *argv* writes: stdout, then stderr."""
+    completed = run_command(argv)
+    return completed.stdout + completed.stderr
+
+
+def lacking_finding(name: str, error: HarnessError) -> Finding:
+    """Finding *name*, lacking for the reason of *error*, with its fix."""
+    what = f"{error.what} ({error.where})" if error.where else error.what
+    return Finding(name, "lacking", what, error.fix)

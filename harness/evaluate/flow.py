@@ -16,12 +16,17 @@ from statistics import median
 
 from harness.errors import DataError
 from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
-from harness.evaluate.observations import ContainerLogs, job_task_times, observe
-from harness.evaluate.vet import collect_vets, job_vet
+from harness.evaluate.observations import (
+    ContainerLogs,
+    collect_vets,
+    job_task_times,
+    job_vet,
+    observe,
+)
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
+from harness.monitor.machine import machine_means, trial_rate
 from harness.monitor.rates import rate_statistics
-from harness.monitor.samples import machine_means, trial_rate
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.jobs import Observation
 from harness.records.prediction import Prediction

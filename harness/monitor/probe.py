@@ -22,6 +22,7 @@ from typing import IO, Self
 from harness.errors import MachineError
 from harness.hadoop_home.home import find_java
 from harness.node.sample import pin_threads
+from harness.text import first_line
 
 FLAGS = (
     # One fast compiler and a tiny heap: the probe must not disturb what it measures.
@@ -131,13 +132,9 @@ class SpeedProbe:
         """Why the probe does not measure: the first line of its stderr, or how it ended."""
         assert self._process is not None
         self._errors.seek(0)
-        error_lines = self._errors.read().decode("utf-8", "replace").split("\n")
-        if first := next(
-            (error_line.strip() for error_line in error_lines if error_line.strip()), ""
-        ):
-            return ascii(first)
         status = self._process.poll()
-        return "no sample after 60 s" if status is None else f"exit status {status}"
+        ending = "no sample after 60 s" if status is None else f"exit status {status}"
+        return first_line(self._errors.read().decode("utf-8", "replace"), ending)
 
     def _stop(self) -> None:
         """End the probe by the end of its input; kill it where that does not help."""

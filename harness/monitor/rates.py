@@ -1,33 +1,45 @@
 """
-Rates of a node's disk and memory, which SPN-GC needs: measured once in a run, on a worker.
+What the nodes of a cluster achieve, as their hardware itself shows: measured once in a run.
 
-A Java class (``workloads/probe``) does it on the node, in the folder in which its daemons write: a
-file of 64 MiB past the page cache, and 128 MiB of memory on one core.  It takes a second or two and
-no more than about twenty.
+Java classes do it on a worker.  Rates of disk and memory, which SPN-GC needs, are those of the
+folder in which its daemons write (``workloads/probe``): a file of 64 MiB past the page cache, and
+128 MiB of memory on one core, in a second or two and no more than about twenty.  A GPU's rates are
+those of copies to the first device and back (``workloads/gpu``): pinned memory, blocks of 64 MiB to
+the device and of 32 MiB to the host, some 20 of them in all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any
 
 from harness.errors import HarnessError, MachineError
+from harness.hadoop_home.home import job_jar
 from harness.models import MODELS
 from harness.monitor.probe import probe_jar
 from harness.providers.base import Cluster
-from harness.providers.host import Host
-from harness.records.manifest import NodeRates
+from harness.providers.host import Host, from_json
+from harness.providers.survey import Devices, find_devices, find_on, here
+from harness.records.manifest import NodeGpus, NodeRates
 from harness.records.profile import Statistic
+from harness.records.trial import ClusterSpec
 from harness.stats.spread import standard_deviation
 from harness.store import Run
+from harness.text import first_line
+from harness.workloads.base import GPU
 
 RATES = ("disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps")
 CLASS = "mapreduce.harness.probe.Rates"
-DISK_PART = "data"  # of a node's folder: HDFS blocks are there, on the disk that is limited
-_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_FLAGS = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 _LIMIT_S = 120.0
-_MOST_BPS = 10**15
+
+MACHINE = "machine"  # stands for all nodes that are on this one
+GPU_RATES = ("h2d_bps", "d2h_bps")
+_GPU_CLASS = "mapreduce.harness.gpu.Rates"
+_GPU_LIMIT_S = 60.0  # a driver without a daemon that keeps it loaded takes seconds to start
+_MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
 
 
 def are_rates_required(models: Iterable[str]) -> bool:
@@ -49,8 +61,9 @@ def record_rates(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None
         say("warning: rates are not measured: the cluster's nodes cannot be reached from here")
         return
     try:
+        # HDFS blocks are in this part of a node's folder, on the disk that is limited.
         is_limited = worker.name in cluster.disk_bytes()
-        folder = f"{worker.folder}/{DISK_PART}" if is_limited else worker.folder
+        folder = f"{worker.folder}/data" if is_limited else worker.folder
         jar = cluster.host_path(worker, probe_jar())
         rates = measure_rates(worker, cluster.java_on(worker), jar, folder)
     except HarnessError as error:
@@ -66,12 +79,11 @@ def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
     *java* and *jar* are where the host has its ``java`` command and the probe's jar.
     `MachineError` has the first line that a failed measurement wrote.
     """
-    completed = host.run([java, *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
+    completed = host.run([java, "-Xmx256m", *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
     node_rates = read_rates(completed.out) if completed.status == 0 else None
     if node_rates is None:
-        lines = (output_line for output_line in completed.err.splitlines() if output_line.strip())
         raise MachineError(
-            f"the rates of {host.name} cannot be measured: {next(lines, 'no message')[:200]!a}",
+            f"the rates of {host.name} cannot be measured: {first_line(completed.err)}",
             where=folder,
             fix="make setup, then run it again",
         )
@@ -116,3 +128,95 @@ def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
             nodes={node_name: median(node_rates) for node_name, node_rates in passes.items()},
         )
     return statistics
+
+
+def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[str]:
+    """
+    Write into the manifest of *run* what GPUs the workers of *cluster* have, where they offer some.
+
+    Workers on this machine share its devices: they are described once.  Workers that cannot be
+    reached are left out.  With each description are the rates of its copies, or the reason why
+    there are none.  Returns a sentence for each worker that has fewer devices than it offers, or
+    lost some; of this machine that was said before (`harness.run.preflight`).
+    """
+    if not cluster_spec.node.gpus:
+        return []
+    workers = cluster.hosts[1:]
+    by_node: dict[str, Devices] = {}
+    if cluster.watched is None:
+        by_node = {MACHINE: find_devices(here)}
+    elif workers:
+        with ThreadPoolExecutor(min(len(workers), _MOST_HOSTS)) as pool:
+            names = (worker.name for worker in workers)
+            by_node = dict(zip(names, pool.map(find_on, workers), strict=True))
+    known_gpus = run.read_manifest().gpus_found
+    described = {}
+    for node_name, devices in by_node.items():  # one after the other: nodes may share a machine
+        node_gpus = NodeGpus.model_validate(devices.described())
+        if node_gpus.devices:
+            before = known_gpus.get(node_name)
+            if before is not None and before.h2d_bps and before.d2h_bps:
+                copies = {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
+                node_gpus = node_gpus.model_copy(update=copies)
+            else:
+                worker = next(
+                    (worker for worker in workers if node_name in (worker.name, MACHINE)), None
+                )
+                node_gpus = _with_rates(node_gpus, cluster, worker)
+        described[node_name] = node_gpus
+    if described:
+        run.update_manifest(gpus_found=known_gpus | described)
+    return [
+        f"the GPUs of {node_name} may not work: {cluster_spec.node.gpus} offered,"
+        f" {len(devices.gpus) or 'none'} found{f' ({devices.message})' if devices.message else ''}"
+        for node_name, devices in by_node.items()
+        if node_name != MACHINE and (devices.message or len(devices.gpus) < cluster_spec.node.gpus)
+    ]
+
+
+def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> NodeGpus:
+    """*node_gpus* with the rates of copies on *worker*, or the reason why there are none."""
+    reason = "no worker can be reached from here"
+    if worker is not None:
+        try:
+            jar = cluster.host_path(worker, job_jar(GPU))
+            argv = [
+                cluster.java_on(worker),
+                "-Xmx64m",
+                *_FLAGS,
+                f"-Duser.dir={worker.folder}",
+                "-cp",
+                jar,
+            ]
+            completed = worker.run([*argv, _GPU_CLASS], timeout=_GPU_LIMIT_S)
+        except (HarnessError, OSError) as error:
+            reason = first_line(str(error))
+        else:
+            if completed.status == 0 and (copies := read_copies(completed.out)):
+                return NodeGpus.model_validate(
+                    {**node_gpus.model_dump(exclude_none=True), **copies}
+                )
+            reason = first_line(completed.err, "it measured no CUDA device")
+    return node_gpus.model_copy(update={"rates_missing": reason})
+
+
+def read_copies(text: str) -> dict[str, list[int]]:
+    """
+    Read what the measurement printed.
+
+    Empty where that was not done on a CUDA device (a processor computes as well), or where a rate
+    is not plausible.
+    """
+    try:
+        document = from_json(text)
+    except ValueError:
+        return {}
+    if not isinstance(document, dict) or document.get("kind") != "cuda":
+        return {}
+    copies = {rate_name: document.get(rate_name) for rate_name in GPU_RATES}
+    for passes in copies.values():
+        if not isinstance(passes, list) or not 0 < len(passes) <= _MOST_PASSES:
+            return {}
+        if not all(type(rate) is int and 0 < rate < _MOST_BPS for rate in passes):
+            return {}
+    return {rate_name: passes for rate_name, passes in copies.items() if isinstance(passes, list)}

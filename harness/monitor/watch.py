@@ -23,14 +23,20 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import ClusterError, HarnessError
-from harness.monitor.machine import MachineSampler, find_disturbance
+from harness.monitor.machine import (
+    MACHINE_LOG,
+    PROBE_LOG,
+    MachineSampler,
+    copy_tail,
+    find_disturbance,
+    named_after,
+)
 from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
-from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail, named_after
 from harness.parsing.lines import read_machine, read_speed
 from harness.providers.base import Cluster
 from harness.providers.host import Host, Running
 from harness.records.manifest import MonitoredMachine
-from harness.text import printable
+from harness.text import first_line
 from harness.units import MIB
 
 INTERVAL_S = 0.5
@@ -199,7 +205,7 @@ class RemoteMachine:
                 greeting = json.loads(report_line)
                 self.identity, self.cores = str(greeting["machine"]), int(greeting["cores"])
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-                text = _first_line(report_line.decode(errors="replace"))
+                text = first_line(report_line.decode(errors="replace"))
                 raise ClusterError(f"it does not say what it is: {text}") from error
             if not 0 < self.cores <= _MOST_CORES:
                 raise ClusterError(f"it claims {self.cores:.3g} cores")
@@ -232,7 +238,7 @@ class RemoteMachine:
         try:
             self.connect()
         except (HarnessError, OSError) as error:
-            self.failure = _first_line(str(error))
+            self.failure = first_line(str(error))
         else:
             self.start(with_speed=self.has_probe)
             self.await_first_sample()
@@ -281,7 +287,7 @@ class RemoteMachine:
                         self._has_sample.set()
             self.failure = self.failure or "it has ended"
         except (HarnessError, OSError, ValueError) as error:
-            self.failure = self.failure or _first_line(str(error))
+            self.failure = self.failure or first_line(str(error))
         finally:
             self._has_sample.set()
 
@@ -319,8 +325,4 @@ def connect_machines(
 
 
 def _not_measured(nodes: Sequence[str], reason: str) -> str:
-    return f"speed and load of {', '.join(nodes)} are not measured: {_first_line(reason)}"
-
-
-def _first_line(text: str) -> str:
-    return printable(text).strip().partition("\n")[0][:200] or "it wrote nothing"
+    return f"speed and load of {', '.join(nodes)} are not measured: {first_line(reason)}"

@@ -23,7 +23,7 @@ from typing import IO, Any, Protocol
 
 from harness.errors import ClusterError, HarnessError
 from harness.providers.host import Completed, Host, end_command, from_json
-from harness.text import excerpt
+from harness.text import excerpt, first_line
 from harness.units import MIB
 
 LIMIT_S = 30.0
@@ -257,14 +257,14 @@ def find_devices(run: Run) -> Devices:
     if answer.status != 0:
         files = _output_of(run, ["find", "/dev", "-maxdepth", "1", "-name", "nvidia[0-9]*"])
         names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
-        return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err))
+        return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err, ""))
     lines = [line for line in answer.out[:_MOST_OUTPUT].splitlines() if line.strip()]
     described = [(line, _device(line)) for line in lines[:_MOST_DEVICES]]
     gpus = dict(device for _, device in described if device)
     other = next((line for line, device in described if device is None), "")
     links = _link_rates(_output_of(run, ["nvidia-smi", "nvlink", "--status"])) if gpus else {}
     linked = (replace(device, nvlink_gb_per_s=links.get(index)) for index, device in gpus.items())
-    return Devices(tuple(linked), driver, first_line(other))
+    return Devices(tuple(linked), driver, first_line(other, ""))
 
 
 def _device(output_line: str) -> tuple[int, Gpu] | None:
@@ -324,8 +324,3 @@ def driver_file(listing: str) -> str:
     """Path of the driver's library in the output of ``ldconfig -p``, empty where it is missing."""
     match = _LIBRARY.search(listing)
     return excerpt(match[1], _MOST_MESSAGE) if match else ""
-
-
-def first_line(text: str) -> str:
-    """The first line of a program's output, short and safe to print."""
-    return excerpt(text.strip().partition("\n")[0], _MOST_MESSAGE)

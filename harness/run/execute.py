@@ -23,9 +23,8 @@ from typing import Literal, NamedTuple
 from harness.errors import ClusterError, JobError
 from harness.hadoop.site import block_bytes
 from harness.hadoop_home.home import HadoopHome
-from harness.monitor.gpus import record_gpus
 from harness.monitor.machine import Stopwatch
-from harness.monitor.rates import record_rates
+from harness.monitor.rates import record_gpus, record_rates
 from harness.monitor.watch import Monitor, monitor_cluster
 from harness.providers import PROVIDERS
 from harness.providers.base import Cluster
@@ -33,8 +32,7 @@ from harness.providers.state import DeferredInterrupt
 from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run import Console
-from harness.run.inputs import Inputs, generator_properties
-from harness.run.jobs import JobRunner, StoppedError
+from harness.run.jobs import Inputs, JobRunner, StoppedError, generator_properties
 from harness.run.manifest import record_limits, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner

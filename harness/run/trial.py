@@ -21,8 +21,15 @@ from harness.providers.base import Cluster
 from harness.providers.masters import RefusedError
 from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialState, WorkloadSpec
-from harness.run.inputs import Inputs, ReadyInput
-from harness.run.jobs import JobRunner, StoppedError, TimeLimitError, fetch_history, job_ids
+from harness.run.jobs import (
+    Inputs,
+    JobRunner,
+    ReadyInput,
+    StoppedError,
+    TimeLimitError,
+    fetch_history,
+    job_ids,
+)
 from harness.workloads import WORKLOADS
 from harness.workloads.base import Workload
 from harness.workloads.counters import unbalanced

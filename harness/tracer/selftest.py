@@ -26,8 +26,7 @@ from harness.parsing.task_log import read_task_log
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.run import Console
-from harness.run.inputs import Inputs, generator_properties
-from harness.run.jobs import JobRunner, fetch_history
+from harness.run.jobs import Inputs, JobRunner, fetch_history, generator_properties
 from harness.tracer.checks import (
     Check,
     Observed,

@@ -1,11 +1,11 @@
 """
-Tests for `harness.doctor.commands`: commands with a time limit, and findings about their failures.
+Tests for `harness.doctor.checks`: commands with a time limit, and findings about their failures.
 """
 
 import pytest
 
-from harness.doctor import commands
-from harness.doctor.commands import first_line, lacking_finding, read_output, run_command
+from harness.doctor import checks
+from harness.doctor.checks import lacking_finding, read_output, run_command
 from harness.errors import MachineError
 from harness.providers.base import Finding
 
@@ -20,7 +20,7 @@ class TestRun:
         Its time is over: it has failed, and says why.
         """
         shim("slow", "exec sleep 60")
-        monkeypatch.setattr(commands, "_LIMIT_S", 0.2)
+        monkeypatch.setattr(checks, "_COMMAND_LIMIT_S", 0.2)
 
         done = run_command(["slow"])
 
@@ -51,15 +51,6 @@ def test_output_is_all_that_was_written(shim):
     shim("loud", "echo out; echo err >&2")
 
     assert read_output(["loud"]) == "out\nerr\n"
-
-
-def test_first_line():
-    """
-    Blank lines are left out; where there is no other line, that is the text.
-    """
-    lines = [first_line(text) for text in ("\n  \n  one \ntwo\n", " \n")]
-
-    assert lines == ["one", "it wrote nothing"]
 
 
 def test_a_lacking_finding_keeps_what_the_error_says():

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.doctor import machine
+from harness.doctor import checks
 
 
 class TestDisk:
@@ -16,9 +16,9 @@ class TestDisk:
         """
         Too little disk is a lack, with what to set.
         """
-        monkeypatch.setattr(machine, "LEAST_DISK", 1 << 70)
+        monkeypatch.setattr(checks, "LEAST_DISK", 1 << 70)
 
-        finding = machine.check_disk(tmp_path)
+        finding = checks.check_disk(tmp_path)
 
         assert finding.state == "lacking"
         assert "--results-dir" in finding.fix
@@ -27,9 +27,9 @@ class TestDisk:
         """
         A folder of somebody else is a lack; nobody's bug.
         """
-        monkeypatch.setattr(machine.os, "access", lambda *_: False)
+        monkeypatch.setattr(checks.os, "access", lambda *_: False)
 
-        finding = machine.check_disk(tmp_path / "results")
+        finding = checks.check_disk(tmp_path / "results")
 
         assert (finding.state, finding.fix) == ("lacking", "choose another: --results-dir DIR")
         assert finding.what == f"this user may not write {tmp_path}/results, where results go"
@@ -42,9 +42,9 @@ class TestMemory:
         """
         A control group's limit counts where it is below the machine's memory.
         """
-        monkeypatch.setattr(machine, "memory_limit", lambda: 1 << 30)
+        monkeypatch.setattr(checks, "memory_limit", lambda: 1 << 30)
 
-        finding = machine.check_memory()
+        finding = checks.check_memory()
 
         assert finding.state == "lacking"
         assert finding.what.startswith("1 GiB")
@@ -58,12 +58,12 @@ class TestCores:
         """
         Half a core allowed is half a core, whatever the machine has.
         """
-        monkeypatch.setattr(machine, "cpu_quota", lambda: quota)
+        monkeypatch.setattr(checks, "cpu_quota", lambda: quota)
         monkeypatch.setattr(
-            machine, "machine_facts", lambda: {"cores": 8, "cores_usable": 8, "cpu": "some"}
+            checks, "machine_facts", lambda: {"cores": 8, "cores_usable": 8, "cpu": "some"}
         )
 
-        assert machine.check_cores().state == state
+        assert checks.check_cores().state == state
 
     @pytest.mark.parametrize(
         ("text", "cores"), [("max 100000\n", None), ("150000 100000\n", 1.5), ("", None)]
@@ -72,9 +72,9 @@ class TestCores:
         """
         The kernel's own form of a quota, and its absence.
         """
-        monkeypatch.setattr(machine, "_read", lambda _file: text)
+        monkeypatch.setattr(checks, "_read", lambda _file: text)
 
-        assert machine.cpu_quota() == cores
+        assert checks.cpu_quota() == cores
 
     def test_busy(self, monkeypatch):
         """
@@ -82,7 +82,7 @@ class TestCores:
         """
         monkeypatch.setattr(os, "getloadavg", lambda: (1000.0, 0.0, 0.0))
 
-        assert machine.check_load().state == "note"
+        assert checks.check_load().state == "note"
 
 
 class TestKernel:
@@ -95,7 +95,7 @@ class TestKernel:
         """
         shim("unshare", "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1")
 
-        finding = machine.check_namespaces()
+        finding = checks.check_namespaces()
 
         assert finding.state == "note"
         assert "ports of the loopback address" in finding.what
@@ -108,7 +108,7 @@ class TestKernel:
         """
         shim("unshare", "echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2")
 
-        finding = machine.check_traffic_control()
+        finding = checks.check_traffic_control()
 
         assert (finding.state, finding.fix) == ("note", "modprobe sch_tbf")
 
@@ -116,13 +116,13 @@ class TestKernel:
         """
         What they take is named: commands by their packages, else the reason.
         """
-        monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: None)
-        without = machine.check_node_disks()
-        monkeypatch.setattr(machine.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
-        monkeypatch.setattr(machine.kernel, "disks_refusal", lambda: "only root can make disks")
-        refused = machine.check_node_disks()
-        monkeypatch.setattr(machine.kernel, "disks_refusal", lambda: "")
+        monkeypatch.setattr(checks.namespace, "find_tool", lambda tool: None)
+        without = checks.check_node_disks()
+        monkeypatch.setattr(checks.namespace, "find_tool", lambda tool: f"/sbin/{tool}")
+        monkeypatch.setattr(checks.kernel, "disks_refusal", lambda: "only root can make disks")
+        refused = checks.check_node_disks()
+        monkeypatch.setattr(checks.kernel, "disks_refusal", lambda: "")
 
         assert (without.state, without.fix) == ("note", "apt-get install -y e2fsprogs mount")
         assert refused.what == "only root can make disks: disks of nodes cannot be limited"
-        assert machine.check_node_disks().state == "ok"
+        assert checks.check_node_disks().state == "ok"

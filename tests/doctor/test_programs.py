@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from harness.doctor import commands, programs
+from harness.doctor import checks
 from harness.monitor.probe import probe_jar
 
 pytestmark = pytest.mark.process
@@ -21,7 +21,7 @@ class TestTools:
         """
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-        finding = programs.check_java()
+        finding = checks.check_java()
 
         assert finding.state == "lacking"
         assert str(tmp_path) in finding.what
@@ -36,7 +36,7 @@ class TestTools:
         """
         shim("mvn", script)
 
-        assert programs.check_maven().state == state
+        assert checks.check_maven().state == state
 
     def test_maven_that_is_misled(self, shim, monkeypatch):
         """
@@ -47,7 +47,7 @@ class TestTools:
         )
         monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
 
-        assert programs.check_maven().fix.startswith("unset JAVA_HOME")
+        assert checks.check_maven().fix.startswith("unset JAVA_HOME")
 
     @pytest.mark.parametrize(
         ("script", "state", "what"),
@@ -62,7 +62,7 @@ class TestTools:
         """
         shim("g++", script)
 
-        assert (programs.check_compiler().state, programs.check_compiler().what) == (state, what)
+        assert (checks.check_compiler().state, checks.check_compiler().what) == (state, what)
 
 
 class TestHadoopHome:
@@ -74,7 +74,7 @@ class TestHadoopHome:
         """
         monkeypatch.setenv("HARNESS_HADOOP_HOME", str(tmp_path / "none"))
 
-        finding = programs.check_hadoop_home()
+        finding = checks.check_hadoop_home()
 
         assert finding.state == "lacking"
         assert "make setup" in finding.fix
@@ -83,12 +83,10 @@ class TestHadoopHome:
         """
         What the tracer needs and these jars lack is named; experiments run without.
         """
-        monkeypatch.setattr(programs.HadoopHome, "find", lambda: None)
-        monkeypatch.setattr(
-            programs.setup, "missing_hooks", lambda home: ["a.B.run with 1 argument"]
-        )
+        monkeypatch.setattr(checks.HadoopHome, "find", lambda: None)
+        monkeypatch.setattr(checks.setup, "missing_hooks", lambda home: ["a.B.run with 1 argument"])
 
-        finding = programs.check_tracer()
+        finding = checks.check_tracer()
 
         assert finding.state == "note"
         assert "no hook for a.B.run with 1 argument" in finding.what
@@ -104,17 +102,17 @@ class TestSpeedProbe:
         """
         monkeypatch.setenv("HARNESS_PROBE_JAR", str(tmp_path / "none.jar"))
 
-        assert programs.check_speed_probe().state == "lacking"
+        assert checks.check_speed_probe().state == "lacking"
 
     def test_a_probe_in_a_place_of_ones_own(self, monkeypatch):
         """
         `make setup` would put it elsewhere.
         """
         monkeypatch.setattr(
-            programs, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
+            checks, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
         )
 
-        finding = programs.check_speed_probe()
+        finding = checks.check_speed_probe()
 
         assert (finding.state, finding.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
 
@@ -137,7 +135,7 @@ class TestDevices:
         shim("nvidia-smi", "printf 'H100, 81559 MiB, 550.1\\nH100, 81559 MiB, 550.1\\n'")
         shim("ldconfig", f"printf '{libraries}\\n'")
 
-        finding = programs.check_gpus()
+        finding = checks.check_gpus()
 
         assert finding.state == state
         assert finding.what.startswith("H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1; ")
@@ -148,9 +146,9 @@ class TestDevices:
         A command that does not end has failed, and the doctor goes on.
         """
         shim("nvidia-smi", "exec sleep 60")
-        monkeypatch.setattr(commands, "_LIMIT_S", 0.2)
+        monkeypatch.setattr(checks, "_COMMAND_LIMIT_S", 0.2)
 
-        finding = programs.check_gpus()
+        finding = checks.check_gpus()
 
         assert finding.state == "note"
         assert "timed out" in finding.what
@@ -161,7 +159,7 @@ class TestDevices:
         """
         shim("nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'")
 
-        assert programs.check_cuda().what == "nvcc 12.4"
+        assert checks.check_cuda().what == "nvcc 12.4"
 
 
 class TestKernels:
@@ -183,18 +181,18 @@ class TestKernels:
         with ZipFile(jar, "w") as made:
             for kind in packed:
                 made.writestr(f"native/libharness-gpu-{kind}.so", b"")
-        monkeypatch.setattr(programs, "job_jar", lambda _: jar)
+        monkeypatch.setattr(checks, "job_jar", lambda _: jar)
 
-        assert (programs.check_kernels().state, programs.check_kernels().what) == (state, what)
+        assert (checks.check_kernels().state, checks.check_kernels().what) == (state, what)
 
     def test_a_jar_of_gpu_workloads_that_cannot_be_read(self, tmp_path, monkeypatch):
         """
         One that is cut short, or not there, is a note with its cure.
         """
         (tmp_path / "gpu.jar").write_bytes(b"PK")
-        monkeypatch.setattr(programs, "job_jar", lambda _: tmp_path / "gpu.jar")
-        cut = programs.check_kernels()
-        monkeypatch.setattr(programs, "job_jar", lambda _: tmp_path / "none.jar")
-        missing = programs.check_kernels()
+        monkeypatch.setattr(checks, "job_jar", lambda _: tmp_path / "gpu.jar")
+        cut = checks.check_kernels()
+        monkeypatch.setattr(checks, "job_jar", lambda _: tmp_path / "none.jar")
+        missing = checks.check_kernels()
 
         assert (cut.state, cut.fix) == (missing.state, missing.fix) == ("note", "make setup")

@@ -1,5 +1,5 @@
 """
-Tests for `harness.evaluate.vet` and ``harness vet``: from stored units to the vet of jobs.
+Tests for `harness.evaluate.observations` and ``harness vet``: from stored units to the vet of jobs.
 """
 
 import json

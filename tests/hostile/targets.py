@@ -32,8 +32,7 @@ from harness.hadoop.site import read_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
-from harness.monitor.machine import find_disturbance
-from harness.monitor.samples import mean_rate
+from harness.monitor.machine import find_disturbance, mean_rate
 from harness.parsing.history import read_history
 from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.ltrace import read_ltrace, read_units

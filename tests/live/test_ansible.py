@@ -23,7 +23,7 @@ import pytest
 from harness.errors import ClusterError
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.hadoop_home.home import HadoopHome
-from harness.monitor.gpus import record_gpus
+from harness.monitor.rates import record_gpus
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.nodes import HostsState

@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.gpus`: a run's manifest, and nodes whose driver's tool is a shim.
+Tests for `harness.monitor.rates`: a run's manifest, and nodes whose driver's tool is a shim.
 """
 
 import json
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.hadoop_home.home import find_java, job_jar
-from harness.monitor import gpus as module
-from harness.monitor.gpus import RATES, read_copies, record_gpus
+from harness.monitor import rates as module
+from harness.monitor.rates import GPU_RATES, read_copies, record_gpus
 from harness.providers.host import LocalHost
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.workloads.base import GPU
@@ -162,7 +162,7 @@ def test_a_processor_is_no_gpu(tmp_path):
     assert document["kind"] == "cpu"
     assert min(document["h2d_bps"] + document["d2h_bps"]) > 1e6
     assert read_copies(done.stdout) == {}
-    assert read_copies(done.stdout.replace("cpu", "cuda")) == {n: document[n] for n in RATES}
+    assert read_copies(done.stdout.replace("cpu", "cuda")) == {n: document[n] for n in GPU_RATES}
     assert list(tmp_path.iterdir()) == []
 
 

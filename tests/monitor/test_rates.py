@@ -84,7 +84,7 @@ class TestMeasure:
         """
         before = ["sh", "-c", f"printf '{PRINTED}'; exit 1"]
 
-        with pytest.raises(MachineError, match="no message"):
+        with pytest.raises(MachineError, match="it wrote nothing"):
             measure_rates(make_host(tmp_path, before), "java", "probe.jar", str(tmp_path))
 
 
@@ -113,7 +113,7 @@ class TestRecord:
         messages = []
         record_rates(run, make_cluster(make_host(tmp_path, ["false"])), messages.append)
 
-        assert messages == ["warning: the rates of worker1 cannot be measured: 'no message'"]
+        assert messages == ["warning: the rates of worker1 cannot be measured: it wrote nothing"]
         assert run.read_manifest().rates == {}
 
     def test_nodes_that_cannot_be_reached(self, run):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.samples`.
+Tests for `harness.monitor.machine`.
 """
 
 import io
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.monitor.samples import machine_means, mean_rate, named_after, trial_rate
+from harness.monitor.machine import machine_means, mean_rate, named_after, trial_rate
 from harness.records.trace import SpeedSample
 
 times = st.integers(0, 1000)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError, JobError, MachineError
 from harness.monitor import rates, watch
-from harness.monitor.samples import MACHINE_LOG, PROBE_LOG, copy_tail
+from harness.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
 from harness.providers import state
 from harness.records.manifest import NodeRates
 from harness.run import execute as module

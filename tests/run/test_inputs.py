@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.inputs`, on a file system in memory.
+Tests for `harness.run.jobs`, on a file system in memory.
 """
 
 from functools import partial
@@ -9,8 +9,7 @@ import pytest
 from harness.errors import JobError
 from harness.hadoop.site import client_properties
 from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.inputs import MAP_OPTIONS, Inputs, generator_properties
-from harness.run.jobs import JobRunner
+from harness.run.jobs import MAP_OPTIONS, Inputs, JobRunner, generator_properties
 from harness.workloads import WORKLOADS
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault
 

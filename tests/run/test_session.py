@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import ClusterError, DataError, MachineError, SpecError
 from harness.hadoop_home.home import JARS, HadoopHome
-from harness.monitor import gpus
+from harness.monitor import rates
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
@@ -337,7 +337,7 @@ class TestGpus:
         fields = {"gpus_per_node": staticmethod(lambda workers: 4 // workers)}
         provider = type("Provider", (LocalCluster,), fields)
         monkeypatch.setattr(preflight, "PROVIDERS", {"local": provider})
-        monkeypatch.setattr(gpus, "find_devices", lambda run: devices)
+        monkeypatch.setattr(rates, "find_devices", lambda run: devices)
         run, _ = session(overrides=(f"cluster.node.gpus={written}", "repeat=1")).measure()
         manifest = run.read_manifest()
 

@@ -11,7 +11,7 @@ from harness.evaluate.flow import Evaluation
 from harness.evaluate.observations import BYTES_READ, input_read
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
-from harness.monitor.samples import PROBE_LOG
+from harness.monitor.machine import PROBE_LOG
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import JobInput
 from harness.records.trial import TrialRecord

@@ -14,8 +14,7 @@ from harness.providers.masters import RefusedError
 from harness.records.trace import TASK_COUNTER
 from harness.run import jobs
 from harness.run import trial as module
-from harness.run.inputs import Inputs
-from harness.run.jobs import JobRunner, StoppedError
+from harness.run.jobs import Inputs, JobRunner, StoppedError
 from harness.run.trial import TrialRunner
 from harness.workloads import WORKLOADS
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault, Rounds, terasort
@@ -480,7 +479,7 @@ class TestRefusedByTheFileSystem:
         removals = []
         monkeypatch.setattr(b.runner.inputs, "remove_partial", lambda: removals.append(1))
         monkeypatch.setattr(b.cluster.hdfs, "rename", refuse("no room on 2 datanodes"))
-        monkeypatch.setattr("harness.run.inputs.INPUT_TOLERANCE", 1e9)
+        monkeypatch.setattr("harness.run.jobs.INPUT_TOLERANCE", 1e9)
         outcome = b.run()
 
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", False)
