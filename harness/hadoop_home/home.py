@@ -172,11 +172,7 @@ class HadoopHome:
         jars |= {jar_name: file_digest(jar) for jar_name, jar in built_jars().items()}
         if digest := instrumented_digest(self):
             jars[Path(INSTRUMENTED).name] = digest
-        return Versions(
-            hadoop=hadoop,
-            java=self.java.version,
-            jars=jars,
-        )
+        return Versions(hadoop=hadoop, java=self.java.version, jars=jars)
 
     def examples_jar(self) -> Path:
         """Hadoop's own example programs."""

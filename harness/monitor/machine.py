@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, harmonic_mean
-from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Self
 
 from harness.errors import MachineError
 from harness.node import sample as node_sample
 from harness.node.sample import Reading
 from harness.parsing.lines import read_machine, read_speed
 from harness.records.trace import MachineSample, SpeedSample
+from harness.store import RawLogs
 from harness.units import MIB
 
 # When a trial is marked as disturbed.  Fixed before anything is measured; a marked trial is kept.
@@ -105,12 +105,7 @@ class MachineSampler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._ended.set()
         self._thread.join()
         self._file.close()
@@ -225,18 +220,6 @@ def _read(path: str) -> str:
         return ""
 
 
-class RawFiles(Protocol):
-    """The raw files of a trial, by name."""
-
-    def names(self) -> Sequence[str]:
-        """Return the names of all files."""
-        ...
-
-    def open(self, file_name: str) -> Any:
-        """Open a file, as a context manager over lines."""
-        ...
-
-
 def named_after(log: str, node: str) -> str:
     """
     Name of the file for the machine of *node*.
@@ -262,7 +245,7 @@ def mean_rate(samples: Iterable[SpeedSample], start_s: float, end_s: float) -> f
     return units / cpu_s if cpu_s > 0 else None
 
 
-def trial_rate(raw: RawFiles, start_s: float, end_s: float) -> float | None:
+def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
     """
     Units of work per CPU second between two moments (seconds since the epoch), of all machines.
 
@@ -279,7 +262,7 @@ def trial_rate(raw: RawFiles, start_s: float, end_s: float) -> float | None:
     return harmonic_mean(machine_rates) if machine_rates else None
 
 
-def machine_means(raw: RawFiles) -> dict[str, float]:
+def machine_means(raw: RawLogs) -> dict[str, float]:
     """Mean shares of the time, ``busy`` and ``steal``, over the samples of all machines."""
     samples: list[MachineSample] = []
     for file_name in _machine_files(raw, MACHINE_LOG):
@@ -302,7 +285,7 @@ def copy_tail(source: Path, start: int, target: Path) -> None:
         shutil.copyfileobj(stream, copy)
 
 
-def _machine_files(raw: RawFiles, log: str) -> Iterator[str]:
+def _machine_files(raw: RawLogs, log: str) -> Iterator[str]:
     """Files of all machines that were sampled; what a task's container left is in a folder."""
     stem, _, ending = log.partition(".")
     pattern = re.compile(rf"{stem}(-[^/]+)?\.{ending}")

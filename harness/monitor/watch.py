@@ -17,10 +17,9 @@ import time
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 from harness.errors import ClusterError, HarnessError
 from harness.monitor.machine import (
@@ -46,23 +45,6 @@ _MOST_LINE, _MOST_HOSTS, _MOST_CORES = 1024, 32, 4096
 _BURST, _MOST_BPS = MIB, 64 * 1024  # a thousand cores report half of it
 
 Report = Callable[[str], None]
-
-
-class Monitor(Protocol):
-    """Samples the machines of a cluster, trial by trial."""
-
-    @property
-    def machines(self) -> dict[str, MonitoredMachine]:
-        """Nodes and cores of each machine, by the name in its samples; this one is left out."""
-        ...
-
-    def sample(self, raw: Path) -> AbstractContextManager[None]:
-        """Sample while a block runs; the samples are files in the folder *raw* afterwards."""
-        ...
-
-    def find_disturbance(self, raw: Path) -> str:
-        """By which rule the trial with samples in *raw* was disturbed; empty: it was not."""
-        ...
 
 
 @contextmanager
@@ -95,7 +77,7 @@ def monitor_cluster(
 
 
 class LocalMonitor:
-    """Samples this machine, on which all nodes are."""
+    """Samples this machine, on which all nodes are; `RemoteMonitor` has the same methods."""
 
     def __init__(self, log: Path, say: Report, stack: ExitStack) -> None:
         """Have the speed probe run until *stack* is closed, its samples in *log*."""
@@ -104,22 +86,22 @@ class LocalMonitor:
 
     @property
     def machines(self) -> dict[str, MonitoredMachine]:
-        """None: the manifest describes this machine."""
+        """Machines by the name in their samples; none, for the manifest describes this one."""
         return {}
 
     @contextmanager
     def sample(self, raw: Path) -> Iterator[None]:
-        """Sample while a block runs."""
+        """Sample while a block runs; the samples are files in the folder *raw* afterwards."""
         if self._probe.pid is None:  # somebody has killed it: no trial runs without
             self._say("the speed probe has ended: starting it again")
             self._probe = self._stack.enter_context(SpeedProbe(log=self._log))
-        start_bytes = self._log.stat().st_size if self._log.exists() else 0
+        start_bytes = file_size(self._log)
         with MachineSampler(raw / MACHINE_LOG):
             yield
         copy_tail(self._log, start_bytes, raw / PROBE_LOG)
 
     def find_disturbance(self, raw: Path) -> str:
-        """By which rule it was disturbed."""
+        """By which rule the trial with samples in *raw* was disturbed; empty: it was not."""
         with (raw / MACHINE_LOG).open("rb") as lines:
             return find_disturbance(list(read_machine(lines, MACHINE_LOG)))
 
@@ -147,20 +129,18 @@ class RemoteMonitor:
                 what = f"the sampling of {machine.host.name} has ended ({machine.failure})"
                 self._say(f"{what}: starting it again")
                 machine.restart()
-        starts = []
+        log_files = []
         for machine in self.sampled:
-            log_files = [(machine.load_log, MACHINE_LOG)]
-            if machine.has_probe:
-                log_files.append((machine.speed_log, PROBE_LOG))
-            for source, name in log_files:
-                start_bytes = source.stat().st_size if source.exists() else 0
-                starts.append((source, start_bytes, raw / named_after(name, machine.host.name)))
+            logs = [(machine.load_log, MACHINE_LOG), (machine.speed_log, PROBE_LOG)]
+            for source, name in logs if machine.has_probe else logs[:1]:
+                log_files.append((source, raw / named_after(name, machine.host.name)))
+        starts = [file_size(source) for source, _ in log_files]
         yield
-        for source, start_bytes, target in starts:
+        for (source, target), start_bytes in zip(log_files, starts, strict=True):
             copy_tail(source, start_bytes, target)
 
     def find_disturbance(self, raw: Path) -> str:
-        """By which rule each was disturbed."""
+        """By which rules the machines were disturbed."""
         disturbances = []
         for machine in self.sampled:
             load_log = raw / named_after(MACHINE_LOG, machine.host.name)
@@ -169,6 +149,9 @@ class RemoteMonitor:
             if rule := find_disturbance(samples, machine.cores):
                 disturbances.append(f"{machine.host.name}: {rule}")
         return "; ".join(disturbances)
+
+
+Monitor = LocalMonitor | RemoteMonitor
 
 
 class RemoteMachine:
@@ -322,6 +305,11 @@ def connect_machines(
             else:
                 machines[machine.identity] = machine
     return list(machines.values())
+
+
+def file_size(file: Path) -> int:
+    """Bytes that *file* has so far; 0 where it does not exist."""
+    return file.stat().st_size if file.exists() else 0
 
 
 def _not_measured(nodes: Sequence[str], reason: str) -> str:

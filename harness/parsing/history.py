@@ -67,11 +67,7 @@ _READ |= {
     for kind in ("MAP", "REDUCE")
     for what in ("STARTED", "FINISHED", "FAILED", "KILLED")
 }
-_STATES: dict[str, AttemptState] = {
-    "FINISHED": "succeeded",
-    "FAILED": "failed",
-    "KILLED": "killed",
-}
+_STATES: dict[str, AttemptState] = {"FINISHED": "succeeded", "FAILED": "failed", "KILLED": "killed"}
 
 # Names of old interfaces, as Hadoop's own reader maps them.
 _GROUPS = {

@@ -53,20 +53,14 @@ _TASK_MESSAGES: Messages = {
         "collector": (r"Map output collector class = ", r"Map output collector class = .*"),
         "buffer": (r"kvstart = \d+; length", rf"kvstart = {_N}; length = {_N}"),
         "spill": (r"Spilling map output", r"Spilling map output"),
-        "data": (
-            r"bufstart = \d+; bufend",
-            rf"bufstart = {_N}; bufend = {_N}; bufvoid = {_N}",
-        ),
+        "data": (r"bufstart = \d+; bufend", rf"bufstart = {_N}; bufend = {_N}; bufvoid = {_N}"),
         "records": (
             r"kvstart = \d+\(",
             rf"kvstart = {_N}\(\d+\); kvend = {_N}\(\d+\); length = {_N}/{_N}",
         ),
         "equator": (r"\(EQUATOR\) ", rf"\(EQUATOR\) {_N} kvi {_N}\(\d+\)"),
         "finished": (r"Finished spill ", r"Finished spill (\d{1,9})"),
-        "reset": (
-            r"\(RESET\) equator ",
-            rf"\(RESET\) equator {_N} kv {_N}\(\d+\) kvi {_N}\(\d+\)",
-        ),
+        "reset": (r"\(RESET\) equator ", rf"\(RESET\) equator {_N} kv {_N}\(\d+\) kvi {_N}\(\d+\)"),
         "large": (r"Record too large for in-memory buffer", r"Record too large for .*"),
         "flush": (r"Starting flush of map output", r"Starting flush of map output"),
     },
@@ -81,7 +75,7 @@ _TASK_MESSAGES: Messages = {
         ),
     },
     "org.apache.hadoop.mapred.ReduceTask": {
-        "shuffle": (r"Using ShuffleConsumerPlugin: ", r"Using ShuffleConsumerPlugin: .*"),
+        "shuffle": (r"Using ShuffleConsumerPlugin: ", r"Using ShuffleConsumerPlugin: .*")
     },
     "org.apache.hadoop.mapred.Task": {
         "done": (
@@ -92,7 +86,7 @@ _TASK_MESSAGES: Messages = {
         "ended": (r"Task '[^']*' done", rf"Task '{_ATTEMPT}' done\."),
     },
     "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter": {
-        "saved": (r"Saved output of task '", rf"Saved output of task '{_ATTEMPT}' to .*"),
+        "saved": (r"Saved output of task '", rf"Saved output of task '{_ATTEMPT}' to .*")
     },
 }
 _TASK_READER = Reader(_TASK_MESSAGES)
@@ -244,7 +238,7 @@ _SHUFFLE_MESSAGES: Messages = {
         "freed": (
             r"\S+ freed by ",
             rf"([A-Za-z0-9._:\[\]-]{{1,300}}) freed by {_FETCHER} in (\d{{1,12}})ms",
-        ),
+        )
     },
     f"{_PACKAGE}.MergeManagerImpl": {
         "memory_merge": (
@@ -273,7 +267,7 @@ _SHUFFLE_MESSAGES: Messages = {
         ),
     },
     "org.apache.hadoop.mapred.Merger": {
-        "last_pass": (r"Down to the last merge-pass", r"Down to the last merge-pass.*"),
+        "last_pass": (r"Down to the last merge-pass", r"Down to the last merge-pass.*")
     },
 }
 _SHUFFLE_READER = Reader(_SHUFFLE_MESSAGES)

@@ -45,19 +45,13 @@ def known_names() -> KnownNames:
         workloads=tuple(WORKLOADS),
         models=tuple(MODELS),
         providers=tuple(PROVIDERS),
-        parameters={
-            registered: tuple(workload.parameters) for registered, workload in WORKLOADS.items()
-        },
-        scales={registered: workload.scales for registered, workload in WORKLOADS.items()},
+        parameters={name: tuple(workload.parameters) for name, workload in WORKLOADS.items()},
+        scales={name: workload.scales for name, workload in WORKLOADS.items()},
         refusal=argument_refusal,
         objection=objection,
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
-        extra_fields={
-            registered: provider.extra_fields for registered, provider in PROVIDERS.items()
-        },
-        required_fields={
-            registered: provider.required_fields for registered, provider in PROVIDERS.items()
-        },
+        extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
+        required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
     )
 
 
@@ -104,13 +98,8 @@ class Preflight:
     @property
     def checks(self) -> tuple[Callable[[], None], ...]:
         """Each raises `MachineError` for something that this machine lacks or has no room for."""
-        return (
-            self.check_memory,
-            self.check_disk,
-            self.check_tracer,
-            self.check_jars,
-            self.check_limits,
-        )
+        on_machine = (self.check_memory, self.check_disk)
+        return (*on_machine, self.check_tracer, self.check_jars, self.check_limits)
 
     def require(self) -> None:
         """Raise `MachineError` for the first thing that this machine lacks or has no room for."""
@@ -121,9 +110,8 @@ class Preflight:
         """Whether this machine's memory has room for all processes of a cluster."""
         memory = machine_facts().get("memory_bytes")
         for cell in self.cells if self.is_here else ():
-            needed = memory_needed(
-                cell.cluster, effective(cell.cluster, effective_configuration(cell))
-            )
+            slots = effective(cell.cluster, effective_configuration(cell))
+            needed = memory_needed(cell.cluster, slots)
             if memory and needed > memory:
                 raise MachineError(
                     f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
@@ -173,10 +161,7 @@ class Preflight:
 
     def warn(self) -> None:
         """Report before anything is started what will not be what its author expects."""
-        warnings = [
-            *self._unknown_properties(),
-            *self.overridden_properties(),
-        ]
+        warnings = [*self._unknown_properties(), *self.overridden_properties()]
         cores, offered, contention = os.cpu_count() or 1, 0, ""
         for cell in self.cells if self.is_here else ():
             offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)
@@ -211,12 +196,17 @@ class Preflight:
             self.console.say(f"warning: {warning}")
 
     def warn_of_lacks(self) -> None:
-        """Report in a plan, which may be for another machine, what this one would not run."""
+        """Report in a plan, which may be for another machine, what would not run from here."""
         for check in self.checks:
             try:
                 check()
             except MachineError as error:
                 self.console.say(f"warning: {error.what}: this machine will not run it")
+        try:
+            self.look()
+        except HarnessError as error:
+            details = f"{error.what} (at: {error.where}; fix: {error.fix})"
+            self.console.say(f"warning: {details}: nothing would run")
 
     def look(self) -> None:
         """Report what is seen of clusters that run already; `HarnessError`: they are unusable."""
@@ -224,22 +214,10 @@ class Preflight:
             if seen := PROVIDERS[cluster.provider].look(cluster):
                 self.console.say(f"{cluster.provider} cluster: {seen}")
 
-    def try_look(self) -> None:
-        """The same in a plan, which is made whatever is seen."""
-        try:
-            self.look()
-        except HarnessError as error:
-            details = f"{error.what} (at: {error.where}; fix: {error.fix})"
-            self.console.say(f"warning: {details}: nothing would run")
-
     def _unknown_properties(self) -> list[str]:
         """Properties whose names start as Hadoop's do and that it does not know."""
         given = {**self.experiment.cluster.site, **self.experiment.configuration}
-        unknown = [
-            property_name
-            for property_name in given
-            if not is_known(property_name) and not is_own(property_name)
-        ]
+        unknown = [name for name in given if not is_known(name) and not is_own(name)]
         warnings = []
         for property_name in unknown[:MOST_WARNINGS]:
             nearest = resembling(property_name)

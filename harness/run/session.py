@@ -102,7 +102,6 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self.preflight.warn()
         self.preflight.warn_of_lacks()
-        self.preflight.try_look()
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
@@ -179,11 +178,8 @@ def read_experiment_file(path: Path) -> str:
                 files = sorted(folder.glob("*.yaml"))
                 others |= {file.stem: file for file in files if file != path}
         is_run = path.is_dir() and "experiment" in others
-        nearest = "experiment" if is_run else nearest_name(path.stem, others)
-        raise SpecError(
-            f"the experiment file cannot be read: {reason}",
-            where=where,
-            fix=f"did you mean {others[nearest]}?"
-            if nearest
-            else "name an experiment file, such as experiments/demo.yaml",
-        ) from error
+        fix = "name an experiment file, such as experiments/demo.yaml"
+        if nearest := "experiment" if is_run else nearest_name(path.stem, others):
+            fix = f"did you mean {others[nearest]}?"
+        what = f"the experiment file cannot be read: {reason}"
+        raise SpecError(what, where=where, fix=fix) from error
