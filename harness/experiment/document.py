@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from io import StringIO
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Self
 
-from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from harness.errors import SpecError
-from harness.experiment.model import Experiment, WorkloadAxes
-from harness.experiment.values import Scalar
-from harness.text import did_you_mean, excerpt
+from harness.text import excerpt
 
 MAX_CHARACTERS = 50_000
 MAX_DEPTH = 12
@@ -34,7 +36,47 @@ PROPERTIES = (("configuration",), ("cluster", "site"), ("predict", "profile_on")
 # First words of Hadoop's properties; no key of an experiment starts with one.
 _HADOOP = frozenset({"mapreduce", "mapred", "yarn", "dfs", "hadoop", "io", "ipc", "fs"})
 
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+
 Path = tuple[str | int, ...]
+
+
+class Scalar(str):
+    """
+    A scalar of a file, as text.
+
+    One that is *quoted* is text whatever it looks like.  *written* is what the file has where a
+    name was replaced.
+    """
+
+    __slots__ = ("quoted", "written")
+
+    quoted: bool
+    written: str
+
+    def __new__(cls, text: str, *, quoted: bool = False, written: str | None = None) -> Self:
+        """Make one; *written* is *text* unless given."""
+        scalar = super().__new__(cls, text)
+        scalar.quoted, scalar.written = quoted, text if written is None else written
+        return scalar
+
+    @property
+    def value(self) -> str | int | float | bool | None:
+        """Meaning by the core schema of YAML 1.2: ``no`` and ``1:30`` are text."""
+        text = str(self)
+        if self.quoted:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        return float(text) if _REAL.fullmatch(text) else text
 
 
 class Place(NamedTuple):
@@ -50,28 +92,6 @@ class Place(NamedTuple):
         return f"{source}:{self.line}:{self.column}" if self.line else source
 
 
-class _RefusedError(MarkedYAMLError):
-    """YAML that no experiment file needs."""
-
-
-class _PlainComposer(Composer):
-    """Refuses anchors, aliases, tags and depth before anything is made of them."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.parser.peek_event()
-        complaint = note = ""
-        if isinstance(event, AliasEvent) or event.anchor is not None:
-            name = excerpt(event.anchor)
-            complaint, note = f"anchors and aliases ({name}) are not allowed", "write it out"
-        elif event.tag is not None:
-            complaint, note = f"the tag {excerpt(event.tag)} is not used", "remove it"
-        elif self.depth >= MAX_DEPTH:
-            complaint, note = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
-        if complaint:
-            raise _RefusedError(problem=complaint, problem_mark=event.start_mark, note=note)
-        return super().compose_node(parent, index)
-
-
 class Document:
     """
     An experiment file as mappings, lists and scalars, with the place of each and all problems.
@@ -84,7 +104,6 @@ class Document:
         self.source = source
         self.places: dict[Path, Place] = {}
         self.key_places: dict[Path, Place] = {}
-        self.known_parameters: Mapping[str, Collection[str]] = {}  # of each workload
         self.reported: set[Path] = set()
         self._problems: dict[tuple[Place, str], str] = {}
         self.data = self._load(text, ())
@@ -135,7 +154,7 @@ class Document:
         return self.places[path]
 
     def problem(self, path: Path, problem: str, fix: str, *, key: bool = False) -> None:
-        """Note that *complaint* is wrong at *path* (or with its *key*), and how to correct it."""
+        """Note a *problem* at *path* (or with its *key*), and how to *fix* it."""
         self.reported.add(path)
         self._problems.setdefault((self.place(path, key=key), problem), fix)
 
@@ -155,55 +174,6 @@ class Document:
             where=str(first),
             fix="correct these lines; 'harness plan FILE' checks the file and starts nothing",
         )
-
-    def add_errors(self, error: ValidationError) -> None:
-        """Note what *error* says of the file, but where a problem is noted already."""
-        earlier = frozenset(self.reported)
-        for each in error.errors(include_url=False):
-            kind, context, location = each["type"], each.get("ctx", {}), each["loc"]
-            # Parts that the file does not have: the index of a single value, branches of a model.
-            path: Path = ()
-            for part in location:
-                here = self.at(path)
-                if (isinstance(here, dict) and part in here) or (
-                    isinstance(here, list) and isinstance(part, int)
-                ):
-                    path = (*path, part)
-            if path in earlier and kind not in ("missing", "extra_forbidden"):
-                continue
-            item, is_key, fix = path, False, "correct this value"
-            around, name = dotted(path[:-1]), dotted(path)
-            model = _model_at(path[:-1] if kind == "extra_forbidden" else path)
-            keys = {
-                str(info.validation_alias or field): info.description or ""
-                for field, info in model.model_fields.items()
-                if not str(info.validation_alias).startswith("(")  # not a key of the file
-            }
-            if kind == "missing":
-                missing = str(location[-1])
-                problem = f"{name or 'the experiment'} lacks '{missing}'"
-                fix = f"add {missing}: {keys[missing]}"
-            elif kind == "extra_forbidden":
-                known_names = list(keys)
-                if model is WorkloadAxes:
-                    workload = self.mapping(*path[:-1]).get("name", "")
-                    known_names += self.known_parameters.get(workload, ())
-                problem = f"unknown key '{excerpt(path[-1])}' in {around or 'the experiment'}"
-                fix, is_key = did_you_mean(str(path[-1]), known_names), True
-            elif kind in ("model_type", "dict_type"):
-                names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
-                problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
-            elif kind in ("value_error", "given_twice"):
-                text = str(context["error"]) if kind == "value_error" else each["msg"]
-                # The errors of `harness.units` say what to write after a colon.
-                problem, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
-                is_key, fix = location[-1] == "[key]", advice or fix
-                colon = " " if problem.startswith(("is ", "limits ")) else ": "
-                problem = f"{around if is_key else name}{colon}{problem}"
-                item = (*path, context["index"]) if kind == "given_twice" else path
-            else:  # a bound of a record, beyond those of the file
-                problem = f"{name}: {excerpt(each['msg'].lower())}"
-            self.problem(item, problem, fix, key=is_key)
 
     def override(self, override: str) -> None:
         """
@@ -270,13 +240,15 @@ class Document:
                 where=str(start),
                 fix="an experiment file has a few dozen lines: is this the right file?",
             )
-        yaml = YAML(typ="safe", pure=True)
-        yaml.Composer = _PlainComposer
+        self.places[path] = start
+        node: Any = None
         try:
-            node = yaml.compose(StringIO(text))
-        except _RefusedError as error:
-            at = str(place(error.problem_mark))
-            raise SpecError(str(error.problem), where=at, fix=str(error.note)) from None
+            events = YAML(typ="safe", pure=True).parse(StringIO(text))
+            for event in events:
+                if isinstance(event, DocumentStartEvent):
+                    if node is not None:
+                        raise _not_yaml_error("there is another document", place(event.start_mark))
+                    node = self._collect(next(events), events, path, place)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             reason = error.problem or error.context or ""
@@ -284,30 +256,55 @@ class Document:
         except (YAMLError, ValueError, OverflowError, LookupError) as error:
             # A character that YAML forbids, an escape that names none, ...
             raise _not_yaml_error(str(error), start) from error
-        self.places[path] = start
-        return Scalar("") if node is None else self._collect(node, path, place)
+        return Scalar("") if node is None else node
 
-    def _collect(self, node: Node, path: Path, place: Callable[[Any], Place]) -> Any:
-        """Give what *node* holds as mappings, lists and scalars, and remember the places."""
-        self.places[path] = place(node.start_mark)
-        if isinstance(node, ScalarNode):
-            return Scalar(node.value, quoted=node.style not in (None, ""))
-        if not isinstance(node, MappingNode):
-            children = enumerate(node.value)
-            return [self._collect(child, (*path, index), place) for index, child in children]
+    def _collect(
+        self,
+        event: Any,
+        events: Iterator[Any],
+        path: Path,
+        place: Callable[[Any], Place],
+        depth: int = 0,
+    ) -> Any:
+        """Give what *event* starts as mappings, lists and scalars, and remember the places."""
+        complaint = fix = ""
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            name = excerpt(event.anchor)
+            complaint, fix = f"anchors and aliases ({name}) are not allowed", "write it out"
+        elif event.tag is not None:
+            complaint, fix = f"the tag {excerpt(event.tag)} is not used", "remove it"
+        elif depth >= MAX_DEPTH:
+            complaint, fix = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
+        if complaint:
+            raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
+        self.places[path] = place(event.start_mark)
+        if isinstance(event, ScalarEvent):
+            return Scalar(event.value, quoted=event.style not in (None, ""))
+        if isinstance(event, SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(item := next(events), SequenceEndEvent):
+                items.append(self._collect(item, events, (*path, len(items)), place, depth + 1))
+            return items
         mapping: dict[str, Any] = {}
-        for key, child in node.value:
-            inner_path = (*path, key.value) if isinstance(key, ScalarNode) else path
-            at = place(key.start_mark)
-            if not isinstance(key, ScalarNode):
+        discarded = (*path, -1)  # where nothing is looked for
+        while not isinstance(key := next(events), MappingEndEvent):
+            at, word = (
+                place(key.start_mark),
+                self._collect(key, events, discarded, place, depth + 1),
+            )
+            inner_path = (*path, str(word)) if isinstance(word, Scalar) else discarded
+            if inner_path == discarded:
                 self._problems.setdefault((at, "a key is not a word"), "write NAME: VALUE")
-            elif key.value in mapping:
+            elif word in mapping:
                 first = self.key_places[inner_path].line
-                problem = f"{excerpt(key.value)} is given twice, first in line {first}"
+                problem = f"{excerpt(word)} is given twice, first in line {first}"
                 self._problems.setdefault((at, problem), "leave one of them")
+                inner_path = discarded
             else:
                 self.key_places[inner_path] = at
-                mapping[key.value] = self._collect(child, inner_path, place)
+            value = self._collect(next(events), events, inner_path, place, depth + 1)
+            if inner_path != discarded:
+                mapping[str(word)] = value
         return mapping
 
 
@@ -322,22 +319,3 @@ def _not_yaml_error(reason: str, at: Place) -> SpecError:
         where=str(at),
         fix="compare the line with experiments/demo.yaml: indentation, brackets, quotes",
     )
-
-
-def _model_at(path: Path) -> type[BaseModel]:
-    """Give the model of the mapping at *path*, or around it."""
-    model: type[BaseModel] = Experiment
-    for part in path:
-        fields = model.model_fields.items()
-        annotations = (
-            info.annotation for name, info in fields if part in (name, info.validation_alias)
-        )
-        annotation = next(annotations, None)
-        model = _model_in(annotation) or model
-    return model
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)

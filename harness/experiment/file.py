@@ -11,21 +11,31 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from harness.errors import SpecError
-from harness.experiment.document import PROPERTIES, Document, Place, dotted
+from harness.experiment.document import PROPERTIES, Document, Path, Place, Scalar, dotted
 from harness.experiment.grid import axis_values, expand, is_profiling, meaning, readable
-from harness.experiment.model import ClusterAxes, Experiment
-from harness.experiment.values import AUTO_GPUS, FORMAT, NAME, Scalar, argument_value, has_unit
+from harness.experiment.model import (
+    AUTO_GPUS,
+    NAME,
+    ClusterAxes,
+    Experiment,
+    WorkloadAxes,
+    argument_value,
+    has_unit,
+)
 from harness.text import did_you_mean, excerpt
 from harness.units import MIB, parse_bytes
 
+FORMAT = 1
 MOST_HOSTS = 200
 _PROFILE_ON = ("predict", "profile_on")
 # A slash stands in the names of YARN's resources: mapreduce.map.resource.yarn.io/gpu.
 _PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}(/[A-Za-z][A-Za-z0-9_-]{0,99})?", re.ASCII)
+_WORKER = re.compile(r"worker[1-9][0-9]{0,5}", re.ASCII)
 _NAME_OF_SIZE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 Complaint = tuple[str, str]  # what is wrong, and what to write
@@ -89,7 +99,6 @@ def read_experiment(
         problem = f"schema: '{excerpt(written)}' is not a version of this format"
         document.problem(("schema",), problem, f"write {FORMAT}")
     if known:
-        document.known_parameters = known.parameters
         _resolve_sizes(document, known.scales)
     _check_names(document, known)
     contents = {key: node for key, node in document.data.items() if key != "schema"}
@@ -99,7 +108,7 @@ def read_experiment(
             contents, context=context, by_alias=True, by_name=False
         )
     except ValidationError as error:
-        document.add_errors(error)
+        _note_errors(error, document, known)
         document.raise_problems()
         raise
     document.raise_problems()
@@ -133,6 +142,70 @@ def places(text: str, source: str) -> dict[str, str]:
     return keys | {f"workloads.{name}": str(document.place(path)) for path, name, _ in entries}
 
 
+def _note_errors(error: ValidationError, document: Document, known: KnownNames | None) -> None:
+    """Note what *error* says of the file, but where a problem is noted already."""
+    earlier = frozenset(document.reported)
+    for each in error.errors(include_url=False):
+        kind, context, location = each["type"], each.get("ctx", {}), each["loc"]
+        # Parts that the file does not have: the index of a single value, branches of a model.
+        path: Path = ()
+        for part in location:
+            around = document.at(path)
+            if (isinstance(around, dict) and part in around) or (
+                isinstance(around, list) and isinstance(part, int)
+            ):
+                path = (*path, part)
+        if path in earlier and kind not in ("missing", "extra_forbidden"):
+            continue
+        item, is_key, fix, name = path, False, "correct this value", dotted(path)
+        model = _model_at(path[:-1] if kind == "extra_forbidden" else path)
+        keys = {
+            str(info.validation_alias or field): info.description or ""
+            for field, info in model.model_fields.items()
+            if not str(info.validation_alias).startswith("(")  # not a key of the file
+        }
+        if kind == "missing":
+            missing = str(location[-1])
+            problem = f"{name or 'the experiment'} lacks '{missing}'"
+            fix = f"add {missing}: {keys[missing]}"
+        elif kind == "extra_forbidden":
+            known_names = list(keys)
+            if model is WorkloadAxes and known:
+                workload = document.mapping(*path[:-1]).get("name", "")
+                known_names += known.parameters.get(str(workload), ())
+            parent = dotted(path[:-1]) or "the experiment"
+            problem = f"unknown key '{excerpt(path[-1])}' in {parent}"
+            fix, is_key = did_you_mean(str(path[-1]), known_names), True
+        elif kind in ("model_type", "dict_type"):
+            names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
+            problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
+        elif kind in ("value_error", "given_twice"):
+            text = str(context["error"]) if kind == "value_error" else each["msg"]
+            # The errors of `harness.units` say what to write after a colon.
+            problem, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
+            colon = " " if problem.startswith(("is ", "limits ")) else ": "
+            problem, fix = f"{name}{colon}{problem}", advice or fix
+            item = (*path, context["index"]) if kind == "given_twice" else path
+        else:  # a bound of a record, beyond those of the file
+            problem = f"{name}: {excerpt(each['msg'].lower())}"
+        document.problem(item, problem, fix, key=is_key)
+
+
+def _model_at(path: Path) -> type[BaseModel]:
+    """Give the model of the mapping at *path*, or around it."""
+    model: type[BaseModel] = Experiment
+    for part in path:
+        for name, info in model.model_fields.items():
+            if part in (name, info.validation_alias):
+                annotations: list[Any] = [info.annotation]
+                for annotation in annotations:  # which grows meanwhile
+                    annotations += get_args(annotation)
+                    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                        model = annotation
+                break
+    return model
+
+
 def _check_names(document: Document, known: KnownNames | None) -> None:
     """Note names that there are not, bad arguments of workloads, and sizes for numbers of MiB."""
     for head in PROPERTIES:
@@ -149,6 +222,11 @@ def _check_names(document: Document, known: KnownNames | None) -> None:
                     problem = f"{dotted(inner_path)}: '{excerpt(scalar)}' for a number of MiB"
                     mebibytes = max(1, round(parse_bytes(scalar) / MIB))
                     document.problem(inner_path, problem, f"write {mebibytes}")
+    for name in document.mapping("cluster", "nodes"):
+        if _WORKER.fullmatch(name) is None:
+            problem = f"cluster.nodes: '{excerpt(name)}' is not the name of a worker"
+            fix = "workers are called worker1, worker2, ..."
+            document.problem(("cluster", "nodes", name), problem, fix, key=True)
     if not known:
         return
     for path, named_part, names in (

@@ -18,8 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.errors import SpecError
-from harness.experiment.model import Experiment, Predict, WorkloadAxes
-from harness.experiment.values import UNLIMITED
+from harness.experiment.model import UNLIMITED, Experiment, Predict, WorkloadAxes
 from harness.records.trial import (
     Cell,
     ClusterSpec,

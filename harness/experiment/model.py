@@ -2,115 +2,326 @@
 An experiment: a question with a grid, as its file holds it.
 
 The models here are the format of the file.  `harness.experiment.file` reads a file into them, a run
-keeps them in its manifest, and editors get their JSON Schema.  A field whose key in the file has
-another name has that name as its alias.  Lists are axes; `harness.experiment.grid` makes the cells.
+keeps them in its manifest, and editors get their JSON Schema.  The key of a field is its name
+without the unit, unless an alias is given.  Lists are axes; `harness.experiment.grid` makes the
+cells.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+import re
+
+from collections.abc import Callable, Collection
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import (
+    AliasGenerator,
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema, SkipJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
 
-from harness.experiment.values import (
-    ANY_AXIS,
-    NAME,
-    AnyCores,
-    AnyDisk,
-    AnyMemory,
-    AnyNetwork,
-    Argument,
-    Axis,
-    Cores,
-    Count,
-    DiskRate,
-    Duration,
-    ExperimentName,
-    Flag,
-    Gpus,
-    Host,
-    InputSize,
-    KeyFile,
-    Memory,
-    ModelName,
-    NetworkRate,
-    Port,
-    Properties,
-    ProviderName,
-    Question,
-    Seed,
-    Size,
-    User,
-    Warmups,
-    WorkerName,
-    WorkloadName,
-    filled_list,
-)
+from harness.experiment.document import Scalar
 from harness.records.trial import Hardware, Record, SshAccess, TraceMode, Tracing
-from harness.units import MIB
+from harness.text import excerpt
+from harness.units import MIB, parse_bytes, parse_duration, parse_rate
+
+UNLIMITED = "unlimited"
+AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
+# Daemons need a millisecond in every twenty, and miss their heartbeats on a slower network; the
+# memory is that of a DataNode, a NodeManager and an application master.
+LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
+
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
+_SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
+_UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
+
+# JSON Schema of values whose texts the schema cannot describe.
+_SIZE: dict[str, Any] = {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB"]}
+_RATE: dict[str, Any] = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
+_TIME: dict[str, Any] = {"type": ["string", "number"], "examples": ["10 min"]}
+_ANY: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+
+T = TypeVar("T")
+_Read = Callable[[Scalar], Any]
+_Annotations = tuple[BeforeValidator, WithJsonSchema]
+
+
+def _written(
+    read: _Read, schema: dict[str, Any], word: str = "", meaning: Any = None
+) -> _Annotations:
+    """
+    Annotations of a type whose values *read* takes from scalars of a file; editors get *schema*.
+
+    *read* refuses by `ValueError`: "what is wrong; what to write".  Beside what it takes, *word*
+    stands for *meaning*.  Values of a stored record are good as they are.
+    """
+
+    def validate(value: object) -> object:
+        if isinstance(value, dict | list):
+            raise ValueError("is not a single value; write one value here")
+        if not isinstance(value, Scalar):
+            return value
+        if word and value == word:
+            return meaning
+        try:
+            return read(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {word}" if word else str(error)) from None
+
+    either = {"anyOf": [schema, {"const": word}]} if word else schema
+    return BeforeValidator(validate), WithJsonSchema(either)
+
+
+def _number(
+    noun: str, least: float, most: float, fix: str = "", *, kind: str = "integer", word: str = ""
+) -> _Annotations:
+    """Annotations of numbers from *least* to *most*, beside which *word* may stand."""
+    types: Any = int if kind == "integer" else int | float
+
+    def read(scalar: Scalar) -> Any:
+        number = scalar.value
+        if isinstance(number, types) and not isinstance(number, bool) and least <= number <= most:
+            return number
+        advice = fix or f"write one such as {max(least, 3)}"
+        raise ValueError(f"'{excerpt(scalar)}' is not a {noun} from {least} to {most}; {advice}")
+
+    schema = {"type": kind, "minimum": least, "maximum": most}
+    return _written(read, schema, word, None if word == UNLIMITED else AUTO_GPUS)
+
+
+def _quantity(
+    parse: _Read,
+    least: float,
+    complaint: str,
+    schema: dict[str, Any],
+    word: str = "",
+    *,
+    most: float = 2**63,
+) -> _Annotations:
+    """Annotations of what *parse* understands; *complaint* is about what is out of bounds."""
+
+    def read(scalar: Scalar) -> Any:
+        quantity = parse(scalar)
+        if not least <= quantity < most:
+            raise ValueError(f"'{excerpt(scalar)}' {complaint}")
+        return quantity
+
+    return _written(read, schema, word)
+
+
+def _text(pattern: str, complaint: str, **schema: Any) -> _Annotations:
+    """Annotations of a text that matches *pattern*."""
+    expression = re.compile(pattern, re.ASCII)
+
+    def read(scalar: Scalar) -> str:
+        if expression.fullmatch(scalar) is None:
+            raise ValueError(f"'{excerpt(scalar)}' {complaint}")
+        return str(scalar)
+
+    return _written(read, {"type": "string", "pattern": f"^({pattern})$", **schema})
+
+
+def _name_of(noun: str) -> _Annotations:
+    letters = "use letters, digits, _ and -, starting with a letter"
+    return _text(NAME.pattern, f"cannot name the {noun}; {letters}")
+
+
+def _like(pattern: str, noun: str, example: str) -> _Annotations:
+    complaint = f"is not a valid {noun}; write one such as {example}"
+    return _text(pattern, complaint, examples=[example])
+
+
+def _read_time(scalar: Scalar) -> float:
+    value = scalar.value
+    return parse_duration(value if isinstance(value, int | float) else str(scalar))
+
+
+def _read_flag(scalar: Scalar) -> bool:
+    if not isinstance(scalar.value, bool):
+        raise ValueError(f"'{excerpt(scalar)}' is neither; write true or false")
+    return scalar.value
+
+
+def _read_printable(text: str) -> str:
+    if not text.isprintable() or len(text) > 4000:
+        raise ValueError(f"'{excerpt(text)}' cannot be passed on; write printable characters")
+    return str(text)
+
+
+def _read_paragraph(scalar: Scalar) -> str:
+    text = "\n".join(map(_read_printable, scalar.split("\n"))).strip()
+    if not text:
+        raise ValueError("there is no text; write some")
+    return text
+
+
+def has_unit(scalar: str) -> bool:
+    """Whether *scalar* is a size with its unit."""
+    return _SIZE_WITH_UNIT.fullmatch(scalar.strip()) is not None
+
+
+def _read_property(scalar: Scalar) -> str:
+    """
+    Text of a property's value as Hadoop reads it.
+
+    Numbers stay as they were written, ``True`` becomes ``true``, and a size with a unit, which
+    Hadoop would not understand, becomes bytes.
+    """
+    value = scalar.value
+    if value is None:
+        raise ValueError("there is no value; write one, or remove the line")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(parse_bytes(scalar)) if has_unit(scalar) else _read_printable(scalar)
+
+
+def argument_value(scalar: Scalar) -> str | int | float:
+    """Value of a workload's argument: a number or a text; `ValueError` for anything else."""
+    value = scalar.value
+    if value is None or isinstance(value, bool):
+        return _read_property(scalar)
+    return value if isinstance(value, int | float) else _read_printable(scalar)
+
+
+def _filled_list(value: Any, info: ValidationInfo) -> Any:
+    """Give *value* back where it is a list with something in it."""
+    if info.context and not isinstance(value, list):
+        raise ValueError("is not a list; write [A, B], or a line '- A' for each")
+    if info.context and not value:
+        raise ValueError("is an empty list; give a value, or remove the line")
+    return value
+
+
+class _Listed:
+    """Annotates a tuple that a file writes as a list without repeats, or as a single value."""
+
+    @staticmethod
+    def _read(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        items = list(value) if isinstance(value, list | tuple) else [value]
+        axis = handler(_filled_list(items, info))
+        first: dict[Any, Any] = {}
+        for index, item in enumerate(axis if info.context else ()):
+            earlier = first.setdefault(item, items[index])
+            if earlier is not items[index]:
+                problem = f"'{excerpt(items[index].written)}' is given twice"
+                if earlier.written != items[index].written:
+                    problem += f", first as '{excerpt(earlier.written)}'"
+                details = {"what": problem, "index": index}
+                raise PydanticCustomError("given_twice", "{what}; leave one", details)
+        return axis
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.with_info_wrap_validator_function(self._read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        listed: dict[str, Any] = handler(schema) | {"minItems": 1}
+        return {"anyOf": [listed["items"], listed]}
+
+
+def _word_or_count(
+    fields: tuple[str, str], words: Collection[str], keys: Collection[str], complaint: str
+) -> _Annotations:
+    """Annotations of a record that a file writes as one of *words*, or as a key with a count."""
+
+    def read(data: Any, info: ValidationInfo) -> Any:
+        if not info.context:
+            return data
+        if isinstance(data, str) and data in words:
+            return {fields[0]: str(data)}
+        if isinstance(data, dict) and len(data) == 1 and data.keys() <= set(keys):
+            return dict(zip(fields, *data.items(), strict=True))
+        raise ValueError(complaint)
+
+    count = {"type": "integer", "minimum": 1}
+    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    counted = one | {"properties": dict.fromkeys(keys, count)}
+    return BeforeValidator(read), WithJsonSchema({"anyOf": [{"enum": [*words]}, counted]})
+
+
+def _cores(word: str = "") -> _Annotations:
+    fix = "write one such as 0.5"
+    return _number("number of cores", LEAST_CORES, 1000, fix, kind="number", word=word)
+
+
+def _rate(least: float, example: str, word: str = "") -> _Annotations:
+    return _quantity(parse_rate, least, f"is too slow; write {example} or more", _RATE, word)
+
+
+def _memory(word: str = "") -> _Annotations:
+    complaint = "is too little for the daemons; write 1 GiB or more"
+    return _quantity(parse_bytes, LEAST_MEMORY, complaint, _SIZE, word)
+
+
+_DISK, _NETWORK = (MIB, "1 MiB/s"), (LEAST_NETWORK, "1 Mbit/s")
+_ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
+_MODES = get_args(TraceMode)
+
+Axis = Annotated[tuple[T, ...], _Listed()]
+Count = Annotated[int, *_number("whole number", 1, 10**6)]
+Seed = Annotated[int, *_number("whole number", 0, 2**31 - 1)]
+Gpus = Annotated[int, *_number("number of GPUs", 0, 64, "write how many a node has", word="auto")]
+Flag = Annotated[bool, *_written(_read_flag, {"type": "boolean"})]
+Size = Annotated[
+    int,
+    *_quantity(parse_bytes, 1, "is not a size to work with; write 32 MiB or 200 MB", _SIZE),
+]
+InputSize = Annotated[Size, WithJsonSchema(_SIZE | {"examples": ["32 MiB", "tiny"]})]
+Properties = dict[str, Axis[Annotated[str, *_written(_read_property, _ANY)]]]
+Argument = Annotated[str | int | float, *_written(argument_value, _ANY)]
+KeyFile = Annotated[str, *_like(r"[A-Za-z0-9._/~@+-]{1,400}", "path of a key", "~/.ssh/id_ed25519")]
 
 
 class _FileRecord(Record):
     """A record that a file holds: its aliases are the keys of the file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+    model_config = ConfigDict(
+        validate_by_name=True,
+        alias_generator=AliasGenerator(validation_alias=lambda name: _UNIT_IN_NAME.sub("", name)),
+        use_attribute_docstrings=True,
+    )
 
 
 class Node(_FileRecord):
     """
-    Slots, memory, GPUs and limits of a worker; each is an axis.
+    Slots, memory, GPUs and limits of each worker; every key is an axis.
 
-    *gpus_found* tells that the file asked for those that there are (``gpus: auto``).  A limit of
-    `None` is none: the node has what the machine gives.
+    A limit that is not given leaves the node what the machine has.
     """
 
-    map_slots: Axis[Count] = Field((1,), description="map tasks at once on a node (1)")
-    reduce_slots: Axis[Count] = Field((1,), description="reduce tasks at once on a node (1)")
-    task_memory_bytes: Axis[Size] = Field(
-        (512 * MIB,),
-        validation_alias="task_memory",
-        description="memory of a task's container (512 MiB)",
-    )
-    gpus: Axis[Gpus] = Field(
-        (0,), description="GPUs of a node that YARN counts, or auto: those that it has (0)"
-    )
-    # Not a key of the file.
+    map_slots: Axis[Count] = (1,)
+    """map tasks that run at once (default: 1)"""
+    reduce_slots: Axis[Count] = (1,)
+    """reduce tasks that run at once (default: 1)"""
+    task_memory_bytes: Axis[Size] = (512 * MIB,)
+    """memory of each task's container (default: 512 MiB)"""
+    gpus: Axis[Gpus] = (0,)
+    """GPUs that YARN offers, or auto: as many as the node has (default: 0)"""
+    # Whether the file had auto; not a key of the file.
     gpus_found: SkipJsonSchema[bool] = Field(default=False, validation_alias="(gpus found)")
-    cores: Axis[AnyCores] = Field(
-        (None,), description="share of the processors, such as 0.5 (unlimited)"
-    )
-    disk_bytes_per_s: Axis[AnyDisk] = Field(
-        (None,),
-        validation_alias="disk",
-        description="rate of the disk, when read and when written (unlimited)",
-    )
-    network_bytes_per_s: Axis[AnyNetwork] = Field(
-        (None,),
-        validation_alias="network",
-        description="rate of the network, in each direction (unlimited)",
-    )
-    memory_bytes: Axis[AnyMemory] = Field(
-        (None,),
-        validation_alias="memory",
-        description="memory of the node: its processes, and the page cache (unlimited)",
-    )
+    cores: Axis[Annotated[float | None, *_cores(UNLIMITED)]] = (None,)
+    """processor cores, such as 0.5 (default: unlimited)"""
+    disk_bytes_per_s: Axis[Annotated[int | None, *_rate(*_DISK, UNLIMITED)]] = (None,)
+    """disk bandwidth for reads and for writes (default: unlimited)"""
+    network_bytes_per_s: Axis[Annotated[int | None, *_rate(*_NETWORK, UNLIMITED)]] = (None,)
+    """network bandwidth in each direction (default: unlimited)"""
+    memory_bytes: Axis[Annotated[int | None, *_memory(UNLIMITED)]] = (None,)
+    """memory for processes and page cache (default: unlimited)"""
 
 
 class NodeLimits(_FileRecord, Hardware):
-    """Limits of a single worker, in the place of those of all."""
+    """Limits of a single worker; they override those of all workers."""
 
-    cores: Cores = None
-    disk_bytes_per_s: DiskRate = Field(None, validation_alias="disk")
-    network_bytes_per_s: NetworkRate = Field(None, validation_alias="network")
-    memory_bytes: Memory = Field(None, validation_alias="memory")
+    cores: Annotated[float | None, *_cores()] = None
+    disk_bytes_per_s: Annotated[int | None, *_rate(*_DISK)] = None
+    network_bytes_per_s: Annotated[int | None, *_rate(*_NETWORK)] = None
+    memory_bytes: Annotated[int | None, *_memory()] = None
 
     @model_validator(mode="after")
     def _limit_something(self) -> NodeLimits:
@@ -122,34 +333,35 @@ class NodeLimits(_FileRecord, Hardware):
 class SshSettings(_FileRecord, SshAccess):
     """How the hosts are reached."""
 
-    user: User = Field("root", description="user (root)")
-    key: KeyFile | None = Field(None, description="file of the private key (those of the agent)")
-    port: Port = Field(22, description="of the hosts' sshd (22)")
-    become: Flag = Field(default=False, description="use sudo where root is needed (false)")
-    keep: Flag = Field(
-        default=False, description="leave Hadoop on the hosts for the next start (false)"
-    )
+    user: Annotated[str, *_like(r"[a-z_][a-z0-9_-]{0,31}", "name of a user", "hadoop")] = "root"
+    """user to log in as (default: root)"""
+    key: KeyFile | None = None
+    """file of the private key (default: the keys of the SSH agent)"""
+    port: Annotated[int, *_number("whole number", 1, 65535)] = 22
+    """port of sshd on the hosts (default: 22)"""
+    become: Flag = False
+    """use sudo to become root (default: false)"""
+    keep: Flag = False
+    """leave Hadoop on the hosts for the next start (default: false)"""
 
 
 class ClusterAxes(_FileRecord):
-    """
-    The cluster to measure on: trials are grouped by cluster, one start each.
+    """The cluster to measure on; trials are grouped by cluster, and each cluster starts once."""
 
-    *nodes* limits single workers, in every cell alike: it is no axis.  *hosts* are there already,
-    the master first; *ssh* says how they are reached.
-    """
-
-    provider: ProviderName = Field("local", description="what makes the cluster (local)")
-    workers: Axis[Count] = Field((3,), description="worker nodes (3); a list is an axis")
-    node: Node = Field(Node(), description="slots, memory, GPUs and limits of a worker")
-    nodes: dict[WorkerName, NodeLimits] = Field(
-        default_factory=dict, description="limits of single workers, by their names"
-    )
-    site: Properties = Field(
-        default_factory=dict, description="cluster-wide properties; a list is an axis"
-    )
-    hosts: Axis[Host] = Field((), description="hosts that are reached by SSH, the master first")
-    ssh: SshSettings | None = Field(None, description="how the hosts are reached")
+    provider: Annotated[str, *_name_of("provider")] = "local"
+    """what makes the cluster: see 'harness list providers' (default: local)"""
+    workers: Axis[Count] = (3,)
+    """number of workers, or a list of numbers (default: 3)"""
+    node: Node = Node()
+    """slots, memory, GPUs and limits of each worker"""
+    nodes: dict[str, NodeLimits] = Field(default_factory=dict)
+    """limits of single workers such as worker2, the same in every cell"""
+    site: Properties = Field(default_factory=dict)
+    """cluster-wide Hadoop properties; a list is an axis"""
+    hosts: Axis[Annotated[str, *_like(_ADDRESS, "name or address of a host", "10.0.0.7")]] = ()
+    """existing hosts to use, the master first"""
+    ssh: SshSettings | None = None
+    """how the hosts are reached"""
 
     @model_validator(mode="before")
     @classmethod
@@ -163,14 +375,16 @@ class ClusterAxes(_FileRecord):
 class WorkloadAxes(_FileRecord):
     """A workload, its input sizes and its further arguments, each an axis."""
 
-    model_config = ConfigDict(json_schema_extra={"additionalProperties": ANY_AXIS})
-
-    name: WorkloadName = Field(description="wordcount, or another of 'harness list workloads'")
-    input_bytes: Axis[InputSize] = Field(
-        validation_alias="input",
-        description="a size such as 32 MiB, or one by its name, such as tiny, or a list",
+    model_config = ConfigDict(
+        json_schema_extra={"additionalProperties": TypeAdapter(Axis[Argument]).json_schema()}
     )
-    seed: Seed = Field(1, description="of the generated input (1)")
+
+    name: Annotated[str, *_name_of("workload")]
+    """a workload, such as wordcount: see 'harness list workloads'"""
+    input_bytes: Axis[InputSize]
+    """a size such as 32 MiB, a named size such as tiny, or a list of them"""
+    seed: Seed = 1
+    """seed of the generated input (default: 1)"""
     # Not a key of the file: each argument is.
     parameters: SkipJsonSchema[dict[str, Axis[Argument]]] = Field(
         default_factory=dict, validation_alias="(parameters)"
@@ -182,14 +396,13 @@ class WorkloadAxes(_FileRecord):
         """Put the further keys of a file's entry together; unknown ones are left to be refused."""
         if not info.context or not isinstance(data, dict):
             return data
-        known = info.context["parameters"]
-        allowed = None if known is None else known.get(data.get("name"), ())
+        known, workload = info.context["parameters"], str(data.get("name"))
         parameters = {
             key: value
             for key, value in data.items()
             if key not in ("name", "input", "seed")
             and NAME.fullmatch(key)
-            and (allowed is None or key in allowed)
+            and (known is None or key in known.get(workload, ()))
         }
         others = {key: value for key, value in data.items() if key not in parameters}
         return {**others, "(parameters)": parameters}
@@ -201,52 +414,14 @@ class Design(_FileRecord):
     kind: Literal["full", "sobol", "latin"] = "full"
     points: Count | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, data: Any, info: ValidationInfo) -> Any:
-        """Read ``full``, or ``{sobol: N}``, or ``{latin: N}``."""
-        if not info.context:
-            return data
-        if data == "full":
-            return {"kind": "full"}
-        if isinstance(data, dict) and len(data) == 1 and data.keys() <= {"sobol", "latin"}:
-            ((kind, points),) = data.items()
-            return {"kind": kind, "points": points}
-        raise ValueError("is not a valid design; write full, {sobol: 32} or {latin: 32}")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        """Give the schema of what a file has."""
-        del schema, handler
-        return _word_or_count(["full"], "sobol", "latin")
-
-
-def _word_or_count(words: list[str], *keys: str) -> dict[str, Any]:
-    """JSON Schema of one of *words*, or of a mapping from one of *keys* to a number."""
-    count = {"type": "integer", "minimum": 1}
-    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {"anyOf": [{"enum": words}, one | {"properties": dict.fromkeys(keys, count)}]}
-
-
-def _tracing(data: Any, info: ValidationInfo) -> Any:
-    """Read ``spans``, ``units``, ``logs`` or ``off``, or ``{units: N}``."""
-    modes = get_args(TraceMode)
-    if not info.context:
-        return data
-    if isinstance(data, str) and data in modes:
-        return {"mode": str(data)}
-    if isinstance(data, dict) and list(data) == ["units"]:
-        return {"mode": "units", "unit_records": data["units"]}
-    raise ValueError(f"is not a way of tracing; write {', '.join(modes)}, or {{units: 5}}")
-
 
 class Predict(_FileRecord):
-    """Models to score, and the cells that feed the profiles: values allowed per axis."""
+    """The models to score, and the cells that feed the profiles."""
 
-    models: Axis[ModelName] = Field(description="names from 'harness list models', to score")
-    profile_on: Properties = Field(
-        description="values of axes: these cells feed the profiles and are never scored"
-    )
+    models: Axis[Annotated[str, *_name_of("model")]]
+    """models to score: see 'harness list models'"""
+    profile_on: Properties
+    """values of axes that select the cells for the profiles; these are never scored"""
 
 
 class Experiment(_FileRecord):
@@ -254,50 +429,60 @@ class Experiment(_FileRecord):
 
     model_config = ConfigDict(title="An experiment of mapreduce-harness")
 
-    schema_version: Literal[1] = Field(
-        default=1, validation_alias="schema", description="1, the version of this format"
-    )
-    name: ExperimentName = Field(
-        description="a short name; results are kept in a folder of this name"
-    )
-    question: Question = Field(description="what the report is to answer, in a sentence")
-    cluster: ClusterAxes = Field(ClusterAxes(), description="what to measure on")
+    schema_version: Literal[1] = Field(default=1, validation_alias="schema")
+    """version of this format: 1"""
+    name: Annotated[str, *_name_of("experiment")]
+    """a short name, which is also the name of the results folder"""
+    question: Annotated[str, *_written(_read_paragraph, {"type": "string"})]
+    """what the report should answer, in one sentence"""
+    cluster: ClusterAxes = ClusterAxes()
+    """the cluster to measure on"""
     workloads: Annotated[
         tuple[WorkloadAxes, ...],
-        BeforeValidator(filled_list),
+        BeforeValidator(_filled_list),
         Field(json_schema_extra={"minItems": 1}),
-    ] = Field(description="a list such as [{name: wordcount, input: [32 MiB, 64 MiB]}]")
-    configuration: Properties = Field(
-        default_factory=dict, description="job properties; a list is an axis of the grid"
-    )
-    design: Design = Field(Design(), description="full, {sobol: N} or {latin: N}")
-    repeat: Count = Field(3, description="trials of each cell (3)")
-    warmup: Warmups = Field(1, description="trials before those that count, per cluster (1)")
-    seed: Seed = Field(7, description="of the order of trials and of the design (7)")
-    trial_limit_s: Duration = Field(
-        600.0,
-        validation_alias="trial_limit",
-        description="the longest that a trial may take (10 min)",
-    )
+    ]
+    """a list such as [{name: wordcount, input: [32 MiB, 64 MiB]}]"""
+    configuration: Properties = Field(default_factory=dict)
+    """Hadoop properties of each job; a list is an axis"""
+    design: Annotated[
+        Design,
+        *_word_or_count(
+            ("kind", "points"), ["full"], ["sobol", "latin"],
+            "is not a valid design; write full, {sobol: 32} or {latin: 32}",
+        ),
+    ] = Design()  # fmt: skip
+    """full, {sobol: N} or {latin: N} (default: full)"""
+    repeat: Count = 3
+    """trials of each cell (default: 3)"""
+    warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
+    """uncounted trials after each start of a cluster (default: 1)"""
+    seed: Seed = 7
+    """seed of the order of trials and of the design (default: 7)"""
+    trial_limit_s: Annotated[
+        float,
+        *_quantity(
+            _read_time, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9
+        ),
+    ] = 600.0
+    """the longest time that a trial may take (default: 10 min)"""
     tracing: Annotated[
         Tracing,
-        BeforeValidator(_tracing),
-        WithJsonSchema(_word_or_count([*get_args(TraceMode)], "units")),
-    ] = Field(
-        Tracing(),
-        validation_alias="trace",
-        description="what is recorded inside tasks: spans, units, {units: N}, logs or off (spans)",
-    )
-    predict: Predict = Field(
-        Predict(models=(), profile_on={}), description="what to predict, and from which cells"
-    )
+        *_word_or_count(
+            ("mode", "unit_records"), _MODES, ["units"],
+            f"is not a way of tracing; write {', '.join(_MODES)}, or {{units: 5}}",
+        ),
+    ] = Field(Tracing(), validation_alias="trace")  # fmt: skip
+    """what tasks record: spans, units, {units: N}, logs or off (default: spans)"""
+    predict: Predict = Predict(models=(), profile_on={})
+    """what to predict, and from which cells"""
 
 
 class _EditorSchema(GenerateJsonSchema):
     """For editors: no titles that repeat keys, no defaults in the units of records, no null."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Tell that a field needs none."""
+        """Never: a key says it all."""
         del schema
         return False
 
@@ -305,9 +490,7 @@ class _EditorSchema(GenerateJsonSchema):
         """Give the schema of the value alone."""
         return self.generate_inner(schema["schema"])
 
-    def nullable_schema(self, schema: Any) -> dict[str, Any]:
-        """Give the schema of the value that is not null."""
-        return self.generate_inner(schema["schema"])
+    nullable_schema = default_schema
 
 
 def experiment_schema() -> dict[str, Any]:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.experiment.document import MAX_CHARACTERS, Document
-from harness.experiment.values import Scalar
+from harness.experiment.document import MAX_CHARACTERS, Document, Scalar
 
 # What YAML is made of, so that random texts are often nearly right.
 PIECES = [

@@ -99,7 +99,7 @@ class TestReading:
         """
         The error says what may stand there.
         """
-        assert "write 1, or auto for those" in complaint(f"cluster.node.gpus={written}")
+        assert "write how many a node has, or auto" in complaint(f"cluster.node.gpus={written}")
 
     @pytest.mark.parametrize(
         ("name", "good"),
@@ -185,8 +185,8 @@ class TestErrors:
             .replace("repeat: 2", "repeat: none")
         )
 
-        lacks = "workloads.0 lacks 'input'; add input: a size such as 32 MiB, or one by its name,"
-        lacks += " such as tiny, or a list"
+        lacks = "workloads.0 lacks 'input'; add input: a size such as 32 MiB, a named size such as"
+        lacks += " tiny, or a list of them"
         size = "'200 mbit' is not a size; write 32 MiB, 200 MB or a number of bytes"
         count = "'none' is not a whole number from 1 to 1000000; write one such as 3"
         name = "there is no workload 'wordcout'; did you mean wordcount?"
