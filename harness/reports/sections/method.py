@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.grid import readable
-from harness.experiment.model import Experiment
-from harness.experiment.model import UNLIMITED
+from harness.experiment.model import UNLIMITED, Experiment
 from harness.records.hardware import ENTRY as LIMITS
 from harness.records.trial import Hardware
 from harness.reports.data import ReportData
