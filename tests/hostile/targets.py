@@ -20,7 +20,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from harness.cli import vectors as cli_vectors
+from harness.cli import models as cli_models
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import model_inputs
@@ -312,7 +312,7 @@ def _vectors() -> Target:
     def go_on(document: Any) -> None:
         for case in document.cases:
             try:
-                answer = v.compute(document.model, case.input, cli_vectors.EVALUATORS)
+                answer = v.compute(document.model, case.input, cli_models.EVALUATORS)
             except v.NoImplementationError:
                 continue
             json.dumps(answer)
