@@ -168,9 +168,21 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
+def object_in(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object *name* of a case, empty where it is absent; ``ModelError`` for anything else."""
+    part = values.get(name, {})
+    if not isinstance(part, dict):
+        raise ModelError(f"{name} is not an object")
+    return part
+
+
+def refuse_too_many(name: str, count: Any, most: int = MOST_TASKS) -> None:
+    """``ModelError`` where a case asks for more than a model can compute one by one."""
+    if isinstance(count, int | float) and count > most:
+        raise ModelError(f"{name} is above {most}")
+
+
 def refuse_too_many_tasks(config: Mapping[str, Any]) -> None:
-    """``ModelError`` where a case has more tasks than a model can compute one by one."""
+    """`refuse_too_many` for the tasks of a case."""
     for name in ("num_maps", "num_reduces"):
-        count = config.get(name)
-        if isinstance(count, int | float) and count > MOST_TASKS:
-            raise ModelError(f"{name} is above {MOST_TASKS}")
+        refuse_too_many(name, config.get(name))

@@ -11,8 +11,8 @@ Specification, errata (P01 to P35) and worked examples in ``docs/models/prophet.
     `map_spill`   section 4: (u1) to (u17), (1) to (5)
     `shuffle`     section 5: Algorithm 1 as an event loop, its inputs, costs of a copy and a merge
     `tasks`       section 6: merge of a map, what follows the shuffle of a reduce; 6.1: the job
-    `view`        the profile as a cell sees it
-    `model`       the model behind the harness's contract, answers to vectors
+    `model`       the model behind the harness's contract: the profile as a cell sees it, answers to
+                  vectors
 
 (6), the accuracy indicator, is a score and not a prediction: see `harness.scoring.i_accu`.
 

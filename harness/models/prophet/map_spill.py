@@ -14,7 +14,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import check_number, not_finite_error, range_error
+from harness.models.checks import (
+    check_number,
+    not_finite_error,
+    number_field,
+    range_error,
+    read_fields,
+)
 
 MB = 2**20
 METADATA_BYTES = 16  # of the sort buffer, per record
@@ -40,14 +46,14 @@ class Means:
     map_while_spilling_s_per_record: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MapTask:
     """What (u1) to (u17) need to know of a map task."""
 
-    map_in_records: float
-    map_in_bytes: float
-    sort_buffer_mb: float
-    sort_spill_percent: float
+    map_in_records: float = number_field()
+    map_in_bytes: float = number_field()
+    sort_buffer_mb: float = number_field(100.0)
+    sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
     means: Means
 
 
@@ -95,7 +101,8 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_map_task(values: Mapping[str, Any]) -> MapTask:
     """Check section 2.1's fields and take the plain means over machines, section 3."""
-    for name in ("map_in_records", "map_in_bytes", *REQUIRED):
+    checked = read_fields(MapTask, values, WHERE)
+    for name in REQUIRED:
         if name not in values:
             raise ModelError(f"{name} is missing", where=WHERE)
     machine_lists: dict[str, list[float]] = {}
@@ -115,18 +122,7 @@ def read_map_task(values: Mapping[str, Any]) -> MapTask:
         "map_while_spilling_s_per_record": machine_lists["map_s_per_record"],
     }
     means = {name: sum(numbers) / machines for name, numbers in (defaults | machine_lists).items()}
-    spill_percent = values.get("sort_spill_percent", 0.8)
-    return MapTask(
-        map_in_records=check_number("map_in_records", values["map_in_records"], where=WHERE),
-        map_in_bytes=check_number("map_in_bytes", values["map_in_bytes"], where=WHERE),
-        sort_buffer_mb=check_number(
-            "sort_buffer_mb", values.get("sort_buffer_mb", 100), where=WHERE
-        ),
-        sort_spill_percent=check_number(
-            "sort_spill_percent", spill_percent, where=WHERE, high=1.0, above=True
-        ),
-        means=Means(**means),
-    )
+    return MapTask(**checked, means=Means(**means))
 
 
 def _without_output(task: MapTask) -> dict[str, Any]:

@@ -1,15 +1,23 @@
-"""Prophet behind the contract of `harness.models.Model`, and its answers to test vectors."""
+"""Prophet behind the contract of `harness.models.Model`: its profile, its answers to vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from statistics import fmean
 from typing import Any
 
-from harness.errors import ModelError
+from harness.errors import MissingStatistic
+from harness.models.checks import check_number
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
-from harness.models.prophet.shuffle import Segment, read_setting, shuffle
+from harness.models.prophet.shuffle import (
+    COSTS_OF_CODEC,
+    Segment,
+    ShuffleCosts,
+    read_setting,
+    shuffle,
+)
 from harness.models.prophet.tasks import (
     JobTimes,
     Plan,
@@ -21,15 +29,36 @@ from harness.models.prophet.tasks import (
     task_job,
     tasks,
 )
-from harness.models.prophet.view import COPY, SPILLS, View
 from harness.models.scheduler import POOLS, task_spans
-from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator, refuse_too_many_tasks
+from harness.models.vectors import (
+    CaseInput,
+    Evaluator,
+    object_in,
+    refuse_too_many,
+    refuse_too_many_tasks,
+)
 from harness.models.whatif import map_task as m
 from harness.models.whatif.inputs import Costs, Job, read_costs
 from harness.models.whatif.model import statistics_and_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
+from harness.records.profile import Profile, Statistic
 
+COMPRESSED = "_compressed"
+COPY = "copy_s_per_byte"  # section 5's network
+SPILLS = frozenset({"sort_s_per_record", "spill_write_s_per_byte"})
+
+# Statistics that depend on the map output's codec have a second one for jobs that compress.
+_WITH_CODEC = frozenset(
+    {
+        "spill_write_s_per_byte", "map_while_spilling_s_per_record", "spill_s_per_record",
+        "spill_bytes_selectivity", "combine_s_per_record", COPY,
+    }
+)  # fmt: skip
+_COSTS = tuple(cost.name for cost in fields(ShuffleCosts))
+_OVERHEADS = ("task_overhead_s", "job_overhead_s")
+_OF_COMBINER = frozenset(
+    {"combine_s_per_record", "spill_bytes_selectivity", "combine_records_selectivity"}
+)
 _OF_MAP_ONLY_JOBS = frozenset({"input_record_bytes", "map_cpu_s_per_record"})
 _OF_JOBS_WITH_REDUCES = SPILLS | {
     "input_record_bytes", "map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
@@ -44,38 +73,159 @@ _NOT_DATAFLOW = frozenset({*_MAP_PHASES, *_AFTER_SHUFFLE, "map_task_s", "shuffle
                            "warnings"})  # fmt: skip
 
 
+@dataclass(frozen=True)
+class View:
+    """A profile as a cell with *config* sees it: one codec, machine by machine, what it lacks."""
+
+    profile: Profile
+    config: JobConfig
+
+    def statistic(self, name: str) -> Statistic | None:
+        """Statistic for this cell's codec, else a cost; `None` where the profile has neither."""
+        statistics, costs = self.profile.statistics, self.profile.costs
+        if name in _WITH_CODEC and self.config.map_output_compressed:
+            # A byte takes the network no longer for being part of something compressed.
+            fallback = statistics.get(name) if name == COPY else None
+            return statistics.get(name + COMPRESSED) or fallback
+        return statistics.get(name) or costs.get(name)
+
+    def value(self, name: str) -> float:
+        """Value alone, 0 where it is unknown; ``ModelError`` unless it is finite and not below."""
+        statistic = self.statistic(name)
+        if statistic is None:
+            return 0.0
+        return check_number(name, statistic.value, where="prophet statistics")
+
+    def require_statistics(self) -> None:
+        """``MissingStatistic`` for what the cell needs and the profile neither has nor implies."""
+        names, compressed = _OF_MAP_ONLY_JOBS, self.config.map_output_compressed
+        if self.config.num_reduces:
+            names = _OF_JOBS_WITH_REDUCES
+            if self.config.use_combiner:
+                names |= _OF_COMBINER
+            if compressed:
+                names |= {"spill_bytes_selectivity", "map_output_compression_ratio"}
+        if self.statistic("spill_s_per_record"):  # logs show whole spills
+            names -= SPILLS | {"combine_s_per_record"}
+        suffixed = _WITH_CODEC - {COPY} if compressed else frozenset()
+        lacking = sorted(
+            name + COMPRESSED if name in suffixed else name
+            for name in names
+            if not self.statistic(name)
+        )
+        if lacking:
+            raise MissingStatistic(*lacking, model="prophet", workload=self.profile.workload)
+
+    def shuffle_costs(self) -> dict[str, float]:
+        """
+        Section 5's costs; what a measured copy took to unpack is not counted again.
+
+        Section 5's `network` is a copier's own time per byte while the others copy beside it: the
+        profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
+        """
+        costs = {name: self.value(name) for name in _COSTS if self.statistic(name)}
+        copy_s = self.value(COPY)
+        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
+            copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
+        return costs | {"network_s_per_byte": max(0.0, copy_s)}
+
+    def has_spill_parts(self) -> bool:
+        """Whether sort, combine and write of a spill are known apart."""
+        names = SPILLS | ({"combine_s_per_record"} if self.config.use_combiner else frozenset())
+        return all(self.statistic(name) for name in names)
+
+    def warnings(self) -> list[str]:
+        """What a reader of the answer should know of the profile."""
+        if self.config.num_reduces:
+            names = [*_COSTS, "hdfs_write_s_per_byte", "reduce_cpu_s_per_record"]
+        else:
+            names = ["hdfs_read_s_per_byte", "hdfs_write_s_per_byte"]
+        unused = {"network_s_per_byte"}
+        unused |= set() if self.config.use_combiner else {"combine_cpu_s_per_record"}
+        unused |= set() if self.config.map_output_compressed else COSTS_OF_CODEC
+        warnings = [
+            f"no {name}: taken as 0"
+            for name in names
+            if name not in unused and not self.statistic(name)
+        ]
+        warnings += [
+            f"no {name}: the scheduler takes it as 0"
+            for name in _OVERHEADS
+            if name not in self.profile.overheads
+        ]
+        if self.config.num_reduces:
+            if not self.statistic("map_while_spilling_s_per_record"):
+                warnings.append("no map_while_spilling_s_per_record: taken as map_s_per_record")
+            if not self.has_spill_parts():
+                text = "the parts of spills are not known: spill_s_per_record stands for all"
+                warnings.append(text)
+        return warnings
+
+    def machine_lists(self) -> dict[str, list[float]]:
+        """Section 2.1's lists: one value per machine that ran maps, which all of them know."""
+        sources = {
+            "map_records_selectivity": "map_records_selectivity",
+            "map_bytes_selectivity": "map_bytes_selectivity",
+            "map_s_per_record": "map_s_per_record",
+            "combine_bytes_selectivity": "spill_bytes_selectivity",
+            "sort_s_per_record": "sort_s_per_record",
+        }
+        if self.has_spill_parts():
+            sources["spill_write_s_per_byte"] = "spill_write_s_per_byte"
+            if self.config.use_combiner:
+                sources["combine_s_per_record"] = "combine_s_per_record"
+        else:
+            sources["sort_s_per_record"] = "spill_s_per_record"
+        statistics = {
+            name: statistic
+            for name, source in sources.items()
+            if (statistic := self.statistic(source)) is not None
+        }
+        # Hosts that all statistics know; none where one was not taken apart.
+        host_names = sorted(
+            set.intersection(*(set(statistic.nodes) for statistic in statistics.values()))
+        )
+        lists = {
+            name: [statistic.nodes[host] for host in host_names] or [statistic.value]
+            for name, statistic in statistics.items()
+        }
+        alone = lists["map_s_per_record"]
+        lists.setdefault("spill_write_s_per_byte", [0.0] * len(alone))
+        if beside := self.statistic("map_while_spilling_s_per_record"):
+            # A machine whose maps were never beside a spill has its cost without one (section 13).
+            while_spilling = [
+                beside.nodes.get(host, seconds)
+                for host, seconds in zip(host_names, alone, strict=bool(host_names))
+            ]
+            lists["map_while_spilling_s_per_record"] = while_spilling or [beside.value]
+        return lists
+
+
 def _answer_map_and_spill(case: CaseInput) -> dict[str, Any]:
     return map_and_spill(case.fields)
 
 
 def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
     _refuse_too_many_segments(case.fields)
-    costs = _case_part(case.fields, "costs")
-    return shuffle(case.fields.get("groups"), case.fields, costs, trace=True)
+    return shuffle(case.fields.get("groups"), case.fields, object_in(case.fields, "costs"))
 
 
 def _answer_tasks(case: CaseInput) -> dict[str, Any]:
     names = ("map_and_spill", "shuffle", "statistics", "costs", "config")
-    parts = [_case_part(case.fields, name) for name in names]
-    map_side, reduce_side, statistics, costs, config = parts
+    map_side, reduce_side, statistics, costs, config = (
+        object_in(case.fields, name) for name in names
+    )
     refuse_too_many_tasks(config)
     _refuse_too_many_segments(reduce_side)
     startup_s = case.fields.get("startup_s", 0.0)
     return tasks(map_side, reduce_side, statistics, costs, config, startup_s)
 
 
-def _case_part(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = values.get(name, {})
-    if not isinstance(part, dict):
-        raise ModelError(f"{name} is not an object")
-    return part
-
-
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:
     groups = values.get("groups") or ()
     counts = [group.get("count") for group in groups if isinstance(group, dict)]
-    if sum(count for count in counts if isinstance(count, int | float)) > MOST_TASKS:
-        raise ModelError(f"the counts of groups are above {MOST_TASKS} together")
+    total = sum(count for count in counts if isinstance(count, int | float))
+    refuse_too_many("the sum of the counts of groups", total)
 
 
 EVALUATORS: tuple[Evaluator, ...] = (
@@ -107,16 +257,13 @@ class Prophet:
         the map function alone.  ``ModelError`` names a field outside its range.
         """
         view = View(profile, configuration)
-        if configuration.num_reduces:
-            view.require(self.required, uses_combiner=configuration.use_combiner)
-        else:
-            view.require(_OF_MAP_ONLY_JOBS)
+        view.require_statistics()
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
         }
         statistics, costs = statistics_and_costs(profile)
-        job = task_job(statistics, config)
+        job, overheads = task_job(statistics, config), profile.overheads
         job_plan = partial(
             Plan,
             num_maps=job_input.num_splits,
@@ -126,7 +273,7 @@ class Prophet:
             reduce_slots=cluster.reduce_slots,
             slowstart=configuration.reduce_slowstart,
             reduce_startup_s=view.value("reduce_startup_s"),
-            **view.overheads(),
+            **{name: overheads[name].value for name in _OVERHEADS if name in overheads},
         )
         predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
         return predict(view, job, read_costs(costs, job.config), job_plan)
@@ -144,15 +291,9 @@ def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Pla
     }
     job_plan = make_plan(map_task_s=sum(phases.values()))
     pool_times = {pool: job_times(job_plan, pool) for pool in POOLS}
-    warnings = [
-        f"no {name}: taken as 0"
-        for name in ("hdfs_read_s_per_byte", "hdfs_write_s_per_byte")
-        if not view.statistic(name)
-    ]
     measurable = {"map_main_s": job_plan.map_task_s, "map_tail_s": 0.0}
-    warnings += view.absent_overheads()
     return _prediction(
-        pool_times, job_plan, phases, measurable, map_flow=vars(map_flow), warnings=warnings
+        pool_times, job_plan, phases, measurable, map_flow=vars(map_flow), warnings=view.warnings()
     )
 
 

@@ -24,21 +24,22 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from harness.errors import ModelError
 from harness.models.checks import (
     check_count,
     check_flag,
     check_number,
+    count_field,
     not_finite_error,
+    number_field,
     range_error,
+    read_fields,
 )
 from harness.models.merge import File  # compressed bytes, records
 
 WHERE = "prophet shuffle"
 HEAP_BYTES = 0.8 * 1024 * 2**20  # of a reduce task where none is given: Hadoop 3's share
-DOMINANT = ("network_s_per_byte", "local_write_s_per_byte")  # never silently taken as 0
 
-_COSTS_OF_CODEC = frozenset({"map_output_decompress_s_per_byte", "map_output_compress_s_per_byte"})
+COSTS_OF_CODEC = frozenset({"map_output_decompress_s_per_byte", "map_output_compress_s_per_byte"})
 _NO_PLACE = -1
 _Batch = tuple[float, float, float, int]  # bytes, compressed bytes, records; segments
 
@@ -49,6 +50,17 @@ class Segment(NamedTuple):
     bytes: float
     compressed_bytes: float
     records: float
+
+
+@dataclass
+class _GroupFields:
+    """Numbers of a group of map outputs."""
+
+    count: int = count_field()
+    finish_s: float = number_field(low=-math.inf)
+    segment_bytes: float = number_field()
+    segment_compressed_bytes: float = number_field()
+    segment_records: float = number_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +75,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleCosts:
-    """Costs of a copy and of the merges, in seconds per (compressed) byte and per record."""
+    """
+    Costs of a copy and of the merges, in seconds per (compressed) byte and per record.
 
-    network_s_per_byte: float
-    local_write_s_per_byte: float
-    local_read_s_per_byte: float = 0.0
-    map_output_decompress_s_per_byte: float = 0.0
-    map_output_compress_s_per_byte: float = 0.0
-    merge_cpu_s_per_record: float = 0.0
-    combine_cpu_s_per_record: float = 0.0
+    The first two dominate, and are never silently taken as 0.
+    """
+
+    network_s_per_byte: float = number_field()
+    local_write_s_per_byte: float = number_field()
+    local_read_s_per_byte: float = number_field(0.0)
+    map_output_decompress_s_per_byte: float = number_field(0.0)
+    map_output_compress_s_per_byte: float = number_field(0.0)
+    merge_cpu_s_per_record: float = number_field(0.0)
+    combine_cpu_s_per_record: float = number_field(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,23 +185,16 @@ class Outcome:
         }
 
 
-def shuffle(
-    groups: Any,
-    config: Mapping[str, Any],
-    costs: Mapping[str, Any],
-    *,
-    trace: bool = False,
-) -> dict[str, Any]:
+def shuffle(groups: Any, config: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Every quantity of section 5 by name, with *trace* also Algorithm 1's rounds and waits.
+    Every quantity of section 5 by name, and the `trace` of Algorithm 1's rounds and waits.
 
     *groups* is a list of objects in the order of their maps; times count from the start of the
     copying.  ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
     """
-    entries: list[dict[str, Any]] | None = [] if trace else None
-    outcome = run_shuffle(read_groups(groups), read_setting(config, costs), entries)
-    answer = outcome.quantities()
-    return answer if entries is None else answer | {"trace": entries}
+    trace: list[dict[str, Any]] = []
+    outcome = run_shuffle(read_groups(groups), read_setting(config, costs), trace)
+    return outcome.quantities() | {"trace": trace}
 
 
 # Inputs
@@ -218,15 +227,9 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
-    for field_name in DOMINANT:
-        if field_name not in costs:
-            raise ModelError(f"{field_name} is missing", where=WHERE)
     unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
-    unused |= set() if compressed else _COSTS_OF_CODEC
-    checked_costs = {
-        cost.name: check_number(cost.name, costs.get(cost.name, 0.0), where=WHERE)
-        for cost in fields(ShuffleCosts)
-    }
+    unused |= set() if compressed else COSTS_OF_CODEC
+    checked_costs = read_fields(ShuffleCosts, costs, WHERE)
     return Setting(
         parallel_copies=check_count(
             "parallel_copies", config.get("parallel_copies", 5), where=WHERE, low=1
@@ -248,27 +251,17 @@ def read_groups(values: Any) -> list[Group]:
     """Check groups of map outputs; those without a segment are left out."""
     if not isinstance(values, list | tuple):
         raise range_error("groups", values, "a list of groups", WHERE)
-    sizes = ("segment_bytes", "segment_compressed_bytes", "segment_records")
     groups = []
     for place, group_fields in enumerate(values):
         where = f"{WHERE}, group {place}"
         if not isinstance(group_fields, Mapping):
             raise range_error("groups", group_fields, "a list of groups", where)
-        for field_name in ("host", "count", "finish_s", *sizes):
-            if field_name not in group_fields:
-                raise ModelError(f"{field_name} is missing", where=where)
-        if not isinstance(group_fields["host"], str):
-            raise range_error("host", group_fields["host"], "a host's name", where)
-        count = check_count("count", group_fields["count"], where=where)
-        finish_s = check_number("finish_s", group_fields["finish_s"], where=where, low=-math.inf)
-        segment = Segment(
-            *(
-                check_number(field_name, group_fields[field_name], where=where)
-                for field_name in sizes
-            )
-        )
+        host = group_fields.get("host")
+        if not isinstance(host, str):
+            raise range_error("host", host, "a host's name", where)
+        count, finish_s, *sizes = read_fields(_GroupFields, group_fields, where).values()
         if count:
-            groups.append(Group(group_fields["host"], count, finish_s, segment))
+            groups.append(Group(host, count, finish_s, Segment(*sizes)))
     return groups
 
 
@@ -324,12 +317,9 @@ class _Copiers:
             else:
                 break
             self.place[copier] = place
-            (
-                self.segment[copier],
-                self.copy_s[copier],
-                self.left[copier],
-                self.ready[copier],
-            ) = self.rows[place]
+            (self.segment[copier], self.copy_s[copier], self.left[copier], self.ready[copier]) = (
+                self.rows[place]
+            )
             assigned += 1
         self.idle = list(idle[assigned:])
         self.busy += assigned - len(done_copiers)

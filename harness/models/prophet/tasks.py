@@ -20,7 +20,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.models.checks import check_count, check_number, not_finite_error, range_error
+from harness.models.checks import (
+    check_count,
+    check_number,
+    count_field,
+    not_finite_error,
+    number_field,
+    range_error,
+    read_fields,
+)
 from harness.models.merge import File, simulate_merge
 from harness.models.prophet.map_spill import map_and_spill
 from harness.models.prophet.shuffle import (
@@ -50,16 +58,16 @@ Span = tuple[float, float]
 class Plan:
     """Tasks, and where they run; *reduce_startup_s* passes before a reduce copies."""
 
-    map_task_s: float
-    num_maps: int
-    num_reduces: int
-    num_nodes: int
-    map_slots: int
-    reduce_slots: int
-    slowstart: float
-    task_overhead_s: float = 0.0
-    job_overhead_s: float = 0.0
-    reduce_startup_s: float = 0.0
+    map_task_s: float = number_field()
+    num_maps: int = count_field()
+    num_reduces: int = count_field()
+    num_nodes: int = count_field(low=1)
+    map_slots: int = count_field(low=1)
+    reduce_slots: int = count_field()
+    slowstart: float = number_field(high=1)
+    task_overhead_s: float = number_field(0.0)
+    job_overhead_s: float = number_field(0.0)
+    reduce_startup_s: float = number_field(0.0)
 
 
 @dataclass(frozen=True)
@@ -276,13 +284,7 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
-    for name in ("map_task_s", "task_overhead_s", "job_overhead_s", "reduce_startup_s"):
-        check_number(name, getattr(plan, name), where=WHERE)
-    check_number("reduce_slowstart", plan.slowstart, where=WHERE, high=1)
-    for name in ("num_maps", "num_reduces"):
-        check_count(name, getattr(plan, name), where=WHERE)
-    for name in ("num_nodes", "map_slots"):
-        check_count(name, getattr(plan, name), where=WHERE, low=1)
+    read_fields(Plan, vars(plan), WHERE)
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
     maps = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)

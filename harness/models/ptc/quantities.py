@@ -30,13 +30,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import (
-    check_number,
-    count_field,
-    number_field,
-    range_error,
-    read_fields,
-)
+from harness.models.checks import check_number, count_field, number_field, range_error, read_fields
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, check_method, ptc
 from harness.models.whatif import evaluate

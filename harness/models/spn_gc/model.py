@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from harness.errors import ModelError
 from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import map_spans, schedule
 from harness.models.spn_gc.estimates import (
@@ -17,7 +16,13 @@ from harness.models.spn_gc.estimates import (
 )
 from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
-from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
+from harness.models.vectors import (
+    CaseInput,
+    Evaluator,
+    object_in,
+    refuse_too_many,
+    refuse_too_many_tasks,
+)
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -53,13 +58,10 @@ def _answer_net(case: CaseInput) -> dict[str, Any]:
 
 
 def _answer_simulation(case: CaseInput) -> dict[str, Any]:
-    values = dict(case.fields)
-    phases = values.pop("phases")
-    if not isinstance(phases, dict):
-        raise ModelError("phases is not an object")
+    phases = object_in(case.fields, "phases")
+    values = {name: value for name, value in case.fields.items() if name != "phases"}
     refuse_too_many_tasks(values)
-    if isinstance(values.get("replications"), int) and values["replications"] > _MOST_REPLICATIONS:
-        raise ModelError(f"replications is above {_MOST_REPLICATIONS}")
+    refuse_too_many("replications", values.get("replications"), _MOST_REPLICATIONS)
     net = {name: values[name] for name in _NET if name in values}
     return expected_net_time(phases, **net) | simulate_net(phases, **values)
 

@@ -15,13 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import (
-    count_field,
-    flag_field,
-    number_field,
-    range_error,
-    read_fields,
-)
+from harness.models.checks import count_field, flag_field, number_field, range_error, read_fields
 from harness.models.merge import inter_merge
 
 MB = 2**20

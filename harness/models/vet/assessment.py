@@ -20,7 +20,7 @@ import numpy as np
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_flag, check_number
-from harness.models.vectors import MOST_TASKS, CaseInput, Evaluator
+from harness.models.vectors import CaseInput, Evaluator, refuse_too_many
 from harness.models.vet.change_point import WHERE, Times, order_units
 from harness.models.vet.equations import (
     hill_points,
@@ -286,9 +286,8 @@ def _answer_tail(case: CaseInput) -> dict[str, Any]:
 
 
 def _answer_job(case: CaseInput) -> dict[str, Any]:
-    tasks = case.fields["tasks"]
-    if isinstance(tasks, list) and len(tasks) > MOST_TASKS:
-        raise ModelError(f"tasks are more than {MOST_TASKS}")
+    if isinstance(tasks := case.fields["tasks"], list):
+        refuse_too_many("the number of tasks", len(tasks))
     return asdict(vet_job(**case.fields))
 
 

@@ -69,13 +69,7 @@ evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (
 
 from harness.models.whatif.evaluation import evaluate, evaluate_grid
 from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import (
-    MAP_PARTS,
-    REDUCE_PARTS,
-    measurable,
-    part_terms,
-    phase_terms,
-)
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, measurable, part_terms, phase_terms
 
 __all__ = [
     "COSTS",

@@ -40,7 +40,7 @@ from harness.models.checks import (
     require_statistics,
 )
 from harness.models.scheduler import POOLS, map_spans, schedule, task_spans
-from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
+from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
 from harness.models.whatif.inputs import COSTS, Statistics, read_inputs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
@@ -150,10 +150,7 @@ def _terms(parts: Mapping[str, Numbers]) -> Terms:
 
 def _answer_job(case: CaseInput) -> dict[str, Any]:
     names = ("statistics", "costs", "config", "cluster")
-    parts = {name: case.fields.get(name, {}) for name in names}
-    for name, part in parts.items():
-        if not isinstance(part, dict):
-            raise ModelError(f"{name} is not an object")
+    parts = {name: object_in(case.fields, name) for name in names}
     refuse_too_many_tasks(parts["config"])
     return evaluate(**parts, rules=case.rules or "mr2")
 
@@ -312,8 +309,4 @@ def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
     A limit on running tasks may leave fewer slots than nodes x slots per node, so the whole cluster
     is taken as one node.
     """
-    return {
-        "num_nodes": 1,
-        "map_slots_per_node": map_slots,
-        "reduce_slots_per_node": reduce_slots,
-    }
+    return {"num_nodes": 1, "map_slots_per_node": map_slots, "reduce_slots_per_node": reduce_slots}

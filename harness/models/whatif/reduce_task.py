@@ -15,12 +15,7 @@ from harness.models.checks import Counts, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, inter_merge
 from harness.models.whatif.inputs import Costs, Job
 from harness.models.whatif.map_task import rewrite_s
-from harness.models.whatif.shuffle import (
-    DiskMerges,
-    Segments,
-    ShuffleFiles,
-    smallest_merged_units,
-)
+from harness.models.whatif.shuffle import DiskMerges, Segments, ShuffleFiles, smallest_merged_units
 
 
 @dataclass(frozen=True)
