@@ -104,7 +104,6 @@ class Ernest:
             warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
         return Prediction(
             model=self.name,
-            cell="",
             job_s=math.fsum(terms),
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={

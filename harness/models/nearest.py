@@ -76,7 +76,6 @@ class Nearest:
         job_times = [check_number("job_s", job.job_s, where=_WHERE) for job in repeats]
         return Prediction(
             model=self.name,
-            cell="",
             job_s=statistics.median(job_times) * per_slot_factor,
             map_task_s=_scaled([job.map_task_s for job in repeats], per_map_factor),
             reduce_task_s=_scaled([job.reduce_task_s for job in repeats], per_reduce_factor),

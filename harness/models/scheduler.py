@@ -69,7 +69,7 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     check_count("map_slots", map_slots, where=WHERE, low=1)
     if num_reduces and pool == "separate":
         check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
-    spans, free_at = _place_maps(map_times_s, map_slots, task_overhead_s)
+    spans, free_at = place_maps(map_times_s, map_slots, task_overhead_s)
     finish = sorted(end for _, end in spans)
     maps_end = finish[-1] if finish else 0.0
     answer: dict[str, Any] = {
@@ -107,28 +107,32 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     return answer
 
 
-def job_times(**arguments: Any) -> dict[str, float]:
-    """
-    Job time in seconds under both pools: a YARN cluster is between the two.
-
-    Takes what `schedule` takes, but the pool.
-    """
-    return {pool: schedule(**arguments, pool=pool)["job_s"] for pool in POOLS}
-
-
 def map_spans(
     map_times_s: Sequence[float], map_slots: int, task_overhead_s: float = 0.0
 ) -> list[tuple[float, float]]:
     """Start and end of every map, in the order given: step 1."""
-    return _place_maps(map_times_s, map_slots, task_overhead_s)[0]
+    return place_maps(map_times_s, map_slots, task_overhead_s)[0]
+
+
+def place_maps(
+    map_times_s: Sequence[float], map_slots: int, task_overhead_s: float
+) -> tuple[list[tuple[float, float]], list[float]]:
+    """`map_spans`, and the times at which the slots that were used are free again."""
+    slots, spans = _Slots(map_slots), []
+    for map_time_s in map_times_s:
+        start = slots.take()
+        end = start + task_overhead_s + map_time_s
+        slots.give_back(end)
+        spans.append((start, end))
+    return spans, slots.free_at
 
 
 def task_spans(
-    kind: Literal["map", "reduce"], spans: Iterable[tuple[float, float]]
+    kind: Literal["map", "reduce"], spans: Iterable[tuple[float, float]], after_s: float = 0.0
 ) -> tuple[TaskSpan, ...]:
-    """Tasks of a timeline from their starts and ends, numbered in their order."""
+    """Tasks of a timeline from their starts and ends *after_s*, numbered in their order."""
     return tuple(
-        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
+        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=after_s + start, end_s=after_s + end)
         for number, (start, end) in enumerate(spans)
     )
 
@@ -151,19 +155,6 @@ class _Slots:
     def give_back(self, time_s: float) -> None:
         """Put the slot back, free from *time_s* on."""
         heapq.heappush(self.free_at, time_s)
-
-
-def _place_maps(
-    map_times_s: Sequence[float], number: int, overhead_s: float
-) -> tuple[list[tuple[float, float]], list[float]]:
-    """Step 1: (start, end) of each map, and the times at which the used slots are free again."""
-    slots, spans = _Slots(number), []
-    for map_time_s in map_times_s:
-        start = slots.take()
-        end = start + overhead_s + map_time_s
-        slots.give_back(end)
-        spans.append((start, end))
-    return spans, slots.free_at
 
 
 def _answer_case(case: CaseInput) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Prediction(Record):
 
     schema_version: Literal[1] = 1
     model: str
-    cell: str
+    cell: str = ""
     job_s: float | None
     jobs: float = 1.0
     each_job_s: float | None = None

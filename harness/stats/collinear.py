@@ -20,17 +20,11 @@ _SMALLEST = 1e-10
 _COUPLED = 0.01
 
 
-def zero_columns(design: np.ndarray) -> tuple[int, ...]:
-    """Columns that are zero in every row: the data cannot show anything of them."""
-    return tuple(np.flatnonzero(~np.any(design, axis=0)).tolist())
-
-
 def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     """
     Columns that cannot be distinguished, each group in the order of its columns.
 
-    Groups do not overlap; columns in none are separable.  Columns that are zero everywhere are in
-    none (`zero_columns`).
+    Groups do not overlap; columns in none are separable, or zero everywhere.
     """
     used_columns, unit, _ = _unit_columns(design)
     if used_columns.size < 2:

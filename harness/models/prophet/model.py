@@ -385,7 +385,6 @@ def _prediction(
     reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
     return Prediction(
         model="prophet",
-        cell="",
         job_s=separate.job_s,
         map_task_s=job_plan.map_task_s,
         reduce_task_s=reduce_task_s,

@@ -72,10 +72,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reduce:
-    """One reduce: start in its slot, end of its shuffle, end; its shuffle, and what follows it."""
+    """One reduce: start in its slot, end; its shuffle, and what follows it."""
 
     start_s: float
-    shuffle_end_s: float
     end_s: float
     outcome: Outcome
     after: dict[str, Any]
@@ -318,10 +317,9 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
             outcome = run_shuffle(groups, side.setting)
             shuffles[earliest] = outcome, side.after(outcome)
         outcome, after = shuffles[earliest]
-        shuffle_end = copy_start + outcome.shuffle_s
-        end = shuffle_end + after_shuffle_s(after)
+        end = copy_start + outcome.shuffle_s + after_shuffle_s(after)
         heapq.heapreplace(free_at, end)
-        reduces.append(Reduce(start, shuffle_end, end, outcome, after))
+        reduces.append(Reduce(start, end, outcome, after))
     job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
     reduce_waves = math.ceil(plan.num_reduces / slots)
     return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

@@ -108,7 +108,6 @@ class PTC:
         }
         return Prediction(
             model=self.name,
-            cell="",
             job_s=answer["total_s"] + job_overhead_s,
             map_task_s=tasks["map_task_s"],
             reduce_task_s=reduce_task_s,

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.models.checks import check_number, range_error, require_statistics
-from harness.models.scheduler import map_spans, schedule
+from harness.models.scheduler import map_spans, schedule, task_spans
 from harness.models.spn_gc.estimates import (
     expectations,
     expected_net_time,
@@ -23,7 +23,7 @@ from harness.models.vectors import (
     refuse_too_many,
     refuse_too_many_tasks,
 )
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 
 # The cell says these; all else is measured.  Its own `gpu_block_bytes` win over the test job's.
@@ -130,14 +130,11 @@ class SpnGc:
         plan = schedule(
             map_seconds, num_reduces, 0.0, reduce_s, cluster.map_slots, cluster.reduce_slots, 1.0
         )
-        spans = {
-            "map": map_spans(map_seconds, cluster.map_slots),
-            "reduce": zip(plan["reduce_start_s"], plan["reduce_end_s"], strict=True),
-        }
+        maps = map_spans(map_seconds, cluster.map_slots)
+        reduces = zip(plan["reduce_start_s"], plan["reduce_end_s"], strict=True)
         dataflow = answer | spread
         return Prediction(
             model=self.name,
-            cell="",
             job_s=estimates["simulated_s"],
             map_task_s=map_s,
             reduce_task_s=reduce_s if num_reduces else None,
@@ -149,12 +146,9 @@ class SpnGc:
                 if name not in PHASES and name not in estimates
             },
             estimates=estimates,
-            timeline=tuple(
-                TaskSpan(
-                    task=f"{kind} {index}", kind=kind, start_s=load_s + start, end_s=load_s + end
-                )
-                for kind, times in spans.items()
-                for index, (start, end) in enumerate(times)
+            timeline=(
+                *task_spans("map", maps, load_s),
+                *task_spans("reduce", reduces, load_s),
             ),
             warnings=tuple(warnings),
         )

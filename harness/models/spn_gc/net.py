@@ -23,13 +23,8 @@ VARIANTS = ("shared_read", "shared_shuffle")
 MOST_ARCS = 300_000  # of a net that is listed or played
 
 # Transition -> its phase.
-PHASE_OF = dict(
-    zip(
-        ("load", "read", "to_gpu", "gpu", "from_gpu", "spill", "shuffle", "merge", "reduce"),
-        PHASES,
-        strict=True,
-    )
-)
+_TRANSITIONS = ("load", "read", "to_gpu", "gpu", "from_gpu", "spill", "shuffle", "merge", "reduce")
+PHASE_OF = dict(zip(_TRANSITIONS, PHASES, strict=True))
 
 # Of one map: a place, the transition that takes from it, the next place, ...
 _MAP = {
@@ -58,12 +53,11 @@ def num_transitions(num_maps: int, num_reduces: int) -> int:
 
 def num_arcs(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
     """Input arcs, output arcs."""
-    return (
-        num_transitions(num_maps, num_reduces),
-        5 * num_maps + num_maps * num_reduces + 2 * num_reduces + 1
-        if variant == "shared_read"
-        else (6 * num_maps + 3 * num_reduces),
-    )
+    if variant == "shared_read":
+        outputs = 5 * num_maps + num_maps * num_reduces + 2 * num_reduces + 1
+    else:
+        outputs = 6 * num_maps + 3 * num_reduces
+    return num_transitions(num_maps, num_reduces), outputs
 
 
 def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> dict[str, Any]:
@@ -74,17 +68,14 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
     no maps, or an unknown variant.
     """
     num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
-    if num_reduces and sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
-        inputs, outputs = num_arcs(num_maps, num_reduces, variant)
-        counts = (
-            num_places(num_maps, num_reduces),
-            num_transitions(num_maps, num_reduces),
-            inputs,
-            outputs,
-        )
-        return dict(
-            zip(("places", "transitions", "input_arcs", "output_arcs"), counts, strict=True)
-        )
+    inputs, outputs = num_arcs(num_maps, num_reduces, variant)
+    if num_reduces and inputs + outputs > MOST_ARCS:
+        return {
+            "places": num_places(num_maps, num_reduces),
+            "transitions": num_transitions(num_maps, num_reduces),
+            "input_arcs": inputs,
+            "output_arcs": outputs,
+        }
     net = timed_net(dict.fromkeys(PHASES, 1.0), num_maps, num_reduces, variant)
     return {
         "places": len(net.places),
@@ -160,19 +151,18 @@ def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "s
 def mean_of(phases: Phases, transition: str) -> float:
     """Mean of a *transition*: of its phase, where that has one per task the task's own."""
     name, _, task_number = transition.rpartition("_")
-    transition_kind, task_index = (
-        (name, int(task_number) - 1) if task_number.isdigit() else (transition, 0)
-    )
-    phase_mean = phases[PHASE_OF[transition_kind]]
-    return float(phase_mean if isinstance(phase_mean, int | float) else phase_mean[task_index])
+    phase_mean = phases[PHASE_OF[name if task_number.isdigit() else transition]]
+    if isinstance(phase_mean, int | float):
+        return float(phase_mean)
+    return float(phase_mean[int(task_number) - 1])
 
 
 def final_marking(num_maps: int, num_reduces: int, variant: str) -> dict[str, int]:
     """Tokens at the end, where nothing is enabled any more."""
     if num_reduces:
-        return {f"reduced_{reduce_number}": 1 for reduce_number in range(1, num_reduces + 1)}
+        return {f"reduced_{number}": 1 for number in range(1, num_reduces + 1)}
     if variant == "shared_read":
-        return {f"spilled_{map_number}": 1 for map_number in range(1, num_maps + 1)}
+        return {f"spilled_{number}": 1 for number in range(1, num_maps + 1)}
     return {"map_outputs": num_maps}
 
 

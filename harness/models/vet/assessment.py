@@ -88,7 +88,7 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
             raise ModelError(sizes, where=f"{WHERE}, {task_units.attempt_id}")
         ordered = order_units(task_units.unit_seconds)
         measured.attempts.append(task_units.attempt_id)
-        measured.tasks.append(_vet_with_flags(task_units, ordered, config))
+        measured.tasks.append(assess_task(task_units, ordered, config))
         for number in BUCKETS:
             measured.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
         measured.task_seconds.append(task_units.task_s)
@@ -134,12 +134,8 @@ def report_kind(name: TaskKind, measured: _Measured) -> VetKind:
     )
 
 
-def assess_task(task_units: TaskUnits, config: JobConfig) -> VetTask:
-    """Vet of one task, with all its flags."""
-    return _vet_with_flags(task_units, order_units(task_units.unit_seconds), config)
-
-
-def _vet_with_flags(task_units: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
+def assess_task(task_units: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:
+    """Vet of one task, whose times are *ordered*, with all its flags."""
     vet = vet_ordered(ordered)
     if is_multi_spill(task_units, config):
         vet = replace(vet, flags=(MULTI_SPILL, *vet.flags))
@@ -241,26 +237,24 @@ def observed_single_spill(
     return spilled == combiner_output and combined == written
 
 
-def vet_curve(
-    task_units: TaskUnits, config: JobConfig, most_points: int = MOST_POINTS
-) -> VetCurve | None:
+def vet_curve(task_units: TaskUnits, config: JobConfig) -> VetCurve | None:
     """
     Ordered units of *task* beside their ideal, as few points as a drawing needs.
 
     The change point, both ends, and some between: half of them evenly, half ever closer to the end,
     where the few largest units are.  `None` where the ideal is not known.
     """
-    measured = assess_task(task_units, config)
+    ordered = order_units(task_units.unit_seconds)
+    measured = assess_task(task_units, ordered, config)
     split = measured.change_point
     if split is None:
         return None
-    ordered = order_units(task_units.unit_seconds)
     ideal = np.concatenate([ordered[:split], ideal_after(ordered, split)])
     unit_count = len(ordered)
     places = np.arange(unit_count)
-    if unit_count > most_points:
-        even = np.linspace(0, unit_count - 1, most_points // 2)
-        from_end = unit_count - np.geomspace(1, unit_count, most_points // 2)
+    if unit_count > MOST_POINTS:
+        even = np.linspace(0, unit_count - 1, MOST_POINTS // 2)
+        from_end = unit_count - np.geomspace(1, unit_count, MOST_POINTS // 2)
         drawn = np.concatenate([even, from_end, [split - 2, split - 1, split]])
         places = np.unique(drawn.round().astype(np.int64).clip(0, unit_count - 1))
     return VetCurve(

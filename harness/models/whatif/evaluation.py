@@ -264,34 +264,30 @@ def reduce_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
 
 def map_only_times(flow: m.MapFlow, job: Job, costs: Costs) -> dict[str, Numbers]:
     """Phases of a map-only job's task, and the first form of Eq. (90) [s]."""
-    read = m.map_read_s(job.config.split_bytes, costs)
-    function = m.map_function_s(flow.map_in_records, costs)
-    write = m.write_s(flow.map_out_bytes, job.statistics.output_compression_ratio, costs)
-    return {
-        "map_read_s": read,
-        "map_function_s": function,
-        "map_write_s": write,
-        "map_task_s": read + function + write,  # (90)
+    ratio = job.statistics.output_compression_ratio
+    phases = {
+        "map_read_s": m.map_read_s(job.config.split_bytes, costs),
+        "map_function_s": m.map_function_s(flow.map_in_records, costs),
+        "map_write_s": m.write_s(flow.map_out_bytes, ratio, costs),
     }
+    return phases | {"map_task_s": sum(phases.values())}  # (90)
 
 
 def map_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     """Phases of a map task, Eq. (36), and the second form of Eq. (90) [s]."""
-    read = m.map_read_s(job.config.split_bytes, costs)
-    function = m.map_function_s(flow.map.map_in_records, costs)
-    collect = m.collect_s(flow.map.map_out_records, costs)
-    spill = m.spill_s(flow.spills, job, costs)
     passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, costs)
     final = m.map_final_merge_s(flow.spills, flow.merge, job, costs)
-    return {
-        "map_read_s": read,
-        "map_function_s": function,
-        "collect_s": collect,
-        "spill_s": spill,
+    phases = {
+        "map_read_s": m.map_read_s(job.config.split_bytes, costs),
+        "map_function_s": m.map_function_s(flow.map.map_in_records, costs),
+        "collect_s": m.collect_s(flow.map.map_out_records, costs),
+        "spill_s": m.spill_s(flow.spills, job, costs),
+        "map_merge_s": passes + final,  # (36)
+    }
+    return phases | {
         "map_intermediate_merge_s": passes,
         "map_final_merge_s": final,
-        "map_merge_s": passes + final,  # (36)
-        "map_task_s": read + function + collect + spill + (passes + final),  # (90)
+        "map_task_s": sum(phases.values()),  # (90)
     }
 
 
@@ -299,27 +295,21 @@ def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
     inmem = sh.inmem_merge_s(flow.segments, flow.shuffle_files, job, costs)
     ondisk = sh.ondisk_merge_s(flow.disk, job, costs)
-    shuffle = sh.shuffle_s(flow.segments, inmem, ondisk, costs)
-    step1 = r.step1_s(flow.eviction, job, costs)
-    step2 = r.step2_s(flow.steps, job, costs)
-    step3 = r.step3_s(flow.steps, job, costs)
-    merge = step1 + step2 + step3  # (82)
-    disk_bytes, in_records = flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records
-    function = r.reduce_function_s(disk_bytes, in_records, costs)
-    ratio = job.statistics.output_compression_ratio
-    write = m.write_s(flow.reduce.reduce_out_bytes, ratio, costs)
-    return {
-        "inmem_merge_s": inmem,
-        "ondisk_merge_s": ondisk,
-        "shuffle_s": shuffle,
-        "step1_s": step1,
-        "step2_s": step2,
-        "step3_s": step3,
-        "reduce_merge_s": merge,
-        "reduce_function_s": function,
-        "reduce_write_s": write,
-        "reduce_task_s": shuffle + merge + function + write,  # (91)
+    steps = {
+        "step1_s": r.step1_s(flow.eviction, job, costs),
+        "step2_s": r.step2_s(flow.steps, job, costs),
+        "step3_s": r.step3_s(flow.steps, job, costs),
     }
+    disk_bytes, in_records = flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records
+    ratio = job.statistics.output_compression_ratio
+    phases = {
+        "shuffle_s": sh.shuffle_s(flow.segments, inmem, ondisk, costs),
+        "reduce_merge_s": sum(steps.values()),  # (82)
+        "reduce_function_s": r.reduce_function_s(disk_bytes, in_records, costs),
+        "reduce_write_s": m.write_s(flow.reduce.reduce_out_bytes, ratio, costs),
+    }
+    merges = {"inmem_merge_s": inmem, "ondisk_merge_s": ondisk}
+    return merges | steps | phases | {"reduce_task_s": sum(phases.values())}  # (91)
 
 
 def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:

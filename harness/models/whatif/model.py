@@ -239,7 +239,6 @@ class WhatIf:
         reduces = zip(separate["reduce_start_s"], separate["reduce_end_s"], strict=True)
         return Prediction(
             model=self.name,
-            cell="",
             job_s=answer["job_s"],
             map_task_s=answer["map_task_s"],
             reduce_task_s=answer.get("reduce_task_s"),

@@ -10,6 +10,7 @@ import pytest
 from harness.errors import ModelError
 from harness.models.vet import assess, tail_index, vet_curve, vet_job
 from harness.models.vet.assessment import assess_task
+from harness.models.vet.change_point import order_units
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits
@@ -162,7 +163,10 @@ class TestMultiSpill:
         """
         Only a map that sorts can spill twice.
         """
-        assert (MULTI_SPILL in assess_task(task(0, **changes), config).flags) is flagged
+        units = task(0, **changes)
+        ordered = order_units(units.unit_seconds)
+
+        assert (MULTI_SPILL in assess_task(units, ordered, config).flags) is flagged
 
 
 class TestCurve:
