@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from harness.workloads.base import Workload
 from harness.workloads.dfsio import Dfsio
+from harness.workloads.gpu import GpuMatmul, GpuSbs
 from harness.workloads.gpu_kmeans import GpuKMeans
-from harness.workloads.gpu_matmul import GpuMatmul
-from harness.workloads.gpu_sbs import GpuSbs
 from harness.workloads.kmeans import KMeans
 from harness.workloads.pagerank import PageRank
 from harness.workloads.shuffle import Shuffle
@@ -16,8 +15,8 @@ from harness.workloads.terasort import TeraSort
 from harness.workloads.wordcount import WordCount
 
 WORKLOADS: dict[str, Workload] = {
-    w.name: w
-    for w in (
+    workload.name: workload
+    for workload in (
         WordCount(),
         TeraSort(),
         Sort(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from harness.errors import JobError, SpecError
@@ -24,6 +24,7 @@ PACKAGE = "mapreduce.harness.jobs"
 JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
 
 File = tuple[str, Iterable[bytes]]  # name and chunks
+Sample = Mapping[str, Any]
 Value = str | int | float
 
 
@@ -45,18 +46,13 @@ class JobCommand:
     def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
         """Arguments of the client: program, all -D (the command's own win), then the rest."""
         merged = {**properties, **self.properties}
-        options = tuple(
-            f"-D{property_name}={property_value}"
-            for property_name, property_value in merged.items()
-        )
+        options = (f"-D{name}={setting}" for name, setting in merged.items())
         return (*((self.program,) if self.program else ()), *options, *self.arguments)
 
 
 def job_of_ours(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
     """Return the client *main* of the jar of our jobs."""
-    texts = {
-        property_name: str(property_value) for property_name, property_value in properties.items()
-    }
+    texts = {name: str(setting) for name, setting in properties.items()}
     return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=JOBS)
 
 
@@ -70,22 +66,21 @@ class InputFile:
 
 def part_files(sizes: Iterable[int]) -> tuple[InputFile, ...]:
     """Files of these bytes, named as the maps of a job without reduces name them."""
-    return tuple(
-        InputFile(f"part-m-{file_number:05d}", file_bytes)
-        for file_number, file_bytes in enumerate(sizes)
-    )
+    return tuple(InputFile(f"part-m-{number:05d}", size) for number, size in enumerate(sizes))
 
 
 @dataclass(frozen=True, slots=True)
 class InputPlan:
     """
-    The input that a workload needs: content key, files.
+    The input that a workload needs: content key, files, and the job that writes them.
 
-    Equal keys mean equal content.  No file is larger than a block, so each is one split.
+    Equal keys mean equal content.  No file is larger than a block, so each is one split.  The
+    arguments of *generator* lack the last one, the folder.
     """
 
     key: str
     files: tuple[InputFile, ...]
+    generator: JobCommand
 
     @property
     def bytes(self) -> int:
@@ -95,10 +90,9 @@ class InputPlan:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Is the output right?  *reason* says what is wrong, *facts* what was compared."""
+    """Is the output right?  *reason* says what is wrong."""
 
     reason: str = ""
-    facts: Mapping[str, int | str] = field(default_factory=dict)
 
     @property
     def right(self) -> bool:
@@ -135,7 +129,7 @@ class Parameter:
         return ""
 
 
-def scales(*sizes: int) -> dict[str, int]:
+def input_sizes(*sizes: int) -> dict[str, int]:
     """HiBench's names of input sizes, with the bytes of each."""
     names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
     return dict(zip(names, sizes, strict=True))
@@ -163,28 +157,25 @@ class Workload(ABC):
 
         Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
         """
-        for parameter_name, argument_value in spec.parameters.items():
-            if parameter_name not in self.parameters:
-                nearest = nearest_name(parameter_name, self.parameters)
+        for name, argument in spec.parameters.items():
+            if name not in self.parameters:
+                nearest = nearest_name(name, self.parameters)
                 others = "input and seed are all it takes"
                 if self.parameters:
                     others = f"its parameters are {', '.join(self.parameters)}"
                 raise SpecError(
-                    f"{spec.name} has no parameter {shown(parameter_name)}",
+                    f"{spec.name} has no parameter {shown(name)}",
                     where=f"workload {spec.name!r}",
                     fix=f"did you mean {nearest}?" if nearest else f"remove it: {others}",
                 )
-            parameter = self.parameters[parameter_name]
-            if complaint := parameter.complaint(argument_value):
+            parameter = self.parameters[name]
+            if complaint := parameter.complaint(argument):
                 raise SpecError(
-                    f"{parameter_name} of {spec.name} is {shown(str(argument_value))}: {complaint}",
-                    where=f"workload {spec.name!r}, {parameter_name}",
-                    fix=f"write, for example, {parameter_name}: {parameter.default}",
+                    f"{name} of {spec.name} is {shown(str(argument))}: {complaint}",
+                    where=f"workload {spec.name!r}, {name}",
+                    fix=f"write, for example, {name}: {parameter.default}",
                 )
-        defaults = {
-            parameter_name: parameter.default
-            for parameter_name, parameter in self.parameters.items()
-        }
+        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
         return {**defaults, **spec.parameters}
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
@@ -197,11 +188,12 @@ class Workload(ABC):
 
     @abstractmethod
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """Files of the input of *spec*."""
+        """Files of the input of *spec*, none larger than a block, and the job that writes them."""
 
-    @abstractmethod
     def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
         """Return the job that writes the input under *input_uri*."""
+        generator = self.plan_input(spec, block_bytes).generator
+        return replace(generator, arguments=(*generator.arguments, input_uri))
 
     @abstractmethod
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
@@ -220,11 +212,16 @@ class Workload(ABC):
         """Folder whose ``part-*`` files `verdict` reads, in order of their names."""
         return output_uri
 
+    def verdict(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> Verdict:
+        """Judge the output files by what is known of the input; what cannot be read is wrong."""
+        try:
+            return Verdict(self.complaint(spec, outputs, sample))
+        except JobError as error:
+            return Verdict(error.what)
+
     @abstractmethod
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
-        """Compare the output files with what is known of the input."""
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
+        """What is wrong with the output, or nothing; `JobError` where it cannot be read."""
 
 
 def block_count(spec: WorkloadSpec, block_bytes: int) -> int:

@@ -2,7 +2,7 @@
 K-means whose maps compare points with centres on a GPU: a job for each iteration.
 
 The proof of its output: the same iterations in double precision and with other arithmetic
-(distances by one matrix product), from the same points to begin with.
+(distances by one matrix product), from the same first points.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,26 +23,12 @@ from harness.workloads.base import (
     File,
     InputPlan,
     Parameter,
-    Verdict,
+    Sample,
     bad_input_error,
-    scales,
-    shown,
+    input_sizes,
 )
+from harness.workloads.files import difference, read_matches, read_rows
 from harness.workloads.gpu import GpuWorkload, device_parameters
-from harness.workloads.rows import read_lines, read_rows
-
-# HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
-SCALES = scales(480_000, 48_000_000, 320_000_000, 1_600_000_000, 3_200_000_000, 19_200_000_000)
-PARAMETERS = {
-    **device_parameters(320_000),  # 20 000 points: the paper's block
-    "k": Parameter(10, "centres, and clusters of the generated points", 1, 10_000),
-    "dimensions": Parameter(4, "coordinates of a point", 1, 1024),
-    "spread": Parameter(5.0, "standard deviation of a cluster in each coordinate", 0.0, 1e6),
-    "iterations": Parameter(5, "iterations, and so jobs, at most", 1, 1000),
-    "epsilon": Parameter(
-        0.001, "iterations end when no centre has moved farther than this", 0.0, 1e6
-    ),
-}
 
 MOST_POINTS = 2_000_000  # that the proof has in memory; of more it takes a sample
 # Points at a border, compared in another precision, go to another centre: a share of them, or a
@@ -68,7 +54,7 @@ class GpuKMeans(GpuWorkload):
     """
     Lloyd's K-means over points of a Gaussian mixture, 32-bit floats.
 
-    It begins with the first *k* points, and ends when no centre moves farther than *epsilon* or
+    It starts with the first *k* points, and ends when no centre moves farther than *epsilon* or
     after *iterations*.  A centre without points stays where it was.
     """
 
@@ -76,8 +62,20 @@ class GpuKMeans(GpuWorkload):
     description = (
         "K-means, points compared on a GPU; verified by other arithmetic from the same start"
     )
-    parameters = PARAMETERS
-    scales = SCALES
+    parameters: ClassVar = {
+        **device_parameters(320_000),  # 20 000 points: the paper's block
+        "k": Parameter(10, "centres, and clusters of the generated points", 1, 10_000),
+        "dimensions": Parameter(4, "coordinates of a point", 1, 1024),
+        "spread": Parameter(5.0, "standard deviation of a cluster in each coordinate", 0.0, 1e6),
+        "iterations": Parameter(5, "iterations, and so jobs, at most", 1, 1000),
+        "epsilon": Parameter(
+            0.001, "iterations end when no centre has moved farther than this", 0.0, 1e6
+        ),
+    }
+    # HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
+    scales = input_sizes(
+        480_000, 48_000_000, 320_000_000, 1_600_000_000, 3_200_000_000, 19_200_000_000
+    )
     main_class = "GpuKMeans"
     content = "points"
     generator_parameters = ("k", "dimensions", "spread")
@@ -94,7 +92,7 @@ class GpuKMeans(GpuWorkload):
         return 1 if self.arguments(spec)["iterations"] == 1 else None
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """Fewest files that fit a block each, their points equal in number to one."""
+        """As every GPU workload's; `SpecError` for fewer points than centres."""
         plan, arguments = super().plan_input(spec, block_bytes), self.arguments(spec)
         point_bytes, centres = self.record_bytes(arguments), arguments["k"]
         if plan.bytes < point_bytes * centres:
@@ -107,7 +105,7 @@ class GpuKMeans(GpuWorkload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
-        Return `points`, `stride` (each so many-th was compared), and the centres of each iteration.
+        Return `points`, `stride` (every *stride*-th was compared), and each iteration's centres.
 
         `iterations` is a list of `centres`, `counts` and `shift` (the farthest move); `scale` is
         the root mean square distance of a point from its centre, per coordinate.
@@ -135,46 +133,35 @@ class GpuKMeans(GpuWorkload):
         """Folder of the last iteration."""
         return f"{output_uri}/result"
 
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every centre once, where the proof has it after as many iterations, and all points."""
         arguments = self.arguments(spec)
         dimensions, centres = arguments["dimensions"], dict[int, Centre]()
-        for file_name, file_chunks in outputs:
-            for number, line in enumerate(read_lines(file_chunks), start=1):
-                match = _LINE.fullmatch(line.removesuffix(b"\n"))
-                place = list(map(float, match[4].split(b" "))) if match else []
-                if not match or len(place) != dimensions:
-                    reason = f"{shown(line)} is not a centre of {dimensions} coordinates"
-                    return Verdict(f"{file_name}:{number}: {reason}")
-                if int(match[1]) in centres:
-                    reason = f"centre {int(match[1])} is there a second time"
-                    return Verdict(f"{file_name}:{number}: {reason}")
-                centres[int(match[1])] = Centre(place, int(match[2]), int(match[3]))
-        iterations = {centre.iteration for centre in centres.values()}
-        points = sum(centre.points for centre in centres.values())
-        facts: dict[str, int | str] = {
-            "centres": len(centres),
-            "points": points,
-            "iterations": max(iterations, default=0),
-            "every so many-th point compared": sample["stride"],
-        }
-        most, moves, reason = arguments["iterations"], sample["iterations"], ""
+        for output_file in outputs:
+            for place, match in read_matches(output_file, _LINE, "a centre"):
+                number, coordinates = int(match[1]), list(map(float, match[4].split(b" ")))
+                if len(coordinates) != dimensions:
+                    return (
+                        f"{place}: the centre has {len(coordinates)} coordinates, not {dimensions}"
+                    )
+                if number in centres:
+                    return f"{place}: centre {number} is reported twice"
+                centres[number] = Centre(coordinates, int(match[2]), int(match[3]))
         if set(centres) != set(range(arguments["k"])):
-            reason = f"the output has {len(centres)} centres, {arguments['k']} were asked for"
-        elif points != sample["points"]:
-            reason = f"{points} points were counted, the input has {sample['points']}"
-        elif len(iterations) != 1 or not 1 <= (last := max(iterations)) <= most:
-            reason = f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
-        else:
-            if sample["stride"] == 1:
-                shifts = [float(move["shift"]) for move in moves]
-                reason = end_complaint(last, most, arguments["epsilon"], shifts)
-            reason = reason or place_complaint(
-                centres, moves[min(last, len(moves)) - 1], sample["stride"], sample["scale"]
-            )
-        return Verdict(reason, facts)
+            return f"the output has {len(centres)} centres, not {arguments['k']}"
+        if reason := difference({"points": sum(c.points for c in centres.values())}, sample):
+            return reason
+        iterations = {centre.iteration for centre in centres.values()}
+        most, moves, last = arguments["iterations"], sample["iterations"], max(iterations)
+        if len(iterations) != 1 or not 1 <= last <= most:
+            return f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
+        reason = ""
+        if sample["stride"] == 1:
+            shifts = [float(move["shift"]) for move in moves]
+            reason = end_complaint(last, most, arguments["epsilon"], shifts)
+        return reason or place_complaint(
+            centres, moves[min(last, len(moves)) - 1], sample["stride"], sample["scale"]
+        )
 
 
 def lloyd(points: Singles, start: Singles, most: int) -> tuple[list[dict[str, Any]], float]:

@@ -13,51 +13,38 @@ import base64
 import itertools
 import warnings
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from numpy.typing import NDArray
 
+from harness.errors import JobError
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import (
     File,
     InputPlan,
     JobCommand,
     Parameter,
-    Verdict,
+    Sample,
     Workload,
     bad_input_error,
     block_count,
     check_block,
     check_size,
+    even_sizes,
+    input_sizes,
     job_of_ours,
-    scales,
     shown,
 )
-from harness.workloads.generate import generated, generated_files
-from harness.workloads.rows import read_lines, regroup
+from harness.workloads.files import generated_input, read_lines, read_rows
 
 VERSION = 1  # of the generator's bytes
 
 IN_MEMORY_BYTES = 2**29  # of an input that scikit-learn sees whole; it takes a few times as much
 SAMPLED = 10_000  # points of a larger one
-
-# HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200 million
-# of 20; a coordinate takes 8 bytes.
-SCALES = scales(
-    720_000, 480_000_000, 3_200_000_000, 16_000_000_000, 32_000_000_000, 192_000_000_000
-)
-PARAMETERS = {
-    "centres": Parameter(10, "centres looked for (k)", least=1, most=10_000),
-    "dimensions": Parameter(20, "coordinates of a point", least=1, most=1000),
-    "clusters": Parameter(5, "normal distributions that points are drawn from", least=1, most=1000),
-    "spread": Parameter(5.0, "their standard deviation; middles lie 0 to 100", least=0, most=1e6),
-    "epsilon": Parameter(0.5, "ends when no centre moves farther", least=0, most=1e9),
-    "iterations": Parameter(5, "jobs at most", least=1, most=100),
-}
 
 # Sums of doubles in another order: 1e-9 of the largest coordinate is far above what they differ by.
 _TOLERANCE = 1e-9
@@ -87,8 +74,19 @@ class KMeans(Workload):
     name = "kmeans"
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     uses_combiner = True
-    parameters = PARAMETERS
-    scales = SCALES
+    parameters: ClassVar = {
+        "centres": Parameter(10, "centres looked for (k)", 1, 10_000),
+        "dimensions": Parameter(20, "coordinates of a point", 1, 1000),
+        "clusters": Parameter(5, "normal distributions that points are drawn from", 1, 1000),
+        "spread": Parameter(5.0, "their standard deviation; middles lie 0 to 100", 0, 1e6),
+        "epsilon": Parameter(0.5, "ends when no centre moves farther", 0, 1e9),
+        "iterations": Parameter(5, "jobs at most", 1, 100),
+    }
+    # HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200
+    # million of 20; a coordinate takes 8 bytes.
+    scales = input_sizes(
+        720_000, 480_000_000, 3_200_000_000, 16_000_000_000, 32_000_000_000, 192_000_000_000
+    )
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """As many as it takes: the points decide."""
@@ -104,20 +102,13 @@ class KMeans(Workload):
         check_block(spec, block_bytes, size)
         files = max(block_count(spec, block_bytes), -(-points // (block_bytes // size)))
         content = {"mixture": VERSION, "seed": spec.seed, "points": points, "files": files}
-        return InputPlan(
-            f"mixture-{digest({**content, **arguments})}", generated_files(points, files, size)
-        )
-
-    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
-        """Our generator's job, with one map for each file of the plan."""
-        arguments, plan = self.arguments(spec), self.plan_input(spec, block_bytes)
         names = ("clusters", "dimensions", "spread")
-        return generated(
+        return generated_input(
+            spec,
+            f"mixture-{digest({**content, **arguments})}",
             "kmeans.Mixture",
-            records=plan.bytes // (8 * arguments["dimensions"]),
-            files=len(plan.files),
-            seed=spec.seed,
-            uri=input_uri,
+            records=points,
+            sizes=[count * size for count in even_sizes(points, files)],
             properties={f"mixture.{name}": arguments[name] for name in names},
         )
 
@@ -168,56 +159,48 @@ class KMeans(Workload):
         """Folder with the centres of all iterations."""
         return f"{output_uri}/centres"
 
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """The centres of each iteration, and as many iterations as it takes."""
         arguments = self.arguments(spec)
-        try:
-            steps = read_steps(outputs, arguments["centres"], arguments["dimensions"])
-        except ValueError as error:
-            return Verdict(str(error))
-        made = len(steps) - 1
-        due = arguments["iterations"]
+        steps = read_steps(outputs, arguments["centres"], arguments["dimensions"])
+        made, due = len(steps) - 1, arguments["iterations"]
         for iteration, (before, after) in enumerate(itertools.pairwise(steps), start=1):
             if shift(before.centres, after.centres) <= arguments["epsilon"]:
                 due = iteration
                 break
         if made == due and "steps" in sample:
             due = len(sample["steps"]) - 1
-        reason = ""
         if made != due:
-            reason = f"the output has {made} iterations, not {due}"
-        elif "steps" in sample:
-            pairs = zip(steps, sample["steps"], strict=True)
-            for number, (step, (centres, points)) in enumerate(pairs):
-                expected = Step(np.array(centres), np.array(points))
-                reason = reason or difference(number, step, expected, sample["scale"])
-        else:
-            reason = improbability(steps, sample)
-        return Verdict(reason, {"iterations": made, "points": sample["records"]})
+            return f"the output has {made} iterations, not {due}"
+        if "steps" not in sample:
+            return improbability(steps, sample)
+        reasons = (
+            step_difference(
+                number, step, Step(np.array(centres), np.array(points)), sample["scale"]
+            )
+            for number, (step, (centres, points)) in enumerate(
+                zip(steps, sample["steps"], strict=True)
+            )
+        )
+        return next(filter(None, reasons), "")
 
 
 def read_points(files: Iterable[File], width: int) -> Iterator[Floats]:
     """Points in blocks; `JobError` where a file is cut short, or a coordinate is not finite."""
-    size = 8 * width
-    for name, chunks in files:
-        first = 0
-        for block in regroup(chunks, 10_000 * size):
-            if len(block) % size:
-                reason = f"{name}: record {first + len(block) // size} is cut short"
-                raise bad_input_error("kmeans", reason)
-            points = np.frombuffer(block, ">f8").astype(np.float64).reshape(-1, width)
+    for input_file in files:
+        count = 0
+        for rows in read_rows("kmeans", [input_file], 8 * width, 10_000 * 8 * width):
+            points = rows.view(">f8").astype(np.float64)
             infinite = np.flatnonzero(~np.isfinite(points).all(axis=1))
             if infinite.size:
-                reason = f"{name}: record {first + infinite[0]} has a coordinate that is not finite"
-                raise bad_input_error("kmeans", reason)
-            first += len(points)
+                record = f"{input_file[0]}: record {count + infinite[0]}"
+                raise bad_input_error("kmeans", f"{record} has a coordinate that is not finite")
+            count += len(points)
             yield points
 
 
 def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
-    """Steps in the output; `ValueError` says what is not a centre's line, or which is missing."""
+    """Steps in the output; `JobError` says what is not a centre's line, or how many are missing."""
     rows = [
         (f"{name}:{number}", line.removesuffix(b"\n"))
         for name, chunks in outputs
@@ -225,19 +208,19 @@ def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
         if line != b"\n"
     ]
     if not rows or len(rows) % centres:
-        raise ValueError(f"the output has {len(rows)} lines, not {centres} for each iteration")
+        raise JobError(f"the output has {len(rows)} lines, not {centres} for each iteration")
     places, points = np.zeros((len(rows), width)), np.zeros(len(rows), np.int64)
     for row, (position, line) in enumerate(rows):
         head = b"%d\t%d\t" % divmod(row, centres)
         count, _, numbers = line[len(head) :].partition(b"\t")
         coordinates = numbers.split(b",")
         if not (line.startswith(head) and count.isdigit() and len(coordinates) == width):
-            centre = row % centres
-            raise ValueError(f"{position}: {shown(line)} is not centre {centre} as it should be")
+            centre = f"the line of centre {row % centres} in iteration {row // centres}"
+            raise JobError(f"{position}: {shown(line)} is not {centre}")
         try:
             places[row], points[row] = [float(each) for each in coordinates], int(count)
         except (ValueError, OverflowError):
-            raise ValueError(f"{position}: {shown(line)} has no numbers") from None
+            raise JobError(f"{position}: {shown(line)} has no numbers") from None
     return [
         Step(places[first : first + centres], points[first : first + centres])
         for first in range(0, len(rows), centres)
@@ -249,7 +232,7 @@ def lloyd(points: Floats, start: Floats, epsilon: float, most: int) -> list[Step
     Steps from *start* on until no centre moves farther than *epsilon*, *most* iterations at most.
 
     Each is one iteration of scikit-learn, which is another way to compute them.  A centre without
-    points keeps its place and sits the iteration out: scikit-learn itself would move it far away.
+    points keeps its place and takes no part in the iteration: scikit-learn would move it far away.
     """
     from sklearn.cluster import KMeans as SklearnKMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -285,11 +268,11 @@ def nearest_centres(points: Floats, centres: Floats) -> Ints:
 
 
 def shift(before: Floats, after: Floats) -> float:
-    """Farthest way of a centre."""
+    """Farthest that a centre moved."""
     return float(np.sqrt(((after - before) ** 2).sum(axis=1)).max())
 
 
-def difference(number: int, step: Step, expected: Step, scale: float) -> str:
+def step_difference(number: int, step: Step, expected: Step, scale: float) -> str:
     """What is wrong with iteration *number*, or nothing; *scale* is the largest coordinate."""
     wrong = np.flatnonzero(step.points != expected.points)
     if wrong.size:
@@ -304,7 +287,7 @@ def difference(number: int, step: Step, expected: Step, scale: float) -> str:
     return f"iteration {number}: centre {centre} misses a coordinate by {errors[centre]:.3g}"
 
 
-def improbability(steps: list[Step], sample: Mapping[str, Any]) -> str:
+def improbability(steps: list[Step], sample: Sample) -> str:
     """
     Say what in an iteration cannot be by chance, given a sample of the points, or nothing.
 

@@ -16,10 +16,10 @@ of any row of pages follow without a look at most of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,20 +32,18 @@ from harness.workloads.base import (
     InputPlan,
     JobCommand,
     Parameter,
-    Verdict,
+    Sample,
     Workload,
     bad_input_error,
     block_count,
     check_block,
     check_size,
     even_sizes,
+    input_sizes,
     job_of_ours,
-    part_files,
-    scales,
     shown,
 )
-from harness.workloads.generate import generated
-from harness.workloads.rows import Bytes, murmur, noise, regroup
+from harness.workloads.files import Bytes, difference, generated_input, murmur, noise, regroup
 
 VERSION = 1  # of the generator's bytes
 
@@ -53,19 +51,6 @@ VERSION = 1  # of the generator's bytes
 # by 5e-9 of a rank at most, and over links errors are only averaged.
 TOLERANCE = 1e-7
 COMPARED = 5000  # of the largest ranks, and as many by chance
-
-# HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny` has
-# one iteration, here it has three, as all others.
-SCALES = scales(22_030, 2_203_046, 220_304_687, 2_203_046_875, 22_030_468_750, 13_218_281_250)
-PARAMETERS = {
-    "iterations": Parameter(3, "jobs, each of which is one iteration", least=1, most=100),
-    "damping": Parameter(
-        0.85, "share of its rank that a page hands on over links", least=0, most=0.99
-    ),
-    "skew": Parameter(
-        2, "links lead to page N u^skew, u uniform: more is steeper", least=1, most=20
-    ),
-}
 
 CYCLE = 256
 DANGLING = 16
@@ -97,8 +82,16 @@ class PageRank(Workload):
     name = "pagerank"
     description = "PageRank over a power-law web graph, a job an iteration; verified by SciPy"
     uses_combiner = True
-    parameters = PARAMETERS
-    scales = SCALES
+    parameters: ClassVar = {
+        "iterations": Parameter(3, "jobs, each of which is one iteration", 1, 100),
+        "damping": Parameter(0.85, "share of its rank that a page hands on over links", 0, 0.99),
+        "skew": Parameter(2, "links lead to page N u^skew, u uniform: more is steeper", 1, 20),
+    }
+    # HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny`
+    # has one iteration, here it has three, as all others.
+    scales = input_sizes(
+        22_030, 2_203_046, 220_304_687, 2_203_046_875, 22_030_468_750, 13_218_281_250
+    )
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """One for each iteration."""
@@ -106,21 +99,25 @@ class PageRank(Workload):
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many pages as the size asked holds, spread evenly over the fewest files that fit."""
-        size = self._graph_size(spec, block_bytes)
-        content = {"graph": VERSION, "seed": spec.seed, "sizes": size.files}
-        key = digest({**content, **self.arguments(spec)})
-        return InputPlan(f"graph-{key}", part_files(size.files))
-
-    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
-        """Our generator's job, with one map for each file of the plan."""
-        size = self._graph_size(spec, block_bytes)
-        skew = self.arguments(spec)["skew"]
-        return generated(
+        check_block(spec, block_bytes, 2 * line_bytes(MOST))
+        if spec.input_bytes > MOST_PAGES // CYCLE * CYCLE_BYTES:
+            raise SpecError(
+                f"a graph of {spec.input_bytes} bytes has more than {MOST_PAGES} pages",
+                where="pagerank, input",
+                fix="ask for less",
+            )
+        files = block_count(spec, block_bytes)
+        size = graph_size(spec.seed, spec.input_bytes, block_bytes, files)
+        check_size(spec, sum(size.files), "whole lines of a graph", 5000)
+        arguments = self.arguments(spec)
+        content = {"graph": VERSION, "seed": spec.seed, "sizes": size.files, **arguments}
+        skew = arguments["skew"]
+        return generated_input(
+            spec,
+            f"graph-{digest(content)}",
             "pagerank.Graph",
             records=size.pages,
-            files=len(size.files),
-            seed=spec.seed,
-            uri=input_uri,
+            sizes=size.files,
             properties={"graph.pages": size.pages, "graph.last": size.last, "graph.skew": skew},
         )
 
@@ -157,54 +154,28 @@ class PageRank(Workload):
         """Folder of the last iteration."""
         return f"{output_uri}/iteration-{self.jobs(spec)}"
 
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every page once, with its links, ranks that add up, and those of the sample as due."""
-        try:
-            graph = read_graph(outputs)
-        except JobError as error:
-            return Verdict(error.what)
-        pages, links = len(graph.pages), len(graph.links)
-        facts: dict[str, int | str] = {"pages": pages, "links": links}
-        if (pages, links) != (sample["records"], sample["links"]):
-            due = f"the input {sample['records']} and {sample['links']}"
-            return Verdict(f"the output has {pages} pages and {links} links, {due}", facts)
-        if reason := graph.complaint():
-            return Verdict(reason, facts)
-        checksum, due = graph.checksum(), shown(str(sample["checksum"]))
-        if checksum != sample["checksum"]:
-            reason = f"pages and links of the output have the checksum {checksum}, not {due}"
-            return Verdict(reason, facts)
+        graph = read_graph(outputs)
+        totals = {"records": len(graph.pages), "links": len(graph.links)}
+        if reason := difference(totals, sample) or graph.complaint():
+            return reason
+        if reason := difference({"checksum": graph.checksum()}, sample):
+            return reason
         if abs(graph.ranks.mean() - 1) > TOLERANCE:
-            return Verdict(f"the ranks have the mean {graph.ranks.mean():.12g}, not 1", facts)
-        ranks = np.empty(pages)
+            return f"the ranks have the mean {graph.ranks.mean():.12g}, not 1"
+        ranks = np.empty(len(graph.pages))
         ranks[graph.pages] = graph.ranks
         compared, expected = np.array(sample["pages"]), np.array(sample["ranks"])
         errors = np.abs(ranks[compared] / expected - 1)
         worst = int(errors.argmax())
         if errors[worst] <= TOLERANCE:
-            return Verdict(facts=facts)
+            return ""
         page = compared[worst]
-        return Verdict(
+        return (
             f"page {page} has the rank {ranks[page]:.10f}, not {expected[worst]:.10f};"
-            f" {int((errors > TOLERANCE).sum())} of {len(compared)} compared ranks differ",
-            facts,
+            f" {int((errors > TOLERANCE).sum())} of {len(compared)} compared ranks differ"
         )
-
-    def _graph_size(self, spec: WorkloadSpec, block_bytes: int) -> GraphSize:
-        """Pages and files of the graph; `SpecError` where it cannot be made of the size asked."""
-        check_block(spec, block_bytes, 2 * line_bytes(MOST))
-        if spec.input_bytes > MOST_PAGES // CYCLE * CYCLE_BYTES:
-            raise SpecError(
-                f"a graph of {spec.input_bytes} bytes has more than {MOST_PAGES} pages",
-                where="pagerank, input",
-                fix="ask for less",
-            )
-        files = block_count(spec, block_bytes)
-        size = graph_size(spec.seed, spec.input_bytes, block_bytes, files)
-        check_size(spec, sum(size.files), "whole lines of a graph", 5000)
-        return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +338,9 @@ def read_graph(files: Iterable[File]) -> Graph:
                 line += len(graphs[-1].pages)
         if tail:
             raise JobError(f"{name}:{line}: the file ends within {shown(tail)}")
+    columns = ("pages", "ranks", "degrees", "links")
     return Graph(
-        np.concatenate([graph.pages for graph in graphs]),
-        np.concatenate([graph.ranks for graph in graphs]),
-        np.concatenate([graph.degrees for graph in graphs]),
-        np.concatenate([graph.links for graph in graphs]),
+        *(np.concatenate([getattr(graph, column) for graph in graphs]) for column in columns)
     )
 
 

@@ -9,34 +9,24 @@ from __future__ import annotations
 
 import hashlib
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import (
     File,
     InputPlan,
     JobCommand,
     Parameter,
-    Verdict,
+    Sample,
     Workload,
+    input_sizes,
     job_of_ours,
-    scales,
     shown,
 )
-from harness.workloads.generate import generate_text, plan_text
-from harness.workloads.rows import read_lines
-
-# HiBench's profiles of this workload, in bytes.
-SCALES = scales(32_000, 3_200_000, 320_000_000, 3_200_000_000, 32_000_000_000, 300_000_000_000)
-PARAMETERS = {
-    "order": Parameter(
-        "partition",
-        "each output file in order (HiBench), or all of them together",
-        choices=("partition", "total"),
-    )
-}
+from harness.workloads.files import difference, plan_text, read_lines
 
 
 class Sort(Workload):
@@ -48,53 +38,43 @@ class Sort(Workload):
 
     name = "sort"
     description = "Sort of text records by their keys; verified by order and checksum"
-    parameters = PARAMETERS
-    scales = SCALES
+    parameters: ClassVar = {
+        "order": Parameter(
+            "partition",
+            "each output file in order (HiBench), or all of them together",
+            choices=("partition", "total"),
+        )
+    }
+    # HiBench's profiles of this workload, in bytes.
+    scales = input_sizes(
+        32_000, 3_200_000, 320_000_000, 3_200_000_000, 32_000_000_000, 300_000_000_000
+    )
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
         self.arguments(spec)
         return plan_text(spec, block_bytes, "random")
 
-    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
-        """Write the records by a job of ours."""
-        return generate_text(spec, block_bytes, "random", input_uri)
-
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, and `checksum` of the records in any order (hex)."""
         totals = LineTotals()
-        for _, file_chunks in input_files:
-            totals.add(file_chunks)
-        return {
-            "records": totals.records,
-            "bytes": totals.size,
-            "checksum": f"{totals.checksum:032x}",
-        }
+        for input_file in input_files:
+            totals.add(input_file)
+        return {**totals.known(), "bytes": totals.size}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; for a total order its client samples the input before it submits."""
         properties = {"sort.order": self.arguments(spec)["order"]}
         return (job_of_ours("Sort", input_uri, output_uri, properties=properties),)
 
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Ascending keys in the files, and the records of the input."""
         totals = LineTotals()
-        for file_name, file_chunks in outputs:
+        for output_file in outputs:
             if self.arguments(spec)["order"] == "partition":
                 totals.last_key = b""
-            if reason := totals.add(file_chunks, ordered=True):
-                return Verdict(f"{file_name}:{reason}")
-        reason, checksum = "", f"{totals.checksum:032x}"
-        if totals.records != sample["records"]:
-            reason = f"the output has {totals.records} records, the input {sample['records']}"
-        elif checksum != sample["checksum"]:
-            reason = (
-                f"the records of the output have the checksum {checksum},"
-                f" those of the input {shown(str(sample['checksum']))}"
-            )
-        return Verdict(reason, {"records": totals.records, "checksum": checksum})
+            totals.add(output_file, ordered=True)
+        return difference(totals.known(), sample)
 
 
 @dataclass
@@ -106,18 +86,20 @@ class LineTotals:
     checksum: int = 0
     last_key: bytes = b""
 
-    def add(self, chunks: Iterable[bytes], *, ordered: bool = False) -> str:
-        """Add one file; the first descent of its keys, or nothing."""
-        for line_number, record_line in enumerate(read_lines(chunks), start=1):
+    def known(self) -> dict[str, int | str]:
+        """What input and output have in common."""
+        return {"records": self.records, "checksum": f"{self.checksum:032x}"}
+
+    def add(self, file: File, *, ordered: bool = False) -> None:
+        """Add one file; `JobError` names the first descent of its keys."""
+        for line_number, record_line in enumerate(read_lines(file[1]), start=1):
             record_key = record_line.removesuffix(b"\n").partition(b"\t")[0]
             if ordered and record_key < self.last_key:
-                previous_key = shown(self.last_key)
-                descent = f"key {shown(record_key)} is smaller than {previous_key} before it"
-                return f"{line_number}: {descent}"
+                descent = f"key {shown(record_key)} is smaller than {shown(self.last_key)}"
+                raise JobError(f"{file[0]}:{line_number}: {descent} before it")
             self.last_key = record_key
             # 128 bits of a cryptographic hash: their sum is that of the same lines in any order.
             line_hash = hashlib.blake2b(record_line, digest_size=16).digest()
             self.checksum = (self.checksum + int.from_bytes(line_hash, "big")) % 2**128
             self.records += 1
             self.size += len(record_line)
-        return ""

@@ -8,9 +8,11 @@ generator meant to write.
 
 from __future__ import annotations
 
+import re
+
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,26 +23,14 @@ from harness.workloads.base import (
     InputPlan,
     JobCommand,
     Parameter,
-    Verdict,
+    Sample,
     Workload,
-    scales,
+    input_sizes,
     shown,
 )
-from harness.workloads.generate import TEXTS, generate_text, plan_text
-from harness.workloads.rows import read_lines, regroup
+from harness.workloads.files import TEXTS, plan_text, read_matches, regroup
 
-# HiBench's profiles of this workload, in bytes.
-SCALES = scales(
-    32_000, 320_000_000, 3_200_000_000, 32_000_000_000, 320_000_000_000, 1_600_000_000_000
-)
-PARAMETERS = {
-    "text": Parameter(
-        "zipf",
-        "words by Zipf's law, or evenly as RandomTextWriter's (HiBench)",
-        choices=tuple(TEXTS),
-    ),
-}
-
+_COUNT = re.compile(rb"(.+)\t(\d{1,19})", re.DOTALL)
 # What java.util.StringTokenizer splits at; bytes.split() would add the vertical tab.
 _SPACES = bytes.maketrans(b"\t\n\r\f", b"    ")
 _BLOCK = 8 * 2**20
@@ -61,16 +51,21 @@ class WordCount(Workload):
         "WordCount of Hadoop's examples over generated text; verified by an independent count"
     )
     uses_combiner = True
-    parameters = PARAMETERS
-    scales = SCALES
+    parameters: ClassVar = {
+        "text": Parameter(
+            "zipf",
+            "words by Zipf's law, or evenly as RandomTextWriter's (HiBench)",
+            choices=tuple(TEXTS),
+        ),
+    }
+    # HiBench's profiles of this workload, in bytes.
+    scales = input_sizes(
+        32_000, 320_000_000, 3_200_000_000, 32_000_000_000, 320_000_000_000, 1_600_000_000_000
+    )
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
         return plan_text(spec, block_bytes, self.arguments(spec)["text"])
-
-    def generate(self, spec: WorkloadSpec, block_bytes: int, input_uri: str) -> JobCommand:
-        """Write the text by a job of ours."""
-        return generate_text(spec, block_bytes, self.arguments(spec)["text"], input_uri)
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
@@ -112,42 +107,23 @@ class WordCount(Workload):
         """One job."""
         return (JobCommand(EXAMPLES, (input_uri, output_uri), program="wordcount"),)
 
-    def verdict(
-        self, spec: WorkloadSpec, outputs: Iterable[File], sample: Mapping[str, Any]
-    ) -> Verdict:
+    def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every word of the input once, with its count, and no other word."""
-        expected: Mapping[str, int] = sample["counts"]
-        counts: dict[str, int] = {}
-        for file_name, file_chunks in outputs:
-            for line_number, output_line in enumerate(read_lines(file_chunks), start=1):
-                line_text = output_line.removesuffix(b"\n")
-                counted_word, tab_mark, digits = line_text.decode("utf-8", "replace").rpartition(
-                    "\t"
-                )
-                is_count = digits.isascii() and digits.isdigit() and len(digits) < 20
-                if not (tab_mark and counted_word and is_count):
-                    reason = f"{shown(line_text)} is not a word, a tab and its count"
-                    return Verdict(f"{file_name}:{line_number}: {reason}")
+        expected, counts = sample["counts"], dict[str, int]()
+        for output_file in outputs:
+            for place, match in read_matches(output_file, _COUNT, "a word, a tab and its count"):
+                counted_word = match[1].decode("utf-8", "replace")
                 if counted_word in counts:
-                    return Verdict(
-                        f"{file_name}:{line_number}: {shown(counted_word)} is counted a second time"
-                    )
-                counts[counted_word] = int(digits)
-        facts = {"distinct words": len(counts), "words": sum(counts.values())}
+                    return f"{place}: {shown(counted_word)} is counted twice"
+                counts[counted_word] = int(match[2])
         all_words = {*counts, *expected}
-        wrong_words = [
-            counted_word
-            for counted_word in all_words
-            if counts.get(counted_word, 0) != expected.get(counted_word, 0)
-        ]
-        if not wrong_words:
-            return Verdict(facts=facts)
-        first_wrong = min(wrong_words)
-        return Verdict(
-            f"{shown(first_wrong)} is counted {counts.get(first_wrong, 0)} times and occurs"
-            f" {expected.get(first_wrong, 0)} times; {len(wrong_words)} of {len(all_words)} words"
-            " differ",
-            facts,
+        wrong = [word for word in all_words if counts.get(word, 0) != expected.get(word, 0)]
+        if not wrong:
+            return ""
+        first = min(wrong)
+        return (
+            f"{shown(first)} is counted {counts.get(first, 0)} times and occurs"
+            f" {expected.get(first, 0)} times; {len(wrong)} of {len(all_words)} words differ"
         )
 
 

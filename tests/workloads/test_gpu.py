@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.gpu import GPU_OF_MAP
-from harness.workloads.gpu_matmul import columns_of
-from harness.workloads.rows import read_rows
+from harness.workloads.files import read_rows
+from harness.workloads.gpu import GPU_OF_MAP, columns_of
 from tests.workloads.gpu_solutions import clustered
 
 NAMES = ("gpu-kmeans", "gpu-sbs", "gpu-matmul")

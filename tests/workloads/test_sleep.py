@@ -10,7 +10,7 @@ from harness.hadoop_home.home import job_jar
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
 from harness.workloads.base import JOBS, job_of_ours
-from harness.workloads.rows import checksum, noise
+from harness.workloads.files import checksum, noise
 from harness.workloads.sleep import RECORD
 from tests.workloads.local_runner import LocalRunner
 
@@ -31,7 +31,7 @@ def spec(size=5 * RECORD, **parameters):
 
 def output(rows_by_key=None, read=0, mapped=5 * 10**6, reduced=3 * 10**8, calls=5):
     """
-    What the reduces and the client tell of a job that did as it was asked.
+    What the reduces and the client report of a job that did as it was asked.
     """
     # Each map deals its records out from key 0 on.
     under = rows_by_key or {0: [0, 3], 1: [1, 4], 2: [2]}
@@ -58,22 +58,23 @@ class TestVerdict:
         answer = verdict(output())
 
         assert (answer.right, answer.reason) == (True, "")
-        assert answer.facts == {
-            "read slept (ms)": 0,
-            "map slept (ms)": 5,
-            "reduce slept (ms)": 300,
-        }
 
     @pytest.mark.parametrize(
         ("changed", "reason"),
         [
-            ({"mapped": 4 * 10**6}, "map slept 0.004 s, and 0.005 s were asked for"),
-            ({"mapped": 3 * 10**9}, "map slept 3 s, and 0.005 s were asked for"),
-            ({"read": 1}, "read slept 1e-09 s, and 0 s were asked for"),
-            ({"reduced": 2 * 10**8}, "reduce slept 0.2 s, and 0.3 s were asked for"),
-            ({"calls": 4}, "map was called 4 times and not 5"),
-            ({"rows_by_key": {0: [0, 3], 1: [1, 4]}}, "under key 2 came nothing, and 1 records"),
-            ({"rows_by_key": {0: [0, 4], 1: [1, 3], 2: [2]}}, "under key 0 came 2 records, check"),
+            ({"mapped": 4 * 10**6}, "map slept 0.004 s, not 0.005 s"),
+            ({"mapped": 3 * 10**9}, "map slept 3 s, not 0.005 s"),
+            ({"read": 1}, "read slept 1e-09 s, not 0 s"),
+            ({"reduced": 2 * 10**8}, "reduce slept 0.2 s, not 0.3 s"),
+            ({"calls": 4}, "map was called 4 times, not 5"),
+            (
+                {"rows_by_key": {0: [0, 3], 1: [1, 4]}},
+                "key 2 arrived with no record, but 1 ",
+            ),
+            (
+                {"rows_by_key": {0: [0, 4], 1: [1, 3], 2: [2]}},
+                "key 0 arrived with 2 records (ch",
+            ),
         ],
     )
     def test_refuses_and_says_why(self, changed, reason):
@@ -85,9 +86,9 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("more", "reason"),
         [
-            (b"0\t1\t0000000000000000\n", "part-1: key 0 is reported a second time"),
-            (b"map\t5\t5000000\n", "part-1: map is reported a second time"),
-            (b"\x1b[2J\n", "part-1: '\\x1b[2J' is neither a key nor a phase"),
+            (b"0\t1\t0000000000000000\n", "part-1:1: key 0 is reported twice"),
+            (b"map\t5\t5000000\n", "part-1:1: map is reported twice"),
+            (b"\x1b[2J\n", "part-1:1: '\\x1b[2J' is not a key or a phase"),
         ],
     )
     def test_refuses_what_is_reported_twice_or_otherwise(self, more, reason):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.generate` and for the texts that `mapreduce.harness.jobs.text` makes.
+Tests for the plans of texts, and for the texts that `mapreduce.harness.jobs.text` makes.
 """
 
 import bisect
@@ -20,7 +20,7 @@ from scipy import stats
 from harness.errors import SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.records.trial import WorkloadSpec
-from harness.workloads.generate import PAGE, TEXTS, generate_text, plan_text
+from harness.workloads.files import PAGE, TEXTS, plan_text
 from tests.workloads.generators import below, draws, printed, zipf_words
 
 MIB = 2**20
@@ -118,7 +118,7 @@ class TestPlan:
         One that does not is refused before a job could fail for it.
         """
         with pytest.raises(SpecError, match="is larger than 9223372036854775807"):
-            generate_text(spec(seed=2**63), MIB, "zipf", "/in")
+            plan_text(spec(seed=2**63), MIB, "zipf")
 
 
 @pytest.mark.process

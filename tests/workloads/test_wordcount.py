@@ -152,7 +152,6 @@ class TestVerdict:
         answer = verdict(self.sample, b"a\t1\nc\t1\n", b"", b"b\t2\n")
 
         assert (answer.right, answer.reason) == (True, "")
-        assert answer.facts == {"distinct words": 3, "words": 4}
 
     @pytest.mark.parametrize(
         ("output", "reason"),
@@ -161,7 +160,7 @@ class TestVerdict:
             (b"a\t1\nc\t1\n", "'b' is counted 0 times and occurs 2 times; 1 of 3 words"),
             (b"a\t1\nb\t2\nc\t1\nd\t1\n", "'d' is counted 1 times and occurs 0 times"),
             (b"a\t2\nb\t1\nc\t1\n", "'a' is counted 2 times and occurs 1 times; 2 of 3 words"),
-            (b"a\t1\nb\t1\nb\t1\nc\t1\n", "part-r-00000:3: 'b' is counted a second time"),
+            (b"a\t1\nb\t1\nb\t1\nc\t1\n", "part-r-00000:3: 'b' is counted twice"),
             (b"a\t1\nb\t2\nc\n", "part-r-00000:3: 'c' is not a word, a tab and its count"),
             (b"a\t1\nb\t2\nc\t-1\n", "'c\\t-1' is not a word"),
             ("a\t1\nb\t2\nc\t\u0661\n".encode(), "is not a word, a tab and its count"),
@@ -185,7 +184,7 @@ class TestVerdict:
         """
         answer = verdict(self.sample, b"a\t1\nb\t1\n", b"b\t1\nc\t1\n")
 
-        assert answer.reason == "part-r-00001:1: 'b' is counted a second time"
+        assert answer.reason == "part-r-00001:1: 'b' is counted twice"
 
     @given(st.binary(max_size=60))
     def test_any_output_gets_a_verdict(self, data):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.workloads import WORKLOADS
 from harness.workloads.base import even_sizes, shown
-from harness.workloads.rows import regroup
+from harness.workloads.files import regroup
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.rows`, and for the bytes of `generate.Noise`.
+Tests for `harness.workloads.files`, and for the bytes of `generate.Noise`.
 """
 
 import itertools
@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.workloads.rows import checksum, noise
+from harness.records.trial import WorkloadSpec
+from harness.workloads.base import JOBS, PACKAGE
+from harness.workloads.files import checksum, generated_input, noise, plan_noise
 from tests.workloads.generators import draws, printed
 
 NOISE = "mapreduce.harness.jobs.generate.Noise"
@@ -69,3 +71,34 @@ class TestNoise:
         )
 
         assert noise(seed, 5, 3, 24).tobytes() == made == obvious
+
+
+def test_asks_for_the_job_of_ours():
+    """
+    The content's properties come first, then what the job's usage says; the folder comes last.
+    """
+    spec = WorkloadSpec(name="shuffle", input_bytes=63, seed=3)
+    plan = generated_input(
+        spec, "key", "a.B", records=7, sizes=(36, 27), properties={"b.size": "9"}
+    )
+    job = plan.generator
+
+    assert (job.main_class, job.jar) == (f"{PACKAGE}.generate.Generate", JOBS)
+    assert job.argv({}) == ("-Db.size=9", f"{PACKAGE}.a.B", "7", "2", "3")
+    assert [(f.name, f.bytes) for f in plan.files] == [("part-m-00000", 36), ("part-m-00001", 27)]
+
+
+@given(st.integers(1, 100), st.integers(0, 10**5), st.integers(1, 60).map(lambda words: 8 * words))
+def test_files_share_the_records_evenly(files, more, size):
+    """
+    They hold all records, differ by one at most, and the larger ones come first: as the job's
+    splits, which Hadoop sorts by their length.
+    """
+    spec = WorkloadSpec(name="shuffle", input_bytes=(files + more) * size)
+    made = plan_noise(spec, spec.input_bytes, size, files).files
+    sizes = [f.bytes // size for f in made]
+
+    assert sum(sizes) == files + more
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] - sizes[-1] <= 1
+    assert [f.name for f in made] == [f"part-m-{n:05d}" for n in range(files)]

@@ -1,0 +1,273 @@
+"""
+Files of inputs and outputs: plans of those that our generators write, and records in their bytes.
+
+An input is a row of records that follow from the seed and their numbers; a MapReduce job of ours
+(`mapreduce.harness.jobs.generate`) spreads them evenly over its files.  All bytes together are the
+same whatever the number of files.
+
+Texts (`mapreduce.harness.jobs.text`) are of two kinds:
+
+    zipf    20 000 distinct pronounceable words, that of rank r as frequent as 1/r; lines of 10 to
+            12 words (`ZipfText`)
+    random  the law of Hadoop's RandomTextWriter, which HiBench takes: 1 000 words drawn evenly, a
+            key of 5 to 9 of them, a tab, a value of 10 to 99 (`RandomText`)
+
+Both come in pages of 32 KiB, each ended by a newline: the size asked for is met to the byte, and
+all bytes together depend on the seed and the size alone, not on their spread over files.
+
+A record's 64 bits are the finaliser of SplitMix64 over its words of 8 bytes, one after the other,
+each added to what the words before left, beginning with the record's length.  Sums of them are the
+same in any order of the records.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from numpy.typing import NDArray
+
+from harness.errors import JobError, SpecError
+from harness.records.trial import WorkloadSpec, digest
+from harness.workloads.base import (
+    PACKAGE,
+    File,
+    InputPlan,
+    Sample,
+    Value,
+    bad_input_error,
+    block_count,
+    check_block,
+    check_size,
+    even_sizes,
+    job_of_ours,
+    part_files,
+    shown,
+)
+
+MOST_SEED = 2**63 - 1
+PAGE = 32 * 1024
+TEXT_VERSION = 2  # part of the content's key: raise it when the bytes change
+TEXTS = {"zipf": "ZipfText", "random": "RandomText"}
+
+Bytes = NDArray[np.uint8]
+Bits = NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_WORD = 8
+
+
+def generated_input(
+    spec: WorkloadSpec,
+    key: str,
+    content: str,
+    *,
+    records: int,
+    sizes: Sequence[int],
+    properties: Mapping[str, Value],
+) -> InputPlan:
+    """
+    Return the plan of *records* of the class *content*, which a job writes into files of *sizes*.
+
+    *properties* are the content's own.  `SpecError` for a seed that Java cannot hold.
+    """
+    if spec.seed > MOST_SEED:
+        raise SpecError(
+            f"the seed {spec.seed} is larger than {MOST_SEED}",
+            where="seed",
+            fix="choose a smaller one",
+        )
+    arguments = (f"{PACKAGE}.{content}", str(records), str(len(sizes)), str(spec.seed))
+    generator = job_of_ours("generate.Generate", *arguments, properties=properties)
+    return InputPlan(key, part_files(sizes), generator)
+
+
+def whole_records(
+    spec: WorkloadSpec, block_bytes: int, record_bytes: int, least_files: int = 1
+) -> tuple[int, int]:
+    """
+    Return how many records of one size come nearest to the input asked for, and in how many files.
+
+    There are as many files as blocks, or *least_files*, and no file is larger than a block.
+    `SpecError` where records and size cannot agree within 1 %, or a file would be empty.
+    """
+    check_block(spec, block_bytes, record_bytes)
+    file_count = max(block_count(spec, block_bytes), least_files)
+    nearest = (spec.input_bytes + record_bytes // 2) // record_bytes
+    records = min(file_count * (block_bytes // record_bytes), max(nearest, file_count))
+    size_units = f"{file_count} files of whole records of {record_bytes} bytes"
+    check_size(spec, records * record_bytes, size_units, max(50, file_count) * record_bytes)
+    return records, file_count
+
+
+def plan_noise(
+    spec: WorkloadSpec, block_bytes: int, record_bytes: int, least_files: int = 1, **content: Value
+) -> InputPlan:
+    """Return the plan of random records; what is kept of them depends on *content*, too."""
+    records, file_count = whole_records(spec, block_bytes, record_bytes, least_files)
+    of = [records, file_count, record_bytes]
+    return generated_input(
+        spec,
+        f"{spec.name}-{digest({'noise': 1, 'seed': spec.seed, 'of': of, **content})}",
+        "generate.Noise",
+        records=records,
+        sizes=[count * record_bytes for count in even_sizes(records, file_count)],
+        properties={"noise.bytes": record_bytes},
+    )
+
+
+def plan_text(spec: WorkloadSpec, block_bytes: int, text_kind: str) -> InputPlan:
+    """
+    Fewest files of whole pages that fit a block each; they differ by a page at most.
+
+    The key has the workload's name, because what is kept of an input is the workload's own.
+    """
+    text_bytes = spec.input_bytes
+    if text_kind == "random" and text_bytes % PAGE == 1:
+        text_bytes -= 1  # the shortest record is a tab and a newline
+    if text_bytes < 1:
+        raise SpecError(
+            f"a text of {spec.input_bytes} bytes holds no record",
+            where=f"{spec.name}, input",
+            fix="ask for 2 bytes or more",
+        )
+    check_block(spec, block_bytes, PAGE)
+    resized = spec.model_copy(update={"input_bytes": text_bytes})
+    file_count, page_count = (
+        block_count(resized, block_bytes // PAGE * PAGE),
+        -(-text_bytes // PAGE),
+    )
+    sizes = [pages * PAGE for pages in even_sizes(page_count, file_count)]
+    sizes[-1] -= page_count * PAGE - text_bytes
+    content = {
+        "text": TEXT_VERSION,
+        "kind": text_kind,
+        "seed": spec.seed,
+        "bytes": text_bytes,
+        "files": file_count,
+    }
+    return generated_input(
+        spec,
+        f"{spec.name}-{digest(content)}",
+        f"text.{TEXTS[text_kind]}",
+        records=page_count,
+        sizes=sizes,
+        properties={"pages.bytes": text_bytes},
+    )
+
+
+def regroup(chunks: Iterable[bytes], piece_bytes: int) -> Iterator[bytes]:
+    """
+    Cut the same bytes anew, every piece *piece_bytes* long but the last.
+
+    >>> list(regroup([b"ab", b"cdefg"], 3))
+    [b'abc', b'def', b'g']
+    """
+    pending = bytearray()
+    for new_chunk in chunks:
+        pending += new_chunk
+        whole_bytes = len(pending) // piece_bytes * piece_bytes
+        for piece_start in range(0, whole_bytes, piece_bytes):
+            yield bytes(pending[piece_start : piece_start + piece_bytes])
+        del pending[:whole_bytes]
+    if pending:
+        yield bytes(pending)
+
+
+def read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their ends; what follows the last newline is a line, too."""
+    partial_line = b""
+    for new_chunk in chunks:
+        *lines, partial_line = (partial_line + new_chunk).split(b"\n")
+        yield from (whole_line + b"\n" for whole_line in lines)
+    if partial_line:
+        yield partial_line
+
+
+def read_matches(
+    file: File, pattern: re.Pattern[bytes], what: str
+) -> Iterator[tuple[str, re.Match[bytes]]]:
+    """
+    Every line of *file* as *pattern* matches it, without its end, and its place in messages.
+
+    `JobError` for a line that is not *what* it should be.
+    """
+    for number, line in enumerate(read_lines(file[1]), start=1):
+        text, place = line.removesuffix(b"\n"), f"{file[0]}:{number}"
+        if not (match := pattern.fullmatch(text)):
+            raise JobError(f"{place}: {shown(text)} is not {what}")
+        yield place, match
+
+
+def read_rows(
+    workload: str, files: Iterable[File], row_bytes: int, together: int = 2**20
+) -> Iterator[Bytes]:
+    """
+    Records of all *files* in order, as arrays (records, *row_bytes*) of about *together* bytes.
+
+    Raises `JobError` naming a file that does not consist of whole records.
+    """
+    for file_name, chunks in files:
+        file_bytes = 0
+        for row_piece in regroup(chunks, max(1, together // row_bytes) * row_bytes):
+            file_bytes += len(row_piece)
+            if len(row_piece) % row_bytes:
+                size_units = f"a whole number of records of {row_bytes} bytes"
+                raise bad_input_error(
+                    workload, f"{file_name} has {file_bytes} bytes, not {size_units}"
+                )
+            yield np.frombuffer(row_piece, np.uint8).reshape(-1, row_bytes)
+
+
+def difference(totals: Sample, sample: Sample) -> str:
+    """First of the output's *totals* that differs from the input's in *sample*, or nothing."""
+    for quantity, total in totals.items():
+        if total != sample[quantity]:
+            return f"{quantity}: {total} in the output, {sample[quantity]} in the input"
+    return ""
+
+
+def checksum(rows: Bytes) -> int:
+    """Sum of the bits of all rows, modulo 2^64."""
+    return int(row_bits(rows).sum(dtype=np.uint64))
+
+
+def row_bits(rows: Bytes) -> Bits:
+    """64 bits for each row."""
+    row_count, row_bytes = rows.shape
+    padded = np.zeros((row_count, -(-row_bytes // _WORD) * _WORD), np.uint8)
+    padded[:, :row_bytes] = rows
+    row_hashes = np.full(row_count, row_bytes, np.uint64)
+    for word_column in padded.view("<u8").T:
+        row_hashes = _splitmix(row_hashes + word_column)
+    return row_hashes
+
+
+def noise(seed: int, first: int, row_count: int, row_bytes: int) -> Bytes:
+    """
+    Rows *first* to *first* + *row_count* - 1 of *row_bytes*, a multiple of 8, that *seed* gives.
+
+    They are those of `generate.Noise`; the words of a row are the draws of `generate.Draws`.
+    """
+    numbers = np.arange(first, first + row_count, dtype=np.uint64)
+    row_starts = _splitmix(np.array([seed], np.uint64) + _GOLDEN) + numbers * _GOLDEN
+    word_steps = np.arange(1, row_bytes // _WORD + 1, dtype=np.uint64) * _GOLDEN
+    words = _splitmix(_splitmix(row_starts)[:, None] + word_steps[None, :])
+    return words.astype("<u8").view(np.uint8)
+
+
+def _splitmix(word_bits: Bits) -> Bits:
+    """Finaliser of SplitMix64."""
+    word_bits = (word_bits ^ (word_bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word_bits = (word_bits ^ (word_bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word_bits ^ (word_bits >> np.uint64(31))
+
+
+def murmur(word_bits: Bits) -> Bits:
+    """Finaliser of MurmurHash3: mixed, so that sums over rows are not linear in their bytes."""
+    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return word_bits ^ (word_bits >> np.uint64(33))
