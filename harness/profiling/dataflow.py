@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.profiling.jobs import Observation
@@ -28,15 +28,11 @@ from harness.records.trace import (
 from harness.stats.spread import standard_deviation
 
 Pair = tuple[float, float]
+# Compressed over uncompressed bytes of an observation's input, map output and output.
+Ratios = Mapping[str, float]
 
-
-@dataclass(frozen=True, slots=True)
-class Ratios:
-    """Compressed over uncompressed bytes of an observation's input, map output and output."""
-
-    source: float
-    map_output: float
-    output: float
+_CODECS = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
+_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC = _CODECS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +55,21 @@ class Task:
         return self[f"{FILE_INPUT_COUNTER}.BYTES_READ"]
 
     @property
+    def read_bytes(self) -> float:
+        """Bytes that a map read, uncompressed."""
+        return self.input_bytes / self.ratios[_INPUT_CODEC]
+
+    @property
     def map_bytes(self) -> float:
         """Uncompressed bytes that a map emitted; of a map-only job, what it wrote."""
         if self.map_only:
-            return self[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / self.ratios.output
+            return self.written_bytes
         return self["MAP_OUTPUT_BYTES"]
+
+    @property
+    def written_bytes(self) -> float:
+        """Bytes of the job's output that a task wrote, before compression."""
+        return self[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / self.ratios[_OUTPUT_CODEC]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +92,10 @@ DEFINITIONS: dict[str, Definition] = {
         "map",
         "BYTES_READ / MAP_INPUT_RECORDS",
         # Maps that read no file have records without bytes: that is no size of a record.
-        lambda task: (
-            task.input_bytes / task.ratios.source,
-            task.input_bytes and task["MAP_INPUT_RECORDS"],
-        ),
+        lambda task: (task.read_bytes, task.input_bytes and task["MAP_INPUT_RECORDS"]),
     ),
     "map_bytes_selectivity": Definition(
-        "map",
-        "MAP_OUTPUT_BYTES / BYTES_READ",
-        lambda task: (task.map_bytes, task.input_bytes / task.ratios.source),
+        "map", "MAP_OUTPUT_BYTES / BYTES_READ", lambda task: (task.map_bytes, task.read_bytes)
     ),
     "map_records_selectivity": _counters("map", "MAP_OUTPUT_RECORDS", "MAP_INPUT_RECORDS"),
     "records_per_reduce_group": _counters("reduce", "REDUCE_INPUT_RECORDS", "REDUCE_INPUT_GROUPS"),
@@ -102,8 +103,8 @@ DEFINITIONS: dict[str, Definition] = {
         "reduce",
         "BYTES_WRITTEN / REDUCE_SHUFFLE_BYTES",
         lambda task: (
-            task[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / task.ratios.output,
-            task["REDUCE_SHUFFLE_BYTES"] / task.ratios.map_output,
+            task.written_bytes,
+            task["REDUCE_SHUFFLE_BYTES"] / task.ratios[_MAP_OUTPUT_CODEC],
         ),
     ),
     "reduce_records_selectivity": _counters(
@@ -116,7 +117,7 @@ COMBINE_BYTES = Definition(
     "MAP_OUTPUT_MATERIALIZED_BYTES / MAP_OUTPUT_BYTES",
     lambda task: (
         task["MAP_OUTPUT_MATERIALIZED_BYTES"],
-        task["MAP_OUTPUT_BYTES"] * task.ratios.map_output,
+        task["MAP_OUTPUT_BYTES"] * task.ratios[_MAP_OUTPUT_CODEC],
     ),
 )
 
@@ -192,7 +193,6 @@ def _ratio(pairs: Sequence[Pair]) -> float:
     return math.fsum(top for top, _ in pairs) / math.fsum(bottom for _, bottom in pairs)
 
 
-_CODECS = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
 # Bytes for each byte or record, with which compression shows: of tasks of a kind, two counters.
 _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
     "map_output_compression_ratio": (
@@ -244,7 +244,7 @@ def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios |
     flags = dict(zip(_CODECS, _compressed(observation), strict=True))
     if any(is_on and statistic not in known for statistic, is_on in flags.items()):
         return None
-    return Ratios(*(known[statistic].value if is_on else 1.0 for statistic, is_on in flags.items()))
+    return {codec: known[codec].value if is_on else 1.0 for codec, is_on in flags.items()}
 
 
 def _compressed(observation: Observation) -> tuple[bool, bool, bool]:

@@ -92,10 +92,10 @@ def phase_rows(
         parts = recorded.get(attempt.attempt_id)
         terms_of = phase_terms if parts is None else part_terms
         if attempt.kind == "map":
-            terms = _terms(terms_of, observation, chosen, warnings)
+            terms = _terms(terms_of, observation, chosen, ratios, warnings)
         else:  # of the mean of the job: the same for all reduces
             if terms_of not in mean_terms:
-                mean_terms[terms_of] = _terms(terms_of, observation, chosen, warnings)
+                mean_terms[terms_of] = _terms(terms_of, observation, chosen, ratios, warnings)
             terms = mean_terms[terms_of]
         if terms is None:
             continue
@@ -129,6 +129,7 @@ def _terms(
     terms_of: Callable[..., Terms],
     observation: Observation,
     chosen: Sequence[Task],
+    ratios: Ratios,
     warnings: list[str],
 ) -> Terms | None:
     """Coefficients of the mean of *chosen* tasks; `None` where no model can read their counters."""
@@ -140,12 +141,7 @@ def _terms(
         "split_bytes": sum(task.input_bytes for task in maps) / len(maps) if maps else 0.0,
     }
     slots = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
-    codecs = chosen[0].ratios if chosen else Ratios(1.0, 1.0, 1.0)
-    statistics = {
-        "input_compression_ratio": codecs.source,
-        "map_output_compression_ratio": codecs.map_output,
-        "output_compression_ratio": codecs.output,
-    }
+    statistics = dict(ratios)
     for name, statistic in dataflow_statistics(chosen).items():
         statistics[name] = statistic.value
     try:

@@ -31,8 +31,7 @@ from harness.run.jobs import (
     job_ids,
 )
 from harness.workloads import WORKLOADS
-from harness.workloads.base import Workload
-from harness.workloads.counters import unbalanced
+from harness.workloads.base import Workload, unbalanced
 
 THREADS = "threads"
 _HISTORY_WAIT_S = 30.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import (
-    File,
-    InputPlan,
-    Parameter,
-    Sample,
-    bad_input_error,
-    input_sizes,
-)
+from harness.workloads.base import File, InputPlan, Parameter, Sample, bad_input_error, input_sizes
 from harness.workloads.files import difference, read_matches, read_rows
 from harness.workloads.gpu import GpuWorkload, device_parameters
 
@@ -40,14 +33,6 @@ _NUMBER = rb"[-+]\d\.\d{9}e[-+]\d\d"
 _LINE = re.compile(rb"(\d{5})\t(\d{12})\t(\d{5})\t(" + _NUMBER + rb"(?: " + _NUMBER + rb")*)")
 
 Singles = NDArray[np.float32]
-
-
-class Centre(NamedTuple):
-    """A line of the output: where a centre is, how many points it has, after which iteration."""
-
-    place: list[float]
-    points: int
-    iteration: int
 
 
 class GpuKMeans(GpuWorkload):
@@ -136,7 +121,8 @@ class GpuKMeans(GpuWorkload):
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every centre once, where the proof has it after as many iterations, and all points."""
         arguments = self.arguments(spec)
-        dimensions, centres = arguments["dimensions"], dict[int, Centre]()
+        dimensions, centres = arguments["dimensions"], dict[int, list[float]]()
+        points, iterations = 0, set[int]()
         for output_file in outputs:
             for place, match in read_matches(output_file, _LINE, "a centre"):
                 number, coordinates = int(match[1]), list(map(float, match[4].split(b" ")))
@@ -146,12 +132,13 @@ class GpuKMeans(GpuWorkload):
                     )
                 if number in centres:
                     return f"{place}: centre {number} is reported twice"
-                centres[number] = Centre(coordinates, int(match[2]), int(match[3]))
+                centres[number] = coordinates
+                points += int(match[2])
+                iterations.add(int(match[3]))
         if set(centres) != set(range(arguments["k"])):
             return f"the output has {len(centres)} centres, not {arguments['k']}"
-        if reason := difference({"points": sum(c.points for c in centres.values())}, sample):
+        if reason := difference({"points": points}, sample):
             return reason
-        iterations = {centre.iteration for centre in centres.values()}
         most, moves, last = arguments["iterations"], sample["iterations"], max(iterations)
         if len(iterations) != 1 or not 1 <= last <= most:
             return f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
@@ -204,17 +191,17 @@ def end_complaint(last: int, most: int, epsilon: float, shifts: list[float]) -> 
 
 
 def place_complaint(
-    centres: Mapping[int, Centre], expected: Mapping[str, Any], stride: int, scale: float
+    centres: Mapping[int, Sequence[float]], expected: Mapping[str, Any], stride: int, scale: float
 ) -> str:
     """First centre that is elsewhere than *expected*, or nothing."""
-    pairs = zip(expected["centres"], expected["counts"], strict=True)
-    for number, (place, count) in enumerate(pairs):
+    expected_centres = zip(expected["centres"], expected["counts"], strict=True)
+    for number, (place, count) in enumerate(expected_centres):
         # In single precision a coordinate keeps seven digits; a sample's mean strays by its root.
         flips = max(_FLIP, _FLIPS / max(count, 1))
         share = flips if stride == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
         allowed = share * scale + 1e-6 * max(map(abs, place))
-        actual = centres[number].place
-        error = max(abs(reached - due) for reached, due in zip(actual, place, strict=True))
+        pairs = zip(centres[number], place, strict=True)
+        error = max(abs(reached - due) for reached, due in pairs)
         if not error <= allowed:
             return f"centre {number} misses its place by {error:.6g}, more than {allowed:.6g}"
     return ""

@@ -37,7 +37,7 @@ class Shuffle(Workload):
     parameters: ClassVar = {
         "record": Parameter(
             200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
-        ),
+        )
     }
     # HiBench's profiles of repartition, its workload that only shuffles, in bytes.
     scales = input_sizes(32_000, 3_200_000, 32_000_000, 320_000_000, 3_200_000_000, 6_000_000_000)

@@ -56,7 +56,7 @@ class WordCount(Workload):
             "zipf",
             "words by Zipf's law, or evenly as RandomTextWriter's (HiBench)",
             choices=tuple(TEXTS),
-        ),
+        )
     }
     # HiBench's profiles of this workload, in bytes.
     scales = input_sizes(

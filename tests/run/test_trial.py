@@ -160,7 +160,7 @@ class TestFailure:
         outcome = bench(teragen=[Fault(loses=10)]).run()
 
         assert outcome.state == "failed"
-        assert "do not add up: MAP_INPUT_RECORDS is 60000 and not 59990" in outcome.reason
+        assert "do not add up: MAP_INPUT_RECORDS is 60000, not 59990" in outcome.reason
 
     def test_of_the_history(self, bench, monkeypatch):
         """

@@ -1,11 +1,11 @@
 """
-Tests for `harness.workloads.counters`.
+Tests for `harness.workloads.base`.
 """
 
 import pytest
 
 from harness.records.trace import TASK_COUNTER, JobTrace
-from harness.workloads.counters import unbalanced
+from harness.workloads.base import unbalanced
 
 # Counters of real jobs on Hadoop 3.5.0.  WordCount of 9 MB: 3 maps, 3 reduces, a sort buffer of
 # 2 MiB and a merge factor of 3, so that its maps combine in spills and again in their merges.
@@ -84,30 +84,30 @@ def test_every_counter_matters(job, counter):
 @pytest.mark.parametrize(
     ("complaints", "expected"),
     [
-        (terasort(records=7), "MAP_INPUT_RECORDS is 100003 and not 7 (records of the input)"),
-        (terasort(SHUFFLED_MAPS=20), "SHUFFLED_MAPS is 20 and not 21 (maps x reduces)"),
+        (terasort(records=7), "MAP_INPUT_RECORDS is 100003, not 7 (records of the input)"),
+        (terasort(SHUFFLED_MAPS=20), "SHUFFLED_MAPS is 20, not 21 (maps x reduces)"),
         (
             terasort(REDUCE_SHUFFLE_BYTES=1),
-            "REDUCE_SHUFFLE_BYTES is 1 and not 10400438 (MAP_OUTPUT_MATERIALIZED_BYTES)",
+            "REDUCE_SHUFFLE_BYTES is 1, not 10400438 (MAP_OUTPUT_MATERIALIZED_BYTES)",
         ),
         (
             wordcount(REDUCE_INPUT_RECORDS=58831),
-            "REDUCE_INPUT_RECORDS is 58831 and not 58832 (map output records less combined ones)",
+            "REDUCE_INPUT_RECORDS is 58831, not 58832 (map output records less combined ones)",
         ),
         (
             wordcount(COMBINE_INPUT_RECORDS=267827, COMBINE_OUTPUT_RECORDS=-1260000),
-            "COMBINE_INPUT_RECORDS is 267827 and not 1586659 (MAP_OUTPUT_RECORDS, or more)",
+            "COMBINE_INPUT_RECORDS is 267827, not 1586659 (MAP_OUTPUT_RECORDS, or more)",
         ),
         (
             terasort(FAILED_SHUFFLE=2, SHUFFLED_MAPS=0),
             (
-                "SHUFFLED_MAPS is 0 and not 21 (maps x reduces);"
-                " FAILED_SHUFFLE is 2 and not 0 (a job without repeated fetches)"
+                "SHUFFLED_MAPS is 0, not 21 (maps x reduces);"
+                " FAILED_SHUFFLE is 2, not 0 (a job without repeated fetches)"
             ),
         ),
         (
             complaint(TERAGEN, maps=7, reduces=0, records=1),
-            "MAP_INPUT_RECORDS is 100003 and not 1 (records of the input)",
+            "MAP_INPUT_RECORDS is 100003, not 1 (records of the input)",
         ),
         (complaint({}, maps=1, reduces=1), "the job's counters lack MAP_INPUT_RECORDS"),
     ],
