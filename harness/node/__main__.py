@@ -14,7 +14,7 @@ from importlib import import_module
 # verb -> module and function, which is given the arguments; some become another program
 VERBS = {
     "supervise": ("supervise", "main"),
-    "supervise-cluster": ("local", "main"),
+    "supervise-cluster": ("supervise", "main_cluster"),
     "start": ("daemons", "start"),
     "stop": ("daemons", "stop"),
     "await": ("daemons", "await_answer"),

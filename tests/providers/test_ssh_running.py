@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ssh.running`: what a host sends before and after the mark.
+Tests for the commands of `harness.providers.ssh.host`: what a host sends before and after the mark.
 """
 
 import io
@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers.ssh.running import MARK, SshRunning
+from harness.providers.ssh.host import MARK, SshRunning
 
 
 class Channel:

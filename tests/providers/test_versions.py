@@ -8,7 +8,7 @@ import platform
 import pytest
 
 from harness.node.facts import java_version
-from harness.providers.existing import rest
+from harness.providers.existing import discovery
 from harness.providers.host import LocalHost
 from harness.providers.survey import RanOn, node_versions
 from tests.node_agent import node_agent
@@ -111,6 +111,8 @@ def test_a_nodemanager_tells_of_its_jvm(monkeypatch, beans, java, kernel):
     def get_json(address, path):
         return {"beans": [beans[kind]] if (kind := path.rpartition("=")[2]) in beans else []}
 
-    monkeypatch.setattr(rest, "get_json", get_json)
+    monkeypatch.setattr(discovery, "get_json", get_json)
 
-    assert rest.ran_on(rest.Server("w1", "w1:8042"), "3.4.1") == RanOn("3.4.1", java, kernel)
+    assert discovery.ran_on(discovery.Server("w1", "w1:8042"), "3.4.1") == RanOn(
+        "3.4.1", java, kernel
+    )

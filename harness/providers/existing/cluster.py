@@ -23,7 +23,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
-from harness.providers.existing import discovery, rest
+from harness.providers.existing import discovery
 from harness.providers.host import Host, LocalHost, application_name
 from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import RanOn
@@ -300,7 +300,9 @@ class ExistingCluster(Cluster):
         """Containers (below 0: none) of each of our applications, of those in some states alone."""
         url_path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
         url_path += f"&states={in_states}" if in_states else ""
-        listed = rest.elements(rest.get_json(self.services["rm"], url_path), "apps", "app")
+        listed = discovery.elements(
+            discovery.get_json(self.services["rm"], url_path), "apps", "app"
+        )
         return {
             str(application.get("id")): discovery.whole(application.get("runningContainers"))
             for application in listed
@@ -309,8 +311,8 @@ class ExistingCluster(Cluster):
 
     def ran_on(self) -> dict[str, RanOn]:
         """What tasks run on, by the node's name, as the nodes' JVMs report over HTTP."""
-        servers = rest.servers(discovery.running_nodes(self.services["rm"]))
-        return {server.host: rest.ran_on(server, self._known.version) for server in servers}
+        servers = discovery.servers(discovery.running_nodes(self.services["rm"]))
+        return {server.host: discovery.ran_on(server, self._known.version) for server in servers}
 
     # evidence
 
@@ -344,20 +346,22 @@ class ExistingCluster(Cluster):
         manager = self.services["rm"]
         deadline = time.monotonic() + _GATHER_LIMIT_S
         while time.monotonic() < deadline:  # until the logs are where they stay
-            answer = rest.get_json(manager, f"/ws/v1/cluster/apps/{application}")
+            answer = discovery.get_json(manager, f"/ws/v1/cluster/apps/{application}")
             if discovery.inner(answer, "app").get("logAggregationStatus") not in _GATHERING:
                 break
             time.sleep(_POLL_S)
-        answer = rest.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
+        answer = discovery.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
         masters = [
-            rest.Container(str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0])
-            for each in rest.elements(answer, "appAttempts", "appAttempt")
+            discovery.Container(
+                str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0]
+            )
+            for each in discovery.elements(answer, "appAttempts", "appAttempt")
         ]
         tasks = self._task_containers(application.replace("application", "job", 1))
-        servers = rest.servers(discovery.running_nodes(manager))
-        return rest.copy_logs([*masters, *tasks], servers, self.services["jhs"], into)
+        servers = discovery.servers(discovery.running_nodes(manager))
+        return discovery.copy_logs([*masters, *tasks], servers, self.services["jhs"], into)
 
-    def _task_containers(self, job: str) -> list[rest.Container]:
+    def _task_containers(self, job: str) -> list[discovery.Container]:
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
             (staging_folder,) = self.history_folders(job)
@@ -369,4 +373,4 @@ class ExistingCluster(Cluster):
             return []
         trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
         hosts = {each.container_id: each.host for each in trace.attempts if each.container_id}
-        return [rest.Container(container, host) for container, host in hosts.items()]
+        return [discovery.Container(container, host) for container, host in hosts.items()]

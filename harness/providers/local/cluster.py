@@ -13,7 +13,7 @@ folder of a cluster has
     etc/hosts      names of the nodes, put in the place of the machine's
     logs/          one log per daemon, by its key (``datanode-worker2.log``)
     daemons/       process ids, as seen in the cluster;  deaths: daemons that have ended
-    plan.json      what the supervisor starts (`harness.node.local`);  control: its pipe
+    plan.json      what the supervisor starts (`harness.node.supervise`);  control: its pipe
     limits.json    limits of nodes, as measured;  <node>.disk: the disk that one has of its own
     state.json     the cluster's first processes (`harness.providers.local.supervisor`)
 """

@@ -1,26 +1,38 @@
 """
-A host that is reached by SSH.
+A host that is reached by SSH, and the commands on it: started by a few lines of shell.
 
 The one place where an argument vector becomes a line for a shell, quoted: SSH carries nothing else.
+The lines write a mark to both streams before the command starts: what stands before it is noise of
+a login shell.  The mark has the number of the process group, through which all of it is killed.  A
+command that goes on after its connection was lost is killed by a watcher beside it, within 2 s.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import shlex
 import stat
 import subprocess
+import threading
+import time
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from harness.errors import ClusterError
 from harness.providers.host import Completed, Host, timeout_error
-from harness.providers.ssh.connection import Connection, deadline
-from harness.providers.ssh.running import KILL_GROUP, MARK, UNWATCHED, WATCHED, SshRunning
+from harness.providers.ssh.connection import CHANNEL_S, Connection, deadline
+from harness.text import excerpt
+
+if TYPE_CHECKING:
+    import paramiko
 
 MOST_OUTPUT = 2**26  # bytes that `run` keeps
 MOST_LOG = 2**30  # bytes that `start` copies
@@ -28,6 +40,21 @@ MOST_FILE = 2**34  # bytes that `get` copies
 _PIECE = 2**20
 _KILL_S = 10.0
 _GRACE_S = 10.0
+MARK = b"-- harness: process group "
+_GROUP = re.compile(rb"[1-9][0-9]{0,9}")
+_MOST_NOISE = 2**16
+_PIPE_PIECE = 2**17
+
+# $1 is the mark.  The watcher has no stream open: the command's end is the channel's end.
+_WRITE_MARKS = """printf '%s%s\\n' "$1" $$; printf '%s%s\\n' "$1" $$ >&2; shift\n"""
+_WATCH = """(while kill -0 $$ && kill -0 $PPID; do sleep 2; done; kill -0 $PPID || kill -KILL -$$) \
+<&- >&- 2>&- &\n"""
+_COMMAND = '"$@"\nexit $?'
+WATCHED = _WRITE_MARKS + _WATCH + _COMMAND
+# For a command that ends itself in any case (`timeout`).
+UNWATCHED = _WRITE_MARKS + _COMMAND
+# By the shell itself: the program `kill` of procps 4.0.2 reads the group -123 as -1, all processes.
+KILL_GROUP = _WRITE_MARKS + 'kill -s KILL -- "-$1"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +130,7 @@ class SshHost(Host):
         return ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
 
     def _start(self, script: str, words: Sequence[str]) -> SshRunning:
-        """Start a script of `harness.providers.ssh.running` with its *words*."""
+        """Start one of the scripts above with its *words*."""
         command = ["sh", "-c", script, "sh", MARK.decode(), *words]
         channel = self.connection.open_channel()
         remedy = "see whether the host is up: ssh to it"
@@ -114,3 +141,182 @@ class SshHost(Host):
     def _kill_group(self, group: int) -> None:
         with suppress(subprocess.TimeoutExpired):
             self._start(KILL_GROUP, [str(group)]).wait(_KILL_S)
+
+
+class SshRunning:
+    """
+    A command that was started on a host (`harness.providers.host.Running`).
+
+    `ClusterError` from `poll` and `wait` when the connection was lost before the command had ended.
+    """
+
+    def __init__(
+        self, channel: paramiko.Channel, where: str, kill_group: Callable[[int], None]
+    ) -> None:
+        """*channel* has been given the command; *kill_group* ends a process group of the host."""
+        self.returncode: int | None = None
+        self.stdin: IO[bytes] | None = None
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        self._channel, self._where, self._kill_group = channel, where, kill_group
+        self._killed = False
+        self._copying: threading.Thread | None = None
+        with deadline(channel):
+            group = self._read_mark(channel.recv)
+            self._read_mark(channel.recv_stderr)
+        if not _GROUP.fullmatch(group):  # no other number is ever given to `kill`
+            raise self._no_command_error(group)
+        self._group = int(group)
+
+    def _read_mark(self, receive: Callable[[int], bytes]) -> bytes:
+        """The process group that the mark names; nothing behind the mark's line is read."""
+        received = bytearray()
+        while (start := received.find(MARK)) < 0 or not received.endswith(b"\n"):
+            byte = receive(1)
+            if not byte or len(received) > _MOST_NOISE:
+                raise self._no_command_error(bytes(received))
+            received += byte
+        return bytes(received[start + len(MARK) : -1])
+
+    def _no_command_error(self, output: bytes) -> ClusterError:
+        while not output.strip() and self._channel.recv_stderr_ready():
+            output = self._channel.recv_stderr(_PIPE_PIECE)
+        self._channel.close()
+        return ClusterError(
+            f"the host runs no command: {excerpt(output[-400:], 400) or 'no answer'}",
+            where=self._where,
+            fix="see the account's shell: ssh to the host and type sh -c true",
+        )
+
+    def with_pipes(self) -> SshRunning:
+        """This, with its streams as pipes."""
+        self.stdin = io.BufferedWriter(_Input(self._channel), _PIPE_PIECE)
+        self.stdout = self._channel.makefile("rb", _PIPE_PIECE)
+        self.stderr = self._channel.makefile_stderr("rb", _PIPE_PIECE)
+        return self
+
+    def into(self, log: Path, most_bytes: int) -> SshRunning:
+        """This, with all that it writes copied to *log*; killed when that is too much."""
+        stream = log.open("ab", buffering=0)
+        self._channel.set_combine_stderr(True)
+        self._channel.shutdown_write()
+
+        def copy() -> None:
+            remaining_bytes = most_bytes
+            with stream:
+                while content := self._channel.recv(_PIPE_PIECE):
+                    stream.write(content[:remaining_bytes])
+                    remaining_bytes -= len(content)
+                    if remaining_bytes < 0:
+                        stream.write(b"\n-- harness: too much output, the command was stopped\n")
+                        self.kill()
+                        return
+
+        self._copying = threading.Thread(target=copy, daemon=True, name=f"log of {self._where}")
+        self._copying.start()
+        return self
+
+    def communicate(
+        self, input_bytes: bytes, timeout: float, most_bytes: int
+    ) -> tuple[bytes, bytes, int] | None:
+        """
+        Output, errors and status at the end; `None` when it takes more than *timeout* seconds.
+
+        `ClusterError` for one that writes more than *most_bytes*.  The command is over afterwards.
+        """
+        end = time.monotonic() + timeout
+        self.with_pipes()
+        stdin = self.stdin
+        assert stdin is not None
+
+        def send() -> None:
+            with suppress(BrokenPipeError), stdin:  # it may read nothing
+                stdin.write(input_bytes)
+
+        def read(stream: Any) -> bytes:
+            content: bytes = stream.read(most_bytes + 1)
+            if len(content) > most_bytes:
+                raise ClusterError(
+                    f"the command has written more than {most_bytes} bytes, and was stopped",
+                    where=self._where,
+                    fix="check the host's programs: they do not work properly",
+                )
+            return content
+
+        with ThreadPoolExecutor(3) as pool:
+            try:
+                pool.submit(send)
+                reading = [pool.submit(read, stream) for stream in (self.stdout, self.stderr)]
+                finished, pending = wait_for(reading, timeout, FIRST_EXCEPTION)
+                for future in finished:
+                    future.result()
+                if pending:
+                    return None
+                exit_status = self.wait(max(1.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                self.kill()  # threads that still wait end with the channel
+        return reading[0].result(), reading[1].result(), exit_status
+
+    def poll(self) -> int | None:
+        """Status, `None` while it runs."""
+        if self.returncode is None and self._channel.exit_status_ready():
+            self._conclude()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Status at the end; `subprocess.TimeoutExpired` after *timeout* seconds."""
+        if self.returncode is None:
+            if not self._channel.status_event.wait(timeout):
+                raise subprocess.TimeoutExpired(self._where, timeout or 0.0)
+            self._conclude()
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        """End the command with its process group; one that has ended is fine."""
+        with suppress(ClusterError):  # lost: then its watcher ends it
+            if self.poll() is None:
+                self._killed = True
+                self._kill_group(self._group)
+        self._channel.close()
+
+    def _conclude(self) -> None:
+        """Learn the status of a command that has ended; `ClusterError` where it is not known."""
+        exit_status, transport = self._channel.exit_status, self._channel.get_transport()
+        if exit_status >= 0:
+            # a shell's number for a signal, given as `subprocess` gives it
+            self.returncode = 128 - exit_status if 128 < exit_status <= 192 else exit_status
+        elif self._killed or (transport is not None and transport.is_active()):
+            self.returncode = -9
+        else:
+            raise ClusterError(
+                "the connection was lost while a command ran",
+                where=self._where,
+                fix="see whether the host is up and its network works; then repeat",
+            )
+        if self._copying is not None and self._copying is not threading.current_thread():
+            self._copying.join(CHANNEL_S)
+
+
+class _Input(io.RawIOBase):
+    """What a command reads, as a stream that fails as a pipe does."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return int(self._channel.send(bytes(data)))
+        except (OSError, EOFError) as error:
+            raise BrokenPipeError(str(error)) from error
+
+    def close(self) -> None:
+        if not self.closed:
+            with suppress(OSError, EOFError):
+                self._channel.shutdown_write()
+        super().close()

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.existing.rest` on small web services.
+Tests for `harness.providers.existing.discovery` on small web services.
 """
 
 import http.server
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.errors import ClusterError
-from harness.providers.existing import rest
-from harness.providers.existing.rest import Container, Server, copy_logs, get_json
+from harness.providers.existing import discovery
+from harness.providers.existing.discovery import Container, Server, copy_logs, get_json
 
 # Threads of a server end when they like, and leave their sockets to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -182,7 +182,7 @@ class TestJson:
         """
         Its size is an error.
         """
-        monkeypatch.setattr(rest, "MOST_JSON", 10)
+        monkeypatch.setattr(discovery, "MOST_JSON", 10)
         address, _ = serve({"/x": b"[" + b"1," * 100 + b"1]"})
 
         with pytest.raises(ClusterError, match="more than 10 bytes"):
@@ -200,4 +200,4 @@ def test_servers_with_invalid_addresses_are_left_out():
         {},
     ]
 
-    assert rest.servers(nodes) == [Server("w", "w:8042")]
+    assert discovery.servers(nodes) == [Server("w", "w:8042")]
