@@ -24,6 +24,7 @@ from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
 from harness.providers.existing import discovery
+from harness.providers.existing.discovery import Container
 from harness.providers.host import Host, LocalHost, application_name
 from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import RanOn
@@ -300,9 +301,8 @@ class ExistingCluster(Cluster):
         """Containers (below 0: none) of each of our applications, of those in some states alone."""
         url_path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
         url_path += f"&states={in_states}" if in_states else ""
-        listed = discovery.elements(
-            discovery.get_json(self.services["rm"], url_path), "apps", "app"
-        )
+        answer = discovery.get_json(self.services["rm"], url_path)
+        listed = discovery.elements(answer, "apps", "app")
         return {
             str(application.get("id")): discovery.whole(application.get("runningContainers"))
             for application in listed
@@ -352,16 +352,14 @@ class ExistingCluster(Cluster):
             time.sleep(_POLL_S)
         answer = discovery.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
         masters = [
-            discovery.Container(
-                str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0]
-            )
+            Container(str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0])
             for each in discovery.elements(answer, "appAttempts", "appAttempt")
         ]
         tasks = self._task_containers(application.replace("application", "job", 1))
         servers = discovery.servers(discovery.running_nodes(manager))
         return discovery.copy_logs([*masters, *tasks], servers, self.services["jhs"], into)
 
-    def _task_containers(self, job: str) -> list[discovery.Container]:
+    def _task_containers(self, job: str) -> list[Container]:
         """Containers of a job's tasks, from its history; none where it left none."""
         try:
             (staging_folder,) = self.history_folders(job)
@@ -373,4 +371,4 @@ class ExistingCluster(Cluster):
             return []
         trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
         hosts = {each.container_id: each.host for each in trace.attempts if each.container_id}
-        return [discovery.Container(container, host) for container, host in hosts.items()]
+        return [Container(container, host) for container, host in hosts.items()]
