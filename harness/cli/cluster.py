@@ -11,7 +11,7 @@ from harness.cli import completion
 from harness.cli.console import print_json, show_table
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
-from harness.records.hardware import format_control
+from harness.records.trial import format_control
 from harness.text import did_you_mean, printable
 from harness.units import format_bytes
 

@@ -20,7 +20,7 @@ from harness.cli.steps import json_option, results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.records.spans import TaskSpans
+    from harness.records.tasks import TaskSpans
     from harness.records.trace import JobTrace
     from harness.store import Run
 

@@ -17,8 +17,7 @@ from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
 from harness.records.prediction import JobConfig, JobInput
-from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes
+from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans
 from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
 from harness.records.trial import TrialRecord
 from harness.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook

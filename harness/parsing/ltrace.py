@@ -24,7 +24,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.errors import ParseError
-from harness.records.spans import SPAN_NAMES, RecordLoop, Span, TaskSpans
+from harness.records.tasks import SPAN_NAMES, RecordLoop, Span, TaskSpans
 from harness.text import excerpt
 
 if TYPE_CHECKING:

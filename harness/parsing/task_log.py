@@ -38,7 +38,7 @@ from typing import Any, Literal
 
 from harness.errors import ParseError
 from harness.parsing.lines import Event, Messages, Reader, order_error
-from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.records.tasks import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
 from harness.records.trace import Spill
 
 _N = r"(\d{1,18})"

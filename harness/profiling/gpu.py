@@ -39,7 +39,7 @@ from collections.abc import Callable, Sequence
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.task_times import ReduceTimes
+from harness.records.tasks import ReduceTimes
 from harness.records.trace import (
     CPU,
     CUDA,

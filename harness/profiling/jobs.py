@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import ProfiledJob, SpeedCorrection, Statistic
-from harness.records.task_times import MapTimes, ReduceTimes
+from harness.records.tasks import MapTimes, ReduceTimes
 from harness.records.trace import TASK_COUNTER, JobTrace, Spill, TaskAttempt
 from harness.records.trial import Trial
 from harness.stats.spread import median_absolute_deviation

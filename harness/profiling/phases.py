@@ -47,7 +47,7 @@ from harness.models.whatif import MAP_PARTS, REDUCE_PARTS, part_terms, phase_ter
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection
-from harness.records.task_times import MapTimes, ReduceTimes, covered_s
+from harness.records.tasks import MapTimes, ReduceTimes, covered_s
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 
 MAP_PHASES = ("map_main_s", "map_tail_s")

@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.task_times import MapTimes, ReduceTimes, Source, SourceComparison, covered_s
+from harness.records.tasks import MapTimes, ReduceTimes, Source, SourceComparison, covered_s
 from harness.records.trace import TASK_COUNTER
 from harness.stats.spread import standard_deviation
 

@@ -33,15 +33,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.records.logs import ShuffleLog, TaskLog
-from harness.records.spans import RecordLoop, Span, TaskSpans
-from harness.records.task_times import (
+from harness.records.tasks import (
     Interval,
     MapTimes,
     MergeTimes,
+    RecordLoop,
     ReduceTimes,
     SegmentTimes,
+    ShuffleLog,
+    Span,
     SpillTimes,
+    TaskLog,
+    TaskSpans,
     covered_s,
 )
 from harness.records.trace import TASK_COUNTER, TaskAttempt

@@ -42,8 +42,7 @@ from harness.providers.host import (
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import RanOn, node_versions
-from harness.records.hardware import LIMITS, Limit
-from harness.records.trial import ClusterSpec, Tracing
+from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
 from harness.text import excerpt
 
 UP_LIMIT_S = 180.0

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 
 from harness.errors import ClusterError
 from harness.providers.host import Host, end_command, from_json
-from harness.records.hardware import (
+from harness.records.trial import (
     CONTROLS,
     CORES,
     DISK_WRITE,
+    ClusterSpec,
     Limit,
     format_control,
     requested_controls,
 )
-from harness.records.trial import ClusterSpec
 from harness.text import excerpt
 
 ROUNDS = 5

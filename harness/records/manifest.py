@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from harness.records.hardware import LimitedCluster
-from harness.records.trial import Record, Versions
+from harness.records.trial import LimitedCluster, Record, Versions
 
 
 class OfferedGpus(Record):

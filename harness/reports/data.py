@@ -15,8 +15,7 @@ from harness.experiment.model import Experiment
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
-from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes, Source, SourceComparison
+from harness.records.tasks import MapTimes, ReduceTimes, Source, SourceComparison, TaskSpans
 from harness.records.trace import JobTrace, TaskKind
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.records.spans import RecordLoop, TaskSpans
+from harness.records.tasks import RecordLoop, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.wording import aligned, one_line
 from harness.units import format_duration

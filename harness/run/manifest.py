@@ -20,9 +20,15 @@ from harness.errors import DataError
 from harness.experiment.model import Experiment
 from harness.monitor.machine import machine_facts
 from harness.providers.survey import RanOn
-from harness.records.hardware import Limit, LimitedCluster, format_control
 from harness.records.manifest import OfferedGpus
-from harness.records.trial import ClusterSpec, Versions, trial_id
+from harness.records.trial import (
+    ClusterSpec,
+    Limit,
+    LimitedCluster,
+    Versions,
+    format_control,
+    trial_id,
+)
 from harness.store import Run
 
 _DECISIVE = ("hadoop", "java")  # trials of other versions cannot be compared

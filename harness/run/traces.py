@@ -12,7 +12,7 @@ from harness.errors import DataError, ParseError
 from harness.hadoop.site import SPANS_FILE, UNITS_FILE
 from harness.parsing.history import read_history
 from harness.parsing.ltrace import read_ltrace, read_units
-from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.tasks import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord
 from harness.store import RawLogs, Run

@@ -16,11 +16,10 @@ from harness.records.manifest import Manifest
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
-from harness.records.spans import TaskSpans, UnitTimes
-from harness.records.task_times import SegmentTimes
+from harness.records.tasks import SegmentTimes, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
-from harness.store import recordings, tables
+from harness.store import tables
 from harness.store.files import (
     MAKE_ROOM,
     SCHEMA_VERSION,
@@ -40,7 +39,6 @@ from harness.store.files import (
     validate_stored,
     write_file,
 )
-from harness.store.recordings import Recorded
 from harness.store.trials import RawLogs, TrialFolder, read_trial
 from harness.text import excerpt
 from harness.units import MIB, format_bytes
@@ -173,7 +171,7 @@ class Run:
         return RawLogs(self.trial_dir(trial_id) / "raw")
 
     def write_trace(
-        self, trial_id: str, traces: Sequence[JobTrace], recorded: Recorded | None = None
+        self, trial_id: str, traces: Sequence[JobTrace], recorded: tables.Recorded | None = None
     ) -> None:
         """
         Put the traces of a trial's jobs beside its logs, in place of older ones.
@@ -184,7 +182,7 @@ class Run:
         with self._replaced(target, f"{trial_id}.trace") as folder:
             tables.write_traces(folder, traces)
             if recorded is not None:
-                recordings.write_recordings(folder, recorded)
+                tables.write_recordings(folder, recorded)
 
     def read_trace(self, trial_id: str) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order."""
@@ -192,15 +190,15 @@ class Run:
 
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
-        return recordings.read_recordings(self.trial_dir(trial_id) / "trace")
+        return tables.read_recordings(self.trial_dir(trial_id) / "trace")
 
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
-        return recordings.read_units(self.trial_dir(trial_id) / "trace")
+        return tables.read_units(self.trial_dir(trial_id) / "trace")
 
     def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentTimes]]:
         """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
-        return recordings.read_segments(self.trial_dir(trial_id) / "trace")
+        return tables.read_segments(self.trial_dir(trial_id) / "trace")
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""

@@ -13,9 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from harness.profiling.task_times import recorded_segments
-from harness.records.logs import TaskLog
-from harness.records.spans import TaskSpans
-from harness.records.task_times import covered_s
+from harness.records.tasks import TaskLog, TaskSpans, covered_s
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 # Seconds of an attempt that its main thread may leave uncovered: the larger of the two.

@@ -14,8 +14,7 @@ from tracer_tasks import Drawn, _add, _draw, _samples, _write_options, load, tie
 
 from harness.errors import JobError
 from harness.hadoop.daemons import Layout, make_members
-from harness.records.logs import TaskLog
-from harness.records.spans import RecordLoop, TaskSpans
+from harness.records.tasks import RecordLoop, TaskLog, TaskSpans
 from harness.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt
 from harness.records.trial import ClusterSpec
 from harness.tracer.checks import Observed

@@ -20,8 +20,7 @@ from harness.providers import survey
 from harness.providers.host import LocalHost
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
-from harness.records.hardware import Limit
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.records.trial import ClusterSpec, Hardware, Limit, NodeSpec
 from tests.node_agent import node_agent
 
 FILE = """

@@ -13,7 +13,7 @@ from harness.cli.trace import trace as command
 from harness.errors import DataError
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord, Versions
 from harness.store import Store

@@ -17,7 +17,7 @@ from harness.evaluate.observations import job_task_times
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.machine import MACHINE_LOG, PROBE_LOG
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trial import Tracing, TrialRecord
 from harness.reports.data import JobTaskTimes
 from harness.run.traces import remake_trace

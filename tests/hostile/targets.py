@@ -38,8 +38,7 @@ from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.ltrace import read_ltrace, read_units
 from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_segments
-from harness.records.logs import TaskLog
-from harness.records.spans import TaskSpans, UnitTimes
+from harness.records.tasks import TaskLog, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
@@ -50,8 +49,13 @@ from harness.run.plan import make_plan, plan_json, refuse_cells
 from harness.run.traces import write_trace
 from harness.scoring import measured
 from harness.store import Run, Store
-from harness.store.recordings import read_recordings, read_segments, write_recordings
-from harness.store.tables import read_traces, write_traces
+from harness.store.tables import (
+    read_recordings,
+    read_segments,
+    read_traces,
+    write_recordings,
+    write_traces,
+)
 from harness.text import printable
 from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import VERSIONS, commit

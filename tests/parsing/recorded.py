@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.parsing.history import read_history
 from harness.parsing.task_log import read_shuffle_log, read_task_log
-from harness.records.logs import ShuffleLog, TaskLog
+from harness.records.tasks import ShuffleLog, TaskLog
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 CONTAINERS = Path(__file__).parent / "data" / "containers"

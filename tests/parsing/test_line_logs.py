@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.errors import ParseError
 from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.task_log import read_task_log, spills_of
-from harness.records.logs import TaskLog
+from harness.records.tasks import TaskLog
 from harness.records.trace import MachineSample, SpeedSample, Spill
 
 DATA = Path(__file__).parent / "data"

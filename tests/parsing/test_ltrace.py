@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ParseError
 from harness.parsing.ltrace import CHUNK, HEAD, SLOT, read_ltrace
-from harness.records.spans import SPAN_NAMES
+from harness.records.tasks import SPAN_NAMES
 
 JAVA = Path(__file__).parents[2] / "workloads/ltrace/src/main/java"
 RECORDER = JAVA / "mapreduce/harness/ltrace/record"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.models.whatif import evaluate, part_terms
-from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.tasks import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TASK_COUNTER
 from tests.profiling.jobs import COSTS, flow, no_noise, observation
 

@@ -14,7 +14,7 @@ from harness.models import MODELS
 from harness.profiling.fit import fit_profile
 from harness.profiling.gpu import gpu_statistics
 from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes
+from harness.records.tasks import MapTimes, ReduceTimes, SegmentTimes
 from harness.records.trace import DEVICE_COUNTER, FILE_OUTPUT_COUNTER, TASK_COUNTER
 from tests.profiling.jobs import observation
 

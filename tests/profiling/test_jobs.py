@@ -12,7 +12,7 @@ from harness.profiling.jobs import map_slowdown, profiled_jobs
 from harness.profiling.task_statistics import network_statistics
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile, SpeedCorrection
-from harness.records.task_times import ReduceTimes, SegmentTimes
+from harness.records.tasks import ReduceTimes, SegmentTimes
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from tests.profiling.jobs import SLOTS, observation
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.profiling.task_times import logged_map_times, logged_reduce_times
-from harness.records.logs import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.records.tasks import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 from tests.parsing.recorded import every, named
 

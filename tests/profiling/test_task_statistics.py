@@ -9,7 +9,7 @@ from harness.profiling import fit_profile
 from harness.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
 from harness.profiling.task_times import logged_map_times, logged_reduce_times
 from harness.records.profile import SpeedCorrection
-from harness.records.task_times import (
+from harness.records.tasks import (
     MapTimes,
     MergeTimes,
     ReduceTimes,

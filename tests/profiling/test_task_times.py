@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.profiling.task_times import covered_s, recorded_map_times, recorded_reduce_times
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 
 

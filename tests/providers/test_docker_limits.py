@@ -12,8 +12,15 @@ import pytest
 from harness.errors import ClusterError, MachineError
 from harness.node.facts import block_device
 from harness.providers.docker.nodes import DockerLimiter, host_options, require
-from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.records.trial import (
+    CORES,
+    DISK_READ,
+    DISK_WRITE,
+    NETWORK_IN,
+    NETWORK_OUT,
+    ClusterSpec,
+    NodeSpec,
+)
 
 LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
 

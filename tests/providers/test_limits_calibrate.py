@@ -16,8 +16,7 @@ from harness.providers.calibrate import (
     requested_by_worker,
     unsupported_limits,
 )
-from harness.records.hardware import CONTROLS, TOLERANCE
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.records.trial import CONTROLS, TOLERANCE, ClusterSpec, Hardware, NodeSpec
 
 MIB = 2**20
 

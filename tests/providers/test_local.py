@@ -24,8 +24,7 @@ from harness.providers.local import cluster as local
 from harness.providers.local import namespace, supervisor
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
-from harness.records.hardware import Limit
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.records.trial import ClusterSpec, Limit, NodeSpec
 
 pytestmark = pytest.mark.process
 

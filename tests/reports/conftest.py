@@ -22,7 +22,7 @@ from harness.records.score import (
     ScoreBook,
     Summary,
 )
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import (
     Cell,

@@ -2,8 +2,15 @@
 
 import pytest
 
-from harness.records.spans import RecordLoop, Span, TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.tasks import (
+    MapTimes,
+    RecordLoop,
+    ReduceTimes,
+    SegmentTimes,
+    Span,
+    SpillTimes,
+    TaskSpans,
+)
 from harness.records.trace import TaskAttempt
 from harness.reports.sections.task_times import bars, task_parts
 

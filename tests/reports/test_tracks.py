@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.parsing.ltrace import read_ltrace
-from harness.records.task_times import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.tasks import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
 from harness.reports.sections.threads import (
     Piece,

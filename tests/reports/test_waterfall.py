@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.waterfall import chrome_events, render_task, render_tasks, rows
 

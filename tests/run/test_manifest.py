@@ -10,8 +10,7 @@ from harness.errors import DataError, MachineError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import RanOn
-from harness.records.hardware import Limit, LimitedCluster
-from harness.records.trial import ClusterSpec, NodeSpec, trial_id
+from harness.records.trial import ClusterSpec, Limit, LimitedCluster, NodeSpec, trial_id
 from harness.run import preflight
 from harness.run import session as module
 from harness.run.manifest import record_limits

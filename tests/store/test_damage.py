@@ -4,7 +4,7 @@ import pytest
 
 from harness.errors import DataError
 from harness.records.score import Score, ScoreBook
-from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
 
 READERS = {

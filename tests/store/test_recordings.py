@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from harness.errors import DataError
 from harness.profiling.task_times import recorded_segments
-from harness.records.spans import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.store import recordings
-from harness.store.recordings import (
+from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.store import tables
+from harness.store.tables import (
     read_recordings,
     read_segments,
     read_units,
@@ -87,8 +87,8 @@ class TestRecordings:
         A table of millions of rows is written and read in parts, which no attempt minds.
         """
         units = [UnitTimes("a", 5, (1.0, 0.5, 0.25)), UnitTimes("b", 2, (2.0,) * 5)]
-        in_parts = functools.partial(recordings.write_table, at_once=2)
-        monkeypatch.setattr(recordings, "write_table", in_parts)
+        in_parts = functools.partial(tables.write_table, at_once=2)
+        monkeypatch.setattr(tables, "write_table", in_parts)
         write_recordings(tmp_path, Kept(task(1), units=units))
 
         assert list(read_units(tmp_path)) == units

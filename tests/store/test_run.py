@@ -7,7 +7,6 @@ import json
 import pytest
 
 from harness.errors import DataError
-from harness.records.hardware import Limit, LimitedCluster
 from harness.records.manifest import NodeGpus
 from harness.records.score import (
     Comparison,
@@ -18,6 +17,7 @@ from harness.records.score import (
     ScoreBook,
     Summary,
 )
+from harness.records.trial import Limit, LimitedCluster
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.logs import SpillLog, TaskLog
-from harness.records.spans import RecordLoop, Span, TaskSpans
+from harness.records.tasks import RecordLoop, Span, SpillLog, TaskLog, TaskSpans
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.tracer.checks import (
     Observed,

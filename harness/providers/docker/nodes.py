@@ -43,8 +43,7 @@ from harness.providers.docker.host import (
     archive_entry,
 )
 from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
-from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
-from harness.records.trial import ClusterSpec
+from harness.records.trial import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT, ClusterSpec
 from harness.text import excerpt
 from harness.units import MIB, format_bytes
 

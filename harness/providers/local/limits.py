@@ -20,8 +20,15 @@ from harness.providers.calibrate import Rates, requested_by_worker
 from harness.providers.host import Completed
 from harness.providers.kernel import Groups, shape_argv
 from harness.providers.local import namespace
-from harness.records.hardware import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT
-from harness.records.trial import ClusterSpec, digest
+from harness.records.trial import (
+    CORES,
+    DISK_READ,
+    DISK_WRITE,
+    NETWORK_IN,
+    NETWORK_OUT,
+    ClusterSpec,
+    digest,
+)
 
 MOUNTED = "disk"  # a node's disk, in the node's folder; parts of it lie over folders of that name
 PARTS = ("data", "local")  # of DataNode and NodeManager: blocks, spills, what is shuffled

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from harness.experiment.grid import readable
-from harness.records.hardware import ENTRY, LimitedCluster, format_control
 from harness.records.profile import SpeedCorrection
-from harness.records.trial import TrialRecord
+from harness.records.trial import ENTRY, LimitedCluster, TrialRecord, format_control
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid, marker

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.experiment.grid import readable
 from harness.experiment.model import UNLIMITED, Experiment
-from harness.records.hardware import ENTRY as LIMITS
+from harness.records.trial import ENTRY as LIMITS
 from harness.records.trial import Hardware
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Text, table

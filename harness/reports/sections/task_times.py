@@ -11,8 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 
-from harness.records.spans import TaskSpans
-from harness.records.task_times import MapTimes, ReduceTimes, Source, SourceComparison, covered_s
+from harness.records.tasks import (
+    MapTimes,
+    ReduceTimes,
+    Source,
+    SourceComparison,
+    TaskSpans,
+    covered_s,
+)
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.reports.data import ReportData, TaskParts
 from harness.reports.document import Figure, Figures, Section, Table, Value, table

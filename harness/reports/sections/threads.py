@@ -16,8 +16,15 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.records.spans import Span, TaskSpans
-from harness.records.task_times import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.records.tasks import (
+    MapTimes,
+    MergeTimes,
+    ReduceTimes,
+    SegmentTimes,
+    Span,
+    SpillTimes,
+    TaskSpans,
+)
 from harness.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, table

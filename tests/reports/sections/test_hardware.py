@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from harness.experiment.model import ClusterAxes, Node, NodeLimits
-from harness.records.hardware import Limit, LimitedCluster
-from harness.records.trial import Hardware
+from harness.records.trial import Hardware, Limit, LimitedCluster
 from harness.reports import REPORTS
 from harness.reports.document import Table, Text
 from harness.reports.sections import machine, method
