@@ -18,7 +18,7 @@ from harness.reports.data import ReportData
 from harness.reports.document import Card
 from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
 
-_SPEEDS: tuple[Speed, Speed] = ("raw", "reference")
+SPEEDS: tuple[Speed, ...] = ("raw", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,14 @@ def error_noise(summary: Summary) -> float | None:
     return None if error.low is None or error.high is None else (error.high - error.low) / 2 or None
 
 
+def gain_points(comparison: Comparison) -> list[str]:
+    """By how many points of a percentage the better model's mean error is smaller: interval too."""
+    low, high = sorted((-comparison.low, -comparison.high))
+    noise = (high - low) / 2 or None
+    points = (abs(comparison.difference), low, high)
+    return [percent(each, noise).removesuffix(" %") for each in points]
+
+
 def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
     """Find the paired comparison of two models' job times; `None` where it was not made."""
     for comparison in results.score_book.comparisons:
@@ -102,13 +110,8 @@ def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
             f"{first.model} is nearest: over {cells} its predicted job times are off by {error}"
             " on average."
         )
-    errors = listing(
-        [
-            f"{error_text(each_summary)} for {each_summary.model}"
-            for each_summary in ranked
-            if each_summary.model in nearest_models
-        ]
-    )
+    near = [summary for summary in ranked if summary.model in nearest_models]
+    errors = listing([f"{error_text(summary)} for {summary.model}" for summary in near])
     if any(_comparison(results, first.model, model, "raw") is None for model in nearest_models[1:]):
         return (
             f"The mean error of the job time over {cells} is {errors}; whether the difference lies"
@@ -129,13 +132,7 @@ def _differences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
         if comparison is None:
             difference = f"It was not compared with {best_model.model} cell by cell."
         else:
-            low, high = sorted((-comparison.low, -comparison.high))
-            noise = (high - low) / 2 or None
-            size, low_text, high_text = (
-                percent(points, noise).removesuffix(" %")
-                for points in (abs(comparison.difference), low, high)
-            )
-            interval = f"{size} points (95 % interval {low_text} to {high_text})"
+            interval = "{} points (95 % interval {} to {})".format(*gain_points(comparison))
             difference = (
                 f"Cell by cell, the error of {comparison.better} is smaller by {interval}: outside"
                 " the noise."
@@ -176,39 +173,33 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
     errors_of = [f"{name} {error_text(each)}" for name, each in by_workload.items() if each]
     if len(errors_of) > 1:
         sentences.append(f"By workload, {best_model} is off by: {listing(errors_of)}.")
-    floors, corrected = (
-        [
-            score.floor
-            for score in {
-                each_summary.cell: each_summary for each_summary in results.scores("job_s", speed)
-            }.values()
-        ]
-        for speed in _SPEEDS
-    )
-    known = [floor for floor in floors if floor is not None]
-    if not known:
+    floors: dict[Speed, list[float]] = {}
+    for speed in SPEEDS:
+        by_cell = {score.cell: score.floor for score in results.scores("job_s", speed)}
+        floors[speed] = [floor for floor in by_cell.values() if floor is not None]
+    if not floors["raw"]:
         unknown = "The noise floor is not known: no scored cell was measured more than once."
         return [*sentences, unknown]
-    at_speed = [floor for floor in corrected if floor is not None]
     within = [
         f"{round(share * summary.cells)} of {summary.cells} errors of {summary.model}"
         for summary in ranked
         if (share := summary.value("within_noise")) is not None
     ]
     below = f" Within the floor of their own cell lie {listing(within)}." if within else ""
+    at_speed = floors["reference"]
     better = floor_percent(median(at_speed)) if at_speed else "unknown"
+    raw = floor_percent(median(floors["raw"]))
     sentences.append(
-        f"The noise floor, the spread of the repeats of a cell, is {floor_percent(median(known))}"
-        f" (median over the cells) and {better} at reference speed.{below}"
+        f"The noise floor, the spread of the repeats of a cell, is {raw} (median over the cells)"
+        f" and {better} at reference speed.{below}"
     )
     return sentences
 
 
 def _caveats(results: ReportData) -> list[str]:
     """What limits the answer: the cluster, failed and disturbed trials, cells out of range."""
-    entry = results.manifest.get("limitations")
     trials = count(len(results.trials), "trial")
-    sentences = [f"The cluster: {text}." for text in (entry if isinstance(entry, list) else [])]
+    sentences = [f"The cluster: {text}." for text in results.manifest.get("limitations") or ()]
     if failed := results.failed_trials():
         sentences.append(
             f"{len(failed)} of {trials} failed or ran out of time; their times are in no figure,"

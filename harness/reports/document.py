@@ -133,7 +133,7 @@ class Section:
 
     id: str
     title: str
-    blocks: Sequence[Block | None]
+    blocks: Sequence[Block]
     missing: str = ""
     brief: Sequence[Text | Table] = ()
     values: Callable[[], Mapping[str, Any]] = dict
@@ -143,8 +143,7 @@ class Section:
         filled = [
             block
             for block in self.blocks
-            if block is not None
-            and not (isinstance(block, Table) and not block.rows)
+            if not (isinstance(block, Table) and not block.rows)
             and not (isinstance(block, Figures) and not block.figures)
             and not (isinstance(block, Text) and not block.text)
         ]

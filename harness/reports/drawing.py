@@ -155,9 +155,9 @@ class Canvas:
 
     def mark(self, artist: Any, *, texture: str = "", tooltip: str = "") -> None:
         """Fill *artist* with *texture*, and show *tooltip* while the pointer rests on it."""
-        texture_name = f"marked{len(self.marked)}"
-        artist.set_gid(texture_name)
-        self.marked[texture_name] = texture, one_line(tooltip)
+        group = f"marked{len(self.marked)}"
+        artist.set_gid(group)
+        self.marked[group] = texture, one_line(tooltip)
 
     def bar(
         self,
@@ -186,18 +186,18 @@ class Canvas:
         from matplotlib.patches import Patch
 
         drawn = {texture for texture, _ in self.marked.values()}
-        shown = {
-            texture: texture_name for texture, texture_name in names.items() if texture in drawn
+        handles = {
+            texture: Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=name)
+            for texture, name in names.items()
+            if texture in drawn
         }
-        handles = [
-            Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=texture_name)
-            for texture, texture_name in shown.items()
-        ]
         if handles:
             legend = self.figure.legend(
-                handles=handles, loc="outside upper left", ncols=min(columns, len(handles))
+                handles=[*handles.values()],
+                loc="outside upper left",
+                ncols=min(columns, len(handles)),
             )
-            for patch, texture in zip(legend.get_patches(), shown, strict=True):
+            for patch, texture in zip(legend.get_patches(), handles, strict=True):
                 self.mark(patch, texture=texture)
 
 
@@ -215,29 +215,26 @@ def render_figure(figure: Figure) -> str:
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
     values = [value for element in elements for value in element.attrib.values()]
-    referenced = {texture_name for value in values for texture_name in _REFERENCE.findall(value)}
+    referenced = {name for value in values for name in _REFERENCE.findall(value)}
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
         texture, tooltip = canvas.marked.get(element.get("id", ""), ("", ""))
         for path in element.iter() if texture else ():
             if "style" in path.attrib:
                 path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
-        for texture_name, value in list(element.attrib.items()):
-            del element.attrib[texture_name]
-            if texture_name == "id" and value not in referenced:
-                continue
-            if texture_name == "style":
+        attributes, element.attrib = element.attrib, {}
+        for name, value in attributes.items():
+            if name == "style":
                 declared = dict(part.split(": ", 1) for part in value.split("; "))
                 declared.pop("font-family", None)
-                kept = ((key, VARIABLES.get(what, what)) for key, what in declared.items())
-                value = "; ".join(f"{key}: {what}" for key, what in kept)  # noqa: PLW2901
-            elif texture_name == "id":
-                value = f"{figure.name}-{value}"  # noqa: PLW2901
-            else:
-                value = " ".join(value.split())  # noqa: PLW2901
-                value = _REFERENCE.sub(rf"{figure.name}-\g<0>", value)  # noqa: PLW2901
-                value = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", value)  # noqa: PLW2901
-            element.set(texture_name.rpartition("}")[2], value)
+                kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
+                element.set(name, "; ".join(kept))
+            elif name != "id":
+                plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", " ".join(value.split()))
+                plain = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
+                element.set(name.rpartition("}")[2], plain)
+            elif value in referenced:
+                element.set(name, f"{figure.name}-{value}")
         if tooltip:
             title = ET.Element("title")
             title.text = tooltip
@@ -258,11 +255,11 @@ def render_figure(figure: Figure) -> str:
 def texture_definitions() -> str:
     """Every texture as an SVG element of no size, to which the figures of a page refer."""
     patterns = []
-    for texture_name, (hue, (side, lines)) in TEXTURES.items():
+    for name, (hue, (side, lines)) in TEXTURES.items():
         stroke = "var(--bad)" if hue == "surface" else "var(--surface)"
         drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="0.9"/>' if lines else ""
         patterns.append(
-            f'<pattern id="texture-{texture_name}" width="{side}" height="{side}"'
+            f'<pattern id="texture-{name}" width="{side}" height="{side}"'
             ' patternUnits="userSpaceOnUse">'
             f'<rect width="{side}" height="{side}" fill="var(--{hue})"/>{drawn}</pattern>'
         )
@@ -293,13 +290,9 @@ def grid(axes: Axes, which: str) -> None:
 
 def row_axes(axes: Axes, names: Sequence[tuple[float, str]], longest: float, label: str) -> None:
     """Horizontal bars in named rows, the first on top, over an axis from 0 to *longest*."""
-    from matplotlib.ticker import FuncFormatter
-
-    axes.set_yticks([row for row, _ in names], [texture_name for _, texture_name in names])
-    axes.set_ylim(names[-1][0] + 0.6, -0.6)
-    axes.set_xlim(0, longest)
-    axes.set_xlabel(label)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_yticks([row for row, _ in names], [name for _, name in names])
+    axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=(0, longest), xlabel=label)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.spines["left"].set_color(INK)
     axes.tick_params(colors=MUTED, labelcolor=INK)
     grid(axes, "x")
@@ -325,10 +318,10 @@ def draw_stacks(canvas: Canvas, stacks: Sequence[Stack], label: str) -> None:
 
 def time_axis(axes: Axes, longest_s: float) -> None:
     """Seconds from 0 below rows of bars."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(0, longest_s * 1.01)
     axes.xaxis.set_major_locator(MaxNLocator(10))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.spines["left"].set_visible(False)
     grid(axes, "x")

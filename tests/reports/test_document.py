@@ -48,7 +48,7 @@ class TestSection:
         Without a table or a figure that holds something, texts alone say nothing.
         """
         empty = table("t", ("a",), "l", [])
-        nothing = Section("s", "S", [Text("lead"), None, empty, Figures([])], missing="nothing")
+        nothing = Section("s", "S", [Text("lead"), Text(""), empty, Figures([])], missing="nothing")
         some = Section("s", "S", [Text("lead"), table("t", ("a",), "l", [("x",)])], missing="-")
 
         assert (nothing.shown(), nothing.is_missing()) == ([Text("nothing")], True)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.records.score import Score
+from harness.reports.answer import SPEEDS
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
-from harness.reports.sections.scores import SPEEDS
 from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent
 
 if TYPE_CHECKING:
@@ -91,14 +91,12 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
 
 
 def _draw_error_axis(axes: Axes) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     axes.margins(x=0.08)
     axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda share, _: f"{share:+g} %" if share else "0")
-    )
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
     axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
     axes.spines["left"].set_visible(False)
     axes.tick_params(colors=MUTED, labelcolor=INK)

@@ -24,27 +24,21 @@ def section(results: ReportData) -> Section:
         if record.trial.id in rules
     ]
     rows = []
-    shown = {
-        entry_name: entry_value
-        for entry_name, entry_value in results.manifest.items()
-        if entry_name != LIMITS
-    }
-    for entry_name, entry_value in flatten(shown):
-        text = UNKNOWN if entry_value is None or entry_value in ("", {}) else str(entry_value)
-        if isinstance(entry_value, int | float) and not isinstance(entry_value, bool):
-            if entry_name.endswith("_s") and entry_value > 1e9:
-                text = moment(entry_value)
-            elif entry_name.endswith("_bytes"):
-                text = format_bytes(entry_value)
-        elif isinstance(entry_value, list | tuple):
-            between = " " if "command" in entry_name or "argv" in entry_name else ", "
-            text = between.join(str(each) for each in entry_value)
-        rows.append((entry_name, text))
-    trials = results.trials
+    shown = {name: value for name, value in results.manifest.items() if name != LIMITS}
+    for name, value in flatten(shown):
+        text = UNKNOWN if value is None or value in ("", {}) else str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if name.endswith("_s") and value > 1e9:
+                text = moment(value)
+            elif name.endswith("_bytes"):
+                text = format_bytes(value)
+        elif isinstance(value, list | tuple):
+            text = (" " if "command" in name or "argv" in name else ", ").join(map(str, value))
+        rows.append((name, text))
     order = "No trial has been run."
-    if trials:
+    if trials := results.trials:
         profiling = sum(record.trial.profiling for record in trials)
-        done = sum(record.state == "done" for record in trials)
+        done = len(trials) - len(results.failed_trials())
         first_s = min(record.started_s for record in trials)
         took = format_duration(max(record.finished_s for record in trials) - first_s)
         cells = count(len({record.trial.cell.id for record in trials}), "cell")
@@ -87,14 +81,12 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
         if any(limit is not None for limit in limits):
             texts = tuple(readable(axis, limit or UNLIMITED) for limit in limits)
             yield f"{axis} of a node", _values(texts)
-    for entry_name, own in cluster.nodes.items():
+    for name, own in cluster.nodes.items():
         limits = {field.partition("_")[0]: limit for field, limit in own.limits().items()}
         texts = tuple(
-            f"{axis_name} {readable(axis_name, setting)}"
-            for axis_name, setting in limits.items()
-            if setting is not None
+            f"{axis} {readable(axis, limit)}" for axis, limit in limits.items() if limit is not None
         )
-        yield f"{entry_name} alone", _values(texts)
+        yield f"{name} alone", _values(texts)
     points = "" if design.points is None else f", {design.points} points"
     yield "design", f"{design.kind}{points}"
     yield "repeats of a cell", str(experiment.repeat)
@@ -108,21 +100,19 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
             f"; {key} {_values(setting)}" for key, setting in workload.parameters.items()
         )
         yield f"input of {workload.name}", f"{sizes}; seed {workload.seed}{further}"
-    for entry_name, values in (*experiment.configuration.items(), *cluster.site.items()):
-        yield entry_name, _values(values)
-    for entry_name, values in experiment.predict.profile_on.items():
-        is_size = entry_name.endswith("input")
-        shown = (
-            format_bytes(int(setting))
-            if is_size and setting.isascii() and setting.isdigit()
-            else setting
-            for setting in values
-        )
-        yield f"profiled on {entry_name}", ", ".join(shown)
+    for name, values in (*experiment.configuration.items(), *cluster.site.items()):
+        yield name, _values(values)
+    for name, values in experiment.predict.profile_on.items():
+        if name.endswith("input"):
+            values = tuple(  # noqa: PLW2901 - sizes are read in units
+                format_bytes(int(value)) if value.isascii() and value.isdigit() else value
+                for value in values
+            )
+        yield f"profiled on {name}", _values(values)
 
 
 def _values(values: tuple[Any, ...]) -> str:
-    return ", ".join(str(entry_value) for entry_value in values)
+    return ", ".join(map(str, values))
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -132,8 +122,8 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     >>> list(flatten({"a": {"b": 1}, "c": [1, 2]}))
     [('a.b', 1), ('c', [1, 2])]
     """
-    for key, entry_value in values.items():
-        if isinstance(entry_value, Mapping) and entry_value:
-            yield from flatten(entry_value, f"{prefix}{key}.")
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", entry_value
+            yield f"{prefix}{key}", value

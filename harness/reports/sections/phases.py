@@ -9,11 +9,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.records.score import Decomposition
-from harness.reports.answer import error_noise
+from harness.reports.answer import SPEEDS, error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import INK, MUTED, WIDE, Canvas, Stack, draw_stacks, grid
-from harness.reports.sections.scores import SPEEDS
 from harness.reports.wording import (
     QUANTITIES,
     UNKNOWN,

@@ -80,7 +80,7 @@ def scored_panels(results: ReportData) -> list[tuple[str, list[Score], Range]]:
 
 def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
     """Axes of a panel: measured over predicted seconds."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     axes = canvas.figure.add_subplot()
     axes.set_title(one_line(model, 40))
@@ -93,7 +93,7 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
             axis.set_minor_locator(NullLocator())
         else:
             axis.set_major_locator(MaxNLocator(5))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
     axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
     grid(axes, "both")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from harness.records.profile import Profile, Statistic
 from harness.reports.data import ReportData
@@ -18,14 +17,14 @@ _LEAD = (
     " distinguish."
 )
 # Costs are tiny in seconds; the factor brings them to the unit beside it.
-_UNITS = (
-    ("_bytes_per_s", 2.0**-20, "MiB/s"),
-    ("_bps", 2.0**-20, "MiB/s"),
-    ("_s_per_byte", 1e9, "ns/B"),
-    ("_s_per_record", 1e6, "µs/record"),
-    ("_bytes", 1.0, "B"),
-    ("_s", 1.0, "s"),
-)
+_UNITS = {
+    "_bytes_per_s": (2.0**-20, "MiB/s"),
+    "_bps": (2.0**-20, "MiB/s"),
+    "_s_per_byte": (1e9, "ns/B"),
+    "_s_per_record": (1e6, "µs/record"),
+    "_bytes": (1.0, "B"),
+    "_s": (1.0, "s"),
+}
 
 
 def section(results: ReportData) -> Section:
@@ -40,26 +39,29 @@ def section(results: ReportData) -> Section:
             statistics_table("Overheads of the scheduler", profile.overheads),
             *fit_tables(profile),
         ]
+    return Section(
+        id="profile",
+        title="Profile",
+        blocks=blocks,
+        missing="No profile has been made.",
+        values=lambda: {
+            "profiles": {
+                workload: profile.model_dump(mode="json")
+                for workload, profile in results.profiles.items()
+            }
+        },
+    )
 
-    def values() -> dict[str, Any]:
-        profiles = results.profiles.items()
-        return {"profiles": {name: profile.model_dump(mode="json") for name, profile in profiles}}
 
-    return Section("profile", "Profile", blocks, missing="No profile has been made.", values=values)
-
-
-def scaled(statistic_name: str) -> tuple[float, str]:
+def scaled(name: str) -> tuple[float, str]:
     """
     Factor and unit in which a statistic of this name reads well.
 
     >>> scaled("map_cpu_s_per_record"), scaled("map_records_selectivity")
     ((1000000.0, 'µs/record'), (1.0, ''))
     """
-    statistic_name = statistic_name.removesuffix("_compressed")  # the same of jobs that compress
-    for suffix, factor, unit in _UNITS:
-        if statistic_name.endswith(suffix):
-            return factor, unit
-    return 1.0, ""
+    name = name.removesuffix("_compressed")  # the same of jobs that compress
+    return next((scale for suffix, scale in _UNITS.items() if name.endswith(suffix)), (1.0, ""))
 
 
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table:
@@ -92,29 +94,18 @@ def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table
 
 def fit_tables(profile: Profile) -> list[Table]:
     """Costs that were not distinguished, how well costs explain each phase, and their range."""
-    groups = [
-        (
-            ", ".join(group.names),
-            number(group.sum_s, group.spread_s or None),
-            number(group.spread_s, group.spread_s or None),
-            group.note,
-        )
-        for group in profile.groups
-    ]
+    groups = []
+    for group in profile.groups:
+        sums = (number(value, group.spread_s or None) for value in (group.sum_s, group.spread_s))
+        groups.append((", ".join(group.names), *sums, group.note))
     fits = [
         (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
         for fit in profile.fit
     ]
-    ranges = [
-        (
-            statistic_name,
-            *(
-                format_bytes(end_value) if statistic_name.endswith("_bytes") else f"{end_value:g}"
-                for end_value in ends
-            ),
-        )
-        for statistic_name, ends in profile.ranges.items()
-    ]
+    ranges = []
+    for name, ends in profile.ranges.items():
+        is_size = name.endswith("_bytes")
+        ranges.append((name, *(format_bytes(end) if is_size else f"{end:g}" for end in ends)))
     return [
         table(
             "Groups: costs that only occur together",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
 
 from harness.records.score import Metric, Speed, Summary
-from harness.reports.answer import error_noise, not_applicable
-from harness.reports.data import ReportData
+from harness.reports.answer import SPEEDS, error_noise, gain_points, not_applicable
+from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Section, Table, Text, Value, signed_tone, table
 from harness.reports.wording import (
     QUANTITIES,
@@ -19,8 +18,7 @@ from harness.reports.wording import (
     share_with_interval,
 )
 
-SPEEDS: tuple[Speed, ...] = ("raw", "reference")
-SUM_NOTE = (
+_SUM_NOTE = (
     "A trial of several jobs takes the sum of their times; the time between two of them is"
     " not included."
 )
@@ -30,35 +28,17 @@ _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, n
 
 def section(results: ReportData) -> Section:
     """Metrics of the job time by workload and model; on demand all others, and every score."""
-    score_book = results.score_book
-
-    def values() -> dict[str, Any]:
-        return {
-            "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
-            "comparisons": [
-                comparison.model_dump(mode="json") for comparison in score_book.comparisons
-            ],
-            "scores": [
-                {"label": results.label(cell_score.cell), **cell_score.model_dump(mode="json")}
-                for cell_score in score_book.scores
-            ],
-            "measurements": [each.model_dump(mode="json") for each in results.measurements],
-            "predictions": [
-                each.model_dump(mode="json", exclude={"timeline", "dataflow"})
-                for each in results.predictions
-            ],
-        }
-
+    book = results.score_book
     summary_rows: list[tuple[str, ...]] = []
-    for summary in score_book.summaries:
+    for summary in book.summaries:
         workload = "all" if summary.workload == "*" else summary.workload
-        texts = (metric_text(results, metric, summary) for metric in results.metrics)
         head = (workload, summary.model, summary.quantity, summary.speed, str(summary.cells))
-        summary_rows.append((*head, *texts))
+        summary_rows.append(
+            (*head, *(metric_text(results, name, summary) for name in results.metrics))
+        )
     titles = [_title(metric) for metric in results.metrics.values()]
     columns = ("Workload", "Model", "Quantity", "Speed", "Cells", *titles)
     align = "llllr" + "r" * len(titles)
-    lacking = (Text(sentence) for sentence in not_applicable(results, _MOST_LACKING))
     return Section(
         id="scores",
         title="Scores",
@@ -70,8 +50,20 @@ def section(results: ReportData) -> Section:
             all_scores_table(results),
         ],
         missing="No prediction has been scored.",
-        brief=[brief_table(results), *lacking],
-        values=values,
+        brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
+        values=lambda: {
+            "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
+            "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
+            "scores": [
+                {"label": results.label(score.cell), **score.model_dump(mode="json")}
+                for score in book.scores
+            ],
+            "measurements": [each.model_dump(mode="json") for each in results.measurements],
+            "predictions": [
+                each.model_dump(mode="json", exclude={"timeline", "dataflow"})
+                for each in results.predictions
+            ],
+        },
     )
 
 
@@ -104,55 +96,49 @@ def _title(metric: Metric) -> str:
     return metric.title[0].upper() + metric.title[1:]
 
 
-def _job_summaries(results: ReportData) -> Iterable[tuple[str, Summary, Summary | None]]:
-    """Workload (or all) and both summaries of the job time of every model that has one."""
+def _job_rows(
+    results: ReportData, columns: Sequence[tuple[str, Speed]]
+) -> list[tuple[str | Value, ...]]:
+    """Metrics of the job time, each at its speed, by workload (or all) and model."""
+    rows: list[tuple[str | Value, ...]] = []
     for workload in (*results.workloads(), "*"):
         for model in results.models():
-            if (raw_summary := results.summary(model, "raw", workload)) is not None:
-                metric_name = "all" if workload == "*" else workload
-                yield metric_name, raw_summary, results.summary(model, "reference", workload)
+            summaries = {speed: results.summary(model, speed, workload) for speed in SPEEDS}
+            if (raw_summary := summaries["raw"]) is not None:
+                lacking = raw_summary.not_applicable
+                rows.append(
+                    (
+                        *("all" if workload == "*" else workload, model, str(raw_summary.cells)),
+                        *(metric_text(results, name, summaries[speed]) for name, speed in columns),
+                        Value(str(lacking), "mark" if lacking else ""),
+                    )
+                )
+    return rows
 
 
 def score_table(results: ReportData) -> Table:
     """Metrics of the job time by workload and model, at both speeds."""
-    shown = {
-        speed: [
-            metric_name
-            for metric_name, metric in results.metrics.items()
-            if speed in metric.columns
-        ]
+    columns = [
+        (name, speed)
         for speed in SPEEDS
-    }
-    rows: list[tuple[str | Value, ...]] = [
-        (
-            *(workload, raw_summary.model, str(raw_summary.cells)),
-            *(metric_text(results, metric_name, raw_summary) for metric_name in shown["raw"]),
-            *(metric_text(results, metric_name, reference) for metric_name in shown["reference"]),
-            Value(str(raw_summary.not_applicable), "mark" if raw_summary.not_applicable else ""),
-        )
-        for workload, raw_summary, reference in _job_summaries(results)
+        for name, metric in results.metrics.items()
+        if speed in metric.columns
     ]
-    titles = [
-        _title(results.metrics[metric_name]) for speed in SPEEDS for metric_name in shown[speed]
-    ]
+    titles = [_title(results.metrics[name]) for name, _ in columns]
     notes = [
         f"{_title(metric)}: {metric.description}."
-        for metric_name, metric in results.metrics.items()
-        if metric_name in shown["raw"] or metric_name in shown["reference"]
+        for name, metric in results.metrics.items()
+        if any(name == shown for shown, _ in columns)
     ]
     notes.append("No answer: cells for which the model is not applicable.")
-    notes += [SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
+    notes += [_SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
+    raw = sum(speed == "raw" for _, speed in columns)
     return table(
         "Error of the predicted job time",
         ("Workload", "Model", "Cells", *titles, "No answer"),
         "llr" + "r" * len(titles) + "r",
-        rows,
-        groups=(
-            ("", 3),
-            ("Raw", len(shown["raw"])),
-            ("At reference speed", len(shown["reference"])),
-            ("", 1),
-        ),
+        _job_rows(results, columns),
+        groups=(("", 3), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
         note=" ".join(notes),
     )
 
@@ -160,31 +146,18 @@ def score_table(results: ReportData) -> Table:
 def brief_table(results: ReportData) -> Table:
     """Metrics that end a run, on a terminal."""
     columns = [
-        (metric_name, speed)
-        for metric_name, metric in results.metrics.items()
+        (name, speed)
+        for name, metric in results.metrics.items()
         for speed in SPEEDS
         if speed in metric.brief
     ]
-    rows = []
-    for workload, raw_summary, reference in _job_summaries(results):
-        at: dict[Speed, Summary | None] = {"raw": raw_summary, "reference": reference}
-        texts = [metric_text(results, metric_name, at[speed]) for metric_name, speed in columns]
-        rows.append(
-            (
-                workload,
-                raw_summary.model,
-                str(raw_summary.cells),
-                *texts,
-                str(raw_summary.not_applicable),
-            )
-        )
     # A metric at reference speed stands beside itself at raw speed.
     titles = [
-        results.metrics[metric_name].title if speed == "raw" else "at ref. speed"
-        for metric_name, speed in columns
+        results.metrics[name].title if speed == "raw" else "at ref. speed"
+        for name, speed in columns
     ]
     heads = ("workload", "model", "cells", *titles, "not applicable")
-    return table("", heads, "ll" + "r" * (len(columns) + 2), rows)
+    return table("", heads, "ll" + "r" * (len(columns) + 2), _job_rows(results, columns))
 
 
 def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Table:
@@ -197,11 +170,7 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
     for comparison in results.score_book.comparisons:
         if not all_quantities and comparison.quantity != "job_s":
             continue
-        noise = abs(comparison.high - comparison.low) / 2 or None
-        gain, low, high = (
-            percent(points, noise).removesuffix(" %")
-            for points in (abs(comparison.difference), *sorted((-comparison.low, -comparison.high)))
-        )
+        gain, low, high = gain_points(comparison)
         rows.append(
             (
                 f"{comparison.better} against {comparison.worse}",
@@ -224,37 +193,27 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
 def all_scores_table(results: ReportData) -> Table:
     """Every score; where there are too many for a page, the largest errors."""
     chosen = [
-        cell_score
+        score
         for quantity in QUANTITIES
         for speed in SPEEDS
-        for cell_score in results.scores(quantity, speed)
+        for score in results.scores(quantity, speed)
     ]
-    errors = sorted((cell_score.relative_error for cell_score in chosen), reverse=True)
+    errors = sorted((score.relative_error for score in chosen), reverse=True)
     least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
-    kept = [cell_score for cell_score in chosen if cell_score.relative_error >= least][
-        :_MOST_SCORES
-    ]
+    kept = [score for score in chosen if score.relative_error >= least][:_MOST_SCORES]
     rows: list[tuple[str | Value, ...]] = []
-    for cell_score in kept:
-        noise = cell_score.measured_s * cell_score.floor if cell_score.floor else None
-        error = percent(cell_score.signed_error, cell_score.floor, signed=True)
-        gain = cell_score.i_accu_percent
-        points = UNKNOWN if gain is None else percent(gain / 100, cell_score.floor, signed=True)
+    for score in kept:
+        noise, floor, gain = noise_s(score), score.floor, score.i_accu_percent
+        error = percent(score.signed_error, floor, signed=True)
+        points = UNKNOWN if gain is None else percent(gain / 100, floor, signed=True)
         rows.append(
             (
-                results.label(cell_score.cell),
-                cell_score.model,
-                cell_score.quantity,
-                cell_score.speed,
-                cell_score.range,
-                str(cell_score.trials),
-                number(cell_score.predicted_s, noise),
-                number(cell_score.measured_s, noise),
-                floor_percent(cell_score.floor),
-                Value(error, signed_tone(cell_score.signed_error, cell_score.floor)),
-                number(cell_score.relative_error / cell_score.floor, 0.3)
-                if cell_score.floor
-                else UNKNOWN,
+                *(results.label(score.cell), score.model, score.quantity, score.speed),
+                *(score.range, str(score.trials)),
+                *(number(score.predicted_s, noise), number(score.measured_s, noise)),
+                floor_percent(floor),
+                Value(error, signed_tone(score.signed_error, floor)),
+                number(score.relative_error / floor, 0.3) if floor else UNKNOWN,
                 points.removesuffix(" %"),
             )
         )

@@ -8,13 +8,13 @@ change point lies among the last few, so do the units, counted from the longest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, JobVet, VetCurve, VetKind
+from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, JobVet, VetCurve
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import INK, MUTED, SERIES, WIDE, Canvas, grid
@@ -38,24 +38,18 @@ _UNLIKELY = 0.01  # p of two repeats that deserve a look
 _MUCH_SPILLING = 0.1
 _FAR = 30.0  # longest over median unit
 _LATE = 0.05  # share of the units after the change point
-_FLAG_NAMES = dict(
-    zip(FLAGS, ("several spills", "depends on the window", "overhead below 0"), strict=True)
-)
+_FLAG_TEXTS = ("several spills", "depends on the window", "overhead below 0")
 
 
 def section(results: ReportData) -> Section:
     """Texts, a figure per job, and tables of all jobs and of the tests between repeats."""
     tested = {each.cell for each in results.vet.repeats}
     places = results.cell_places(tested | {job_vet.cell for job_vet in results.vet.jobs})
-    by_repeat = sorted(
-        results.vet.jobs, key=lambda job_vet: (job_vet.repetition, places[job_vet.cell])
-    )
-    drawn = [job_vet for job_vet in by_repeat if job_vet.curves]
-    texts = list(_texts(results)) if results.vet.jobs else []
-    figures = [
-        vet_figure(results, position, job_vet)
-        for position, job_vet in enumerate(drawn[:MOST_FIGURES])
-    ]
+    # Jobs in the order of their cells, repeats of one behind each other.
+    jobs = sorted(results.vet.jobs, key=lambda job_vet: (places[job_vet.cell], job_vet.repetition))
+    drawn = [job_vet for job_vet in jobs if job_vet.curves]
+    drawn.sort(key=lambda job_vet: job_vet.repetition)
+    figures = [vet_figure(results, *item) for item in enumerate(drawn[:MOST_FIGURES])]
     lead = ""
     if len(drawn) > MOST_FIGURES:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
@@ -75,83 +69,71 @@ def section(results: ReportData) -> Section:
         note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
         " pairs some p is small by chance.",
     )  # fmt: skip
+    texts = map(Text, _texts(results, jobs) if jobs else ())
     return Section(
         id="vet",
         title="Overhead of finished tasks (vet)",
-        blocks=[*map(Text, texts), Figures(figures, lead), vet_table(results), repeats],
+        blocks=[*texts, Figures(figures, lead), vet_table(results, jobs), repeats],
         missing="No times of records were recorded: that takes 'trace: units' in the experiment.",
-        values=lambda: {"vet": _vet_document(results)},
+        values=lambda: {
+            "vet": {
+                "jobs": [_job_document(results, job_vet) for job_vet in jobs],
+                "repeats": [
+                    {**asdict(each), "repetitions": list(each.repetitions)}
+                    for each in results.vet.repeats
+                ],
+            }
+        },
     )
 
 
-def _jobs_by_cell(results: ReportData) -> list[JobVet]:
-    """Jobs in the order of their cells, repeats of one behind each other."""
-    places = results.cell_places({job_vet.cell for job_vet in results.vet.jobs})
-    return sorted(results.vet.jobs, key=lambda job_vet: (places[job_vet.cell], job_vet.repetition))
+def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
+    """A job with every task's vet, and the typical task of each kind in full."""
+    typical = {curve.kind: asdict(curve.task) for curve in job_vet.curves}
+    kinds = []
+    for vet_kind in job_vet.report.kinds:
+        # JSON has no word for infinite, which the index of equal units is.
+        alpha = vet_kind.alpha if isfinite(vet_kind.alpha or 0.0) else None
+        buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
+        more = {"alpha": alpha, "buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
+        kinds.append(asdict(vet_kind) | more)
+    return {
+        "label": results.label(job_vet.cell),
+        "trial": job_vet.trial,
+        "cell": job_vet.cell,
+        "repetition": job_vet.repetition,
+        "kinds": kinds,
+    }
 
 
-def _vet_document(results: ReportData) -> dict[str, Any]:
-    """Jobs with every task's vet, the typical task of each kind in full, and the tests."""
-    jobs = []
-    for job_vet in _jobs_by_cell(results):
-        typical = {curve.kind: asdict(curve.task) for curve in job_vet.curves}
-        kinds = []
-        for vet_kind in job_vet.report.kinds:
-            # JSON has no word for infinite, which the index of equal units is.
-            alpha = vet_kind.alpha if isfinite(vet_kind.alpha or 0.0) else None
-            buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
-            more = {"alpha": alpha, "buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
-            kinds.append(asdict(vet_kind) | more)
-        jobs.append(
-            {
-                "label": results.label(job_vet.cell),
-                "trial": job_vet.trial,
-                "cell": job_vet.cell,
-                "repetition": job_vet.repetition,
-                "kinds": kinds,
-            }
-        )
-    repeats = [
-        {**asdict(repeats_test), "repetitions": list(repeats_test.repetitions)}
-        for repeats_test in results.vet.repeats
-    ]
-    return {"jobs": jobs, "repeats": repeats}
-
-
-def _texts(results: ReportData) -> Iterator[str]:
+def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
     """What a reader must know to read tables and figures, and section 5.5 of the paper."""
     yield _MEANING
-    kinds = [vet_kind for job_vet in results.vet.jobs for vet_kind in job_vet.report.kinds]
+    kinds = [vet_kind for job_vet in jobs for vet_kind in job_vet.report.kinds]
     sizes = sorted({vet_kind.unit_records for vet_kind in kinds})
     records = listing([str(size) for size in sizes], "or")
     yield f"A unit is {records} records, read one after the other."
-    trials = {job_vet.trial for job_vet in results.vet.jobs}
+    trials = {job_vet.trial for job_vet in jobs}
     if any(len(record.job_ids) > 1 for record in results.trials if record.trial.id in trials):
         yield "Where a trial has several jobs, its vet is over the tasks of all of them."
+    maps = [vet_kind for vet_kind in kinds if vet_kind.kind == "map"]
     spilled = sum(vet_kind.flags.get(MULTI_SPILL, 0) for vet_kind in kinds)
     if spilled:
-        maps = sum(len(vet_kind.attempts) for vet_kind in kinds if vet_kind.kind == "map")
+        tasks = sum(len(vet_kind.attempts) for vet_kind in maps)
         yield (
-            f"{spilled} of {count(maps, 'map task')} spilled more than once: their units hold the"
+            f"{spilled} of {count(tasks, 'map task')} spilled more than once: their units hold the"
             " waiting for room in the sort buffer, and the paper's best case is not given."
         )
-    shares = [
-        task_kind.spill_share
-        for task_kind in kinds
-        if task_kind.kind == "map" and task_kind.spill_share is not None
-    ]
+    shares = [each.spill_share for each in maps if each.spill_share is not None]
     if shares and max(shares) >= _MUCH_SPILLING:
         yield (
             f"Spills ran for up to {percent(max(shares))} of the time of a map task. They are not"
             " in its units: vet assumes that they are short."
         )
     crowded: dict[str, None] = {}
-    for job_vet in _jobs_by_cell(results):
+    for job_vet in jobs:
         vets = [
-            vet
-            for task_kind in job_vet.report.kinds
-            for vet in task_kind.job.vet_tasks
-            if vet is not None
+            vet for kind in job_vet.report.kinds for vet in kind.job.vet_tasks if vet is not None
         ]
         if vets and job_vet.cell in results.cells:
             node = results.cells[job_vet.cell][0].cluster.node
@@ -171,40 +153,34 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
-def vet_table(results: ReportData) -> Table:
+def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
     """A row for each job and kind of task."""
 
     def part_of(part: int, whole: int) -> str:
         return str(whole) if part == whole else f"{part} of {whole}"
 
-    def row(job_vet: JobVet, vet_kind: VetKind) -> tuple[str | Value, ...]:
-        vet, tasks = vet_kind.job, len(vet_kind.attempts)
-        on_buckets = [
-            vet_kind.buckets[point].vet_job if point in vet_kind.buckets else None
-            for point in (1000, 100)
-        ]
+    rows: list[tuple[str | Value, ...]] = []
+    for job_vet, vet_kind in ((each, kind) for each in jobs for kind in each.report.kinds):
+        vet, tasks, buckets = vet_kind.job, len(vet_kind.attempts), vet_kind.buckets
+        on_buckets = [buckets[size].vet_job if size in buckets else None for size in (1000, 100)]
         low, high = ratio(vet.vet_quartile_1), ratio(vet.vet_quartile_3)
         remarks = [
             f"{name}: {part_of(flagged, tasks)}"
-            for flag, name in _FLAG_NAMES.items()
+            for flag, name in zip(FLAGS, _FLAG_TEXTS, strict=True)
             if (flagged := vet_kind.flags.get(flag))
         ]
-        return (
-            *(results.label(job_vet.cell), str(job_vet.repetition), SUBPHASES[vet_kind.kind]),
-            part_of(vet.tasks_used, vet.tasks_used + vet.tasks_skipped),
-            ratio(vet.vet_job),
-            UNKNOWN if vet.vet_quartile_1 is None else f"{low} to {high}",
-            *map(ratio, on_buckets),
-            *map(number, (vet.pr_mean_s, vet.ei_mean_s, vet.oc_mean_s)),
-            *map(ratio, (vet.ratio_of_means, vet_kind.alpha, vet.pearson_vet_vs_task_seconds)),
-            Value("; ".join(remarks), "mark" if remarks else ""),
+        rows.append(
+            (
+                *(results.label(job_vet.cell), str(job_vet.repetition), SUBPHASES[vet_kind.kind]),
+                part_of(vet.tasks_used, vet.tasks_used + vet.tasks_skipped),
+                ratio(vet.vet_job),
+                UNKNOWN if vet.vet_quartile_1 is None else f"{low} to {high}",
+                *map(ratio, on_buckets),
+                *map(number, (vet.pr_mean_s, vet.ei_mean_s, vet.oc_mean_s)),
+                *map(ratio, (vet.ratio_of_means, vet_kind.alpha, vet.pearson_vet_vs_task_seconds)),
+                Value("; ".join(remarks), "mark" if remarks else ""),
+            )
         )
-
-    rows = [
-        row(job_vet, vet_kind)
-        for job_vet in _jobs_by_cell(results)
-        for vet_kind in job_vet.report.kinds
-    ]
     columns = (
         "Cell", "Repeat", "Sub-phase", "Tasks", "On units", "Quartiles", "On 1000", "On 100",
         "PR", "EI", "OC", "PR / EI", "Tail index", "Pearson", "Remark",
@@ -235,22 +211,18 @@ def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
         points = len(curve.place)
         step = -(-points // _MOST_POINTS)
         for point in range((points - 1) % step, points, step):  # the last one among them
-            observed, ideal = (
-                number(1e3 * curve.observed_s[point]),
-                number(1e3 * curve.ideal_s[point]),
-            )
-            rows.append((one_line(curve.attempt_id), str(curve.place[point]), observed, ideal))
+            times_s = curve.observed_s[point], curve.ideal_s[point]
+            texts_ms = (number(1e3 * time_s) for time_s in times_s)
+            rows.append((one_line(curve.attempt_id), str(curve.place[point]), *texts_ms))
     columns = ("Attempt", "Unit", "Observed, ms", "Ideal, ms")
-    title = f"{name}: some of the ordered units"
     title = f"{name}: ordered unit times of the task with the median vet, and its ideal"
-    height = 3.2
     caption = f"{name}: {'; '.join(texts)}. The task with the median vet of each kind."
-    data = table(title, columns, "crrr", rows, folded=True)
-    return Figure(f"vet{position}", title, WIDE, height, caption, data, draw)
+    data = table(f"{name}: some of the ordered units", columns, "crrr", rows, folded=True)
+    return Figure(f"vet{position}", title, WIDE, 3.2, caption, data, draw)
 
 
 def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     task = curve.task
     assert task.change_point is not None
@@ -279,8 +251,8 @@ def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_xlabel("unit, the shortest first")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{1e3 * value:g}"))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
     axes.set_ylabel("time of a unit, ms", color=INK)
     axes.tick_params(colors=MUTED, labelcolor=INK)
     axes.set_title(f"{SUBPHASES[curve.kind]}: vet {ratio(task.vet)}")
