@@ -1,8 +1,9 @@
 """
 Profile and cell to prediction; one module or package per model, and one line in `MODELS`.
 
-`EVALUATORS` answer the test vectors of all models, of vet, which measures and does not predict, and
-of the scheduler that models share.
+Whatever reads inputs raises `ModelError` (a ``ValueError``) for a field that is missing or outside
+its range, by its name, and for an answer that is not finite.  `EVALUATORS` answer the test vectors
+of all models, of vet, which measures and does not predict, and of the scheduler that models share.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Model(Protocol):
     Predicts the times of a job from a profile, a configuration, a cluster and an input.
 
     `description` is one line for `harness list models`.  `required` names the statistics and costs
-    without which `predict` raises `MissingStatistic`.  `evaluators` answer the test vectors of the
-    model; models that share vectors share the tuple.  `predict` is pure: no file, no clock, no
-    global random state; it leaves `Prediction.cell` empty, which the caller fills in.
+    without which `predict` raises `MissingStatistic`; a map-only job needs fewer.  `evaluators`
+    answer the test vectors of the model; models that share vectors share the tuple.  `predict` is
+    pure: no file, no clock, no global random state; it leaves `Prediction.cell` to the caller.
     """
 
     name: str

@@ -37,11 +37,7 @@ def check_number(
     high: float = math.inf,
     above: bool = False,
 ) -> float:
-    """
-    *value* as a float, if it is a finite number in [low, high], or in (low, high] if *above*.
-
-    ``ModelError`` otherwise, NaN and infinities included.
-    """
+    """*value* as a float, if it is a finite number in [low, high], or in (low, high] if *above*."""
     number = _finite_float(value)
     if number is None or not low <= number <= high or (above and number == low):
         opening = "(" if above else "["
@@ -87,12 +83,7 @@ def flag_field() -> Any:
 
 
 def read_fields(part: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """
-    Fields of the dataclass *part* in *values*, checked, with defaults for those that are absent.
-
-    Fields without a range are left to the caller.  ``ModelError`` names a field that is missing or
-    outside its range.
-    """
+    """Fields of the dataclass *part* that have a range: *values*, checked, or defaults."""
     checked = {}
     for each in fields(part):
         if "check" not in each.metadata:

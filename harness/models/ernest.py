@@ -62,12 +62,7 @@ class Ernest:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """
-        Job time for one cell.
-
-        ``MissingStatistic`` where the profile has no jobs, ``ModelError`` where they are too few
-        to distinguish work from fixed time, or for a size out of range.
-        """
+        """Job time for one cell; ``ModelError`` where jobs do not separate work from fixed time."""
         del configuration  # not a feature
         require_jobs(profile, self.name)
         machines, cell_features = _features_of(
@@ -146,11 +141,7 @@ def independent_columns(design: np.ndarray) -> list[int]:
 
 
 def fit(design: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """
-    Coefficients of non-negative least squares, columns brought to length 1 first.
-
-    A coefficient that is only rounding is 0.
-    """
+    """Coefficients of non-negative least squares on columns of length 1; mere rounding is 0."""
     from scipy.optimize import nnls
 
     lengths = np.linalg.norm(design, axis=0)

@@ -92,8 +92,7 @@ def simulate_merge(
     """
     Hadoop's merge queue on files of any size, section 6 of the specification.
 
-    The first pass takes all segments *in_memory* beside its files from disk: they are written, but
-    not read.
+    The first pass takes all segments *in_memory*, too: they are written, but not read.
     """
     # The second key puts a merged file behind files of equal size.
     queue = [(size, order, records) for order, (size, records) in enumerate(files)]

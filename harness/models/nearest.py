@@ -50,11 +50,7 @@ class Nearest:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """
-        Times for one cell.
-
-        ``MissingStatistic`` where the profile has no jobs, ``ModelError`` for a size out of range.
-        """
+        """Times for one cell."""
         require_jobs(profile, self.name)
         per_slot = input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits)
         cell, distance = nearest_cell(profile.jobs, configuration, cluster, job_input)

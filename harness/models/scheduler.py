@@ -50,9 +50,7 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
 
     The answer holds `map_waves`, `map_finish_s` (ascending), `maps_end_s`, `reduce_waves`,
     `reduce_gate_s` (`None` without reduces), `reduce_start_s`, `shuffle_end_s`, `reduce_end_s` (in
-    the order of the reduces) and `job_s`.  ``ModelError`` (a ``ValueError``) for a slot count
-    below 1 that is used, a slow start outside [0, 1], a time or count that is negative or not
-    finite, an unknown pool.
+    the order of the reduces) and `job_s`.
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)

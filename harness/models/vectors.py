@@ -72,11 +72,7 @@ class Mismatch:
 
 
 def read_vectors(text: str, source: str) -> VectorFile:
-    """
-    Read a vector file from its *text*; *source* names it in errors.
-
-    ``DataError`` for a text that is not a vector file.
-    """
+    """Read a vector file from its *text*; ``DataError`` at *source* where it is none."""
     try:
         document = read_json(text)
     except ValueError as error:

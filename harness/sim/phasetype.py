@@ -64,7 +64,6 @@ def maximum(groups: Iterable[tuple[Sequence[float], int]]) -> Moments:
     Moments of the maximum of independent sums of exponential delays.
 
     Each group is the means of the delays of a sum, and how many copies of it there are.
-    `ModelError` for a mean or a number that is negative or not finite.
     """
     counted_groups = []
     for group_means, copies in groups:

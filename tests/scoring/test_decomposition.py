@@ -65,6 +65,64 @@ class TestParts:
 
         assert (parts(d)["rest_s"], d.cancelled) == (0.0, 1.0)
 
+    def test_perfect_parts_cancel_nothing(self):
+        """
+        Of no error no share can cancel, and the rest is there all the same.
+        """
+        (d,) = decomposed({"map_main_s": 8.0}, {"map_main_s": 8.0})
+
+        assert (parts(d), d.cancelled) == ({"map_main_s": 0.0, "rest_s": 0.0}, 0.0)
+        assert [part.waves for part in d.parts] == [2.0, 1.0]
+
+    def test_half_of_the_error_cancels(self):
+        """
+        Parts of 8 s, -2 s and a rest of -1 s: 5 s remain of 11 s.
+        """
+        (d,) = decomposed(
+            {"map_main_s": 12.0, "map_tail_s": 3.0},
+            {"map_main_s": 8.0, "map_tail_s": 4.0},
+            job_s=105.0,
+        )
+
+        assert parts(d) == {"map_main_s": 8.0, "map_tail_s": -2.0, "rest_s": -1.0}
+        assert d.cancelled == pytest.approx(6 / 11)
+
+    def test_each_cell_and_speed_has_its_own(self):
+        """
+        A cell that cannot be taken apart hides none behind it.
+        """
+        times = {"map_main_s": 9.0}
+        predictions = [
+            Prediction(model="whatif", cell="c0", job_s=50.0),
+            Prediction(model="whatif", cell="c1", job_s=60.0, measurable=times, map_waves=2.0),
+        ]
+        trials = [
+            Measurement(cell=cell, workload="sort", trial=cell, raw_s={"job_s": 70.0, **times},
+                        reference_s={"job_s": 65.0, "map_main_s": 8.0})
+            for cell in ("c0", "c1")
+        ]  # fmt: skip
+
+        raw, reference = score(predictions, trials).decompositions
+
+        assert (raw.model, raw.cell, raw.speed, raw.predicted_s, raw.measured_s) == (
+            "whatif", "c1", "raw", 60.0, 70.0,
+        )  # fmt: skip
+        assert (reference.speed, reference.measured_s) == ("reference", 65.0)
+        assert parts(reference) == {"map_main_s": 2.0, "rest_s": -7.0}
+
+    def test_phases_without_a_job_time_have_none(self):
+        """
+        There is no error to take apart.
+        """
+        prediction = Prediction(
+            model="whatif", cell="c0", job_s=5.0, measurable={"map_main_s": 9.0}, map_waves=1.0
+        )
+        trial = Measurement(
+            cell="c0", workload="w", trial="t", raw_s={"map_main_s": 8.0}, reference_s={}
+        )
+
+        assert score([prediction], [trial]).decompositions == ()
+
     def test_model_without_phases_has_none(self):
         """
         A job time alone cannot be taken apart.

@@ -75,6 +75,28 @@ def test_job_without_tasks_has_its_job_time():
     assert measured([trace()]) == {"job_s": 100.0}
 
 
+def test_times_that_the_history_lacks_are_left_out():
+    """
+    A mean is over the tasks whose times are known; where none is known there is no quantity.
+    """
+    unknown = attempt("map", 40.0, None, 50.0)
+
+    result = measured([trace(*MAPS, unknown)])
+
+    assert (result["map_task_s"], result["map_main_s"], result["map_tail_s"]) == (10.0, 6.0, 4.0)
+    assert "map_main_s" not in measured([trace(unknown)])
+    assert measured([trace(unknown)])["makespan_s"] == 10.0
+
+
+def test_makespan_is_from_the_first_start_to_the_last_end():
+    """
+    Whichever task that is; a job without tasks adds nothing to it.
+    """
+    reduce = attempt("reduce", 2.0, 5.0, 6.0, 90.0)
+
+    assert measured([trace(*MAPS, reduce), trace()])["makespan_s"] == 88.0
+
+
 @given(st.permutations([*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0)]))
 def test_order_of_attempts_does_not_matter(attempts):
     """

@@ -45,6 +45,49 @@ class TestErrors:
         assert indicator["i_accu_percent"] == pytest.approx(parts, abs=1e-6)
         assert i_accu(actual, whatif, whatif)["i_accu_percent"] == 0
 
+    @given(times, times)
+    def test_sign_says_whether_a_prediction_is_too_long(self, predicted, measured):
+        """
+        As a share of what was measured, and the relative error is its size.
+        """
+        error = signed_error(predicted, measured)
+
+        assert measured * (1 + error) == pytest.approx(predicted)
+        assert relative_error(predicted, measured) == abs(error)
+
+    def test_largest_time_that_has_an_error(self):
+        """
+        1e100 s, of either sign; beyond that sums might overflow.
+        """
+        assert signed_error(1e100, 1.0) == 1e100
+        assert signed_error(-1e100, 1e100) == -2.0
+        for predicted, measured in ((1.1e100, 1.0), (-1.1e100, 1.0), (1.0, 1.1e100)):
+            with pytest.raises(ValueError, match=r"not both finite numbers up to 1e\+100"):
+                signed_error(predicted, measured)
+
+    @pytest.mark.parametrize("predicted", [math.nan, math.inf, "3", None, False])
+    def test_prediction_that_is_no_number_is_refused(self, predicted):
+        """
+        By its value, in an error that is short.
+        """
+        with pytest.raises(ValueError, match=f"times {predicted!r} and 2.0 are not both finite"):
+            signed_error(predicted, 2.0)
+        with pytest.raises(ValueError, match="finite") as refused:
+            signed_error("9" * 999, 2.0)
+        assert len(str(refused.value)) < 200
+
+    def test_worked_example(self):
+        """
+        Prophet's table: 67 s and What-If's 75 s of 70 s.
+        """
+        assert i_accu(70, 67, 75) == pytest.approx(
+            {
+                "i_accu_percent": 2 / 0.7,
+                "prophet_error_percent": 3 / 0.7,
+                "whatif_error_percent": 5 / 0.7,
+            }
+        )
+
     @pytest.mark.parametrize("actual", [0, -1, math.nan, math.inf, "3", True])
     def test_time_that_is_none_is_refused(self, actual):
         """
@@ -77,6 +120,22 @@ class TestCalibration:
         line = calibration([1, 2, 3, 4], [3, 4, 4, 5])
 
         assert (line.slope, line.intercept_s, line.r2) == pytest.approx((0.6, 2.5, 0.9))
+
+    def test_three_points_make_a_line(self):
+        """
+        Two times that were predicted, or two that were measured, are enough.
+        """
+        assert calibration([1, 1, 3], [1, 3, 6]) == pytest.approx((2.0, 0.0, 16 / 19))
+        assert calibration([1, 2, 3], [1, 1, 4]) == pytest.approx((1.5, -1.0, 0.75))
+
+    def test_times_too_close_to_be_squared_make_none(self):
+        """
+        Their squares are 0, and nothing can be divided by them.
+        """
+        close = [1e-200, 2e-200, 3e-200]
+
+        assert calibration(close, [1, 2, 3]) is None
+        assert calibration([1, 2, 3], close) is None
 
     @pytest.mark.parametrize(
         ("predicted", "measured"),
@@ -172,6 +231,30 @@ class TestMetrics:
         assert shown["mape"].low < 0.3 < shown["mape"].high
         assert shown["signed_error"].value == pytest.approx(0.5 / 3)
         assert shown["worst_error"].value == pytest.approx(0.6)
+
+    def test_the_line_has_a_metric_for_each_of_its_numbers(self):
+        """
+        Measured over predicted times, as `calibration` finds them; fewer than three have none.
+        """
+        shown = values(scored([(1, 3), (2, 4), (3, 4), (4, 5)]))
+        names = ("calibration_slope", "calibration_intercept_s", "calibration_r2")
+
+        assert [shown[name].value for name in names] == pytest.approx([0.6, 2.5, 0.9])
+        assert {values(scored([(1, 3), (2, 4)]))[name] for name in names} == {None}
+
+    def test_an_error_as_large_as_the_floor_lies_inside_it(self):
+        """
+        The median floor is that of the cells that have one.
+        """
+        shown = values(
+            scored([(110, 100)], floor=0.1)
+            + scored([(150, 100)], floor=0.4)
+            + scored([(100, 100)], floor=0.2)
+            + scored([(100, 100)], floor=None)
+        )
+
+        assert shown["noise_floor"].value == 0.2
+        assert shown["within_noise"].value == pytest.approx(2 / 3)
 
     def test_noise_stands_beside_the_errors(self):
         """

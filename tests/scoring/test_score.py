@@ -129,6 +129,43 @@ class TestRows:
 
         assert row(score_book, "prophet").i_accu_percent is None
 
+    def test_cell_keeps_its_place_in_the_profiled_range(self):
+        """
+        And its names; the trials are counted.
+        """
+        outside = trial().model_copy(update={"range": "outside"})
+        s = row(score([prediction()], [outside]))
+
+        assert (s.range, s.level, s.predicted_s, s.trials) == ("outside", "job", 100.0, 1)
+
+    def test_a_quantity_has_the_trials_that_show_it(self):
+        """
+        One history of two lacks the shuffle.
+        """
+        s = row(
+            score([prediction()], [trial(number=0, shuffle_s=5.0), trial(number=1)]),
+            quantity="shuffle_s",
+        )
+
+        assert (s.trials, s.measured_s, s.floor) == (1, 5.0, None)
+
+    def test_indicator_is_of_its_own_cell_quantity_and_speed(self):
+        """
+        What-If's answer for another cell is not compared with.
+        """
+        answers = [
+            prediction(job_s=120.0), prediction("prophet", "c1", job_s=95.0),
+            prediction("prophet", job_s=95.0, measurable={"sort_s": 3.0}),
+        ]  # fmt: skip
+        trials = [trial(raw=100.0, reference=80.0, sort_s=2.0), trial("c1")]
+        score_book = score(answers, trials)
+
+        assert row(score_book, "prophet", cell="c1").i_accu_percent is None
+        assert row(score_book, "prophet", "sort_s").i_accu_percent is None
+        raw, reference = (row(score_book, "prophet", speed=s) for s in ("raw", "reference"))
+        assert raw.i_accu_percent == pytest.approx(15.0)
+        assert reference.i_accu_percent == pytest.approx(50.0 - 18.75)
+
     def test_single_trial_has_no_floor(self):
         """
         One run says nothing of its noise.
@@ -166,6 +203,36 @@ class TestSummaries:
         assert (error.value, error.low, error.high, s.value("worst_error")) == (0, 0, 0, 0)
         line = [s.value(f"calibration_{name}") for name in ("slope", "intercept_s", "r2")]
         assert line == pytest.approx([1, 0, 1])
+
+    def test_names_what_it_summarises(self):
+        """
+        Model, quantity, its level, and speed; a value that is not known is not there.
+        """
+        score_book = score([prediction("p")], [trial(map_task_s=8.0, reference=90.0)])
+
+        rows = {(s.model, s.workload, s.quantity, s.level, s.speed) for s in score_book.summaries}
+        assert rows == {
+            ("p", workload, quantity, level, speed)
+            for workload in ("wordcount", "*")
+            for quantity, level in (("job_s", "job"), ("map_task_s", "task"))
+            for speed in ("raw", "reference")
+        }
+        assert summary(score_book, "p").cells == 1
+        assert summary(score_book, "p").metrics.keys() == {"mape", "signed_error", "worst_error"}
+
+    def test_unanswered_cells_count_in_their_workload(self):
+        """
+        And over all, but not in another workload or of another model.
+        """
+        answers = [prediction(), prediction("p"), prediction(cell="c1", job_s=None),
+                   prediction(cell="c2")]  # fmt: skip
+        trials = [trial("c0"), trial("c1", workload="sort"), trial("c2", workload="sort")]
+        score_book = score(answers, trials)
+
+        counts = {w: summary(score_book, workload=w).not_applicable for w in ("wordcount", "sort")}
+        assert counts == {"wordcount": 0, "sort": 1}
+        assert summary(score_book).not_applicable == 1
+        assert summary(score_book, "p").not_applicable == 0
 
     def test_workloads_apart_and_together(self):
         """
@@ -254,6 +321,44 @@ class TestComparisons:
         c = self.compared({"whatif": 0.3, "prophet": 0.3}, noise=0.0)
 
         assert (c.difference, c.low, c.high, c.outside_noise) == (0, 0, 0, False)
+
+    def test_nothing_is_clear_where_no_noise_is_known(self):
+        """
+        A win of 25 points over single trials.
+        """
+        answers = [prediction(m, f"c{i}", job_s=t) for i in range(8)
+                   for m, t in (("a", 130.0), ("b", 105.0))]  # fmt: skip
+        (c,) = score(answers, [trial(f"c{i}") for i in range(8)]).comparisons
+
+        assert (c.better, c.quantity, c.speed, c.outside_noise) == ("b", "job_s", "raw", False)
+        assert (c.difference, c.low, c.high) == pytest.approx((-0.25, -0.25, -0.25))
+
+    @given(st.lists(st.tuples(*[st.floats(50, 200)] * 3), min_size=1, max_size=6))
+    def test_the_better_model_is_named_first(self, rows):
+        """
+        Whatever the order of the models: its errors are the smaller ones.
+        """
+        answers = [prediction(m, f"c{i}", job_s=times[p]) for i, times in enumerate(rows)
+                   for p, m in enumerate("abc")]  # fmt: skip
+        score_book = score(answers, [trial(f"c{i}") for i in range(len(rows))])
+
+        errors = {m: summary(score_book, m).value("mape") for m in "abc"}
+        assert len(score_book.comparisons) == 3
+        for c in score_book.comparisons:
+            assert c.difference == pytest.approx(errors[c.better] - errors[c.worse], abs=1e-12)
+            assert c.low <= c.difference <= max(c.high, 0.0)
+            assert c.difference <= 1e-12
+
+    def test_models_without_a_shared_cell_do_not_hide_others(self):
+        """
+        Two of three pairs have one.
+        """
+        answers = [prediction("a", "c0"), prediction("b", "c1"),
+                   prediction("c", "c0"), prediction("c", "c1")]  # fmt: skip
+        score_book = score(answers, [trial("c0"), trial("c1")])
+
+        pairs = {frozenset((c.better, c.worse)) for c in score_book.comparisons}
+        assert pairs == {frozenset("ac"), frozenset("bc")}
 
     def test_only_shared_cells_are_compared(self):
         """

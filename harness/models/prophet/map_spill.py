@@ -73,11 +73,10 @@ class Spills:
 
 def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Every quantity of section 4 by name, and `warnings`.
+    Every quantity of section 4 by name, and `warnings`, from the fields of section 2.1.
 
-    *values* holds the fields of section 2.1; the mean of its `combine_bytes_selectivity` is
-    answered as `spill_bytes_selectivity`, for What-If's statistic of that name is another.
-    ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
+    The mean of `combine_bytes_selectivity` is answered as `spill_bytes_selectivity`, for What-If's
+    statistic of that name is another.
     """
     task = read_map_task(values)
     means = task.means

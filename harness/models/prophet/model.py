@@ -249,13 +249,7 @@ class Prophet:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """
-        Times for one cell: `job_s` is section 6.1 with separate pools, both pools are estimates.
-
-        ``MissingStatistic`` names what the profile lacks: of `required`, of a combiner, of the
-        codec where the cell compresses its map output; a map-only job needs What-If's statistics of
-        the map function alone.  ``ModelError`` names a field outside its range.
-        """
+        """Times for one cell: `job_s` is section 6.1 with separate pools; both are estimates."""
         view = View(profile, configuration)
         view.require_statistics()
         config = configuration.model_dump() | {

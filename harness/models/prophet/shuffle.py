@@ -189,8 +189,7 @@ def shuffle(groups: Any, config: Mapping[str, Any], costs: Mapping[str, Any]) ->
     """
     Every quantity of section 5 by name, and the `trace` of Algorithm 1's rounds and waits.
 
-    *groups* is a list of objects in the order of their maps; times count from the start of the
-    copying.  ``ModelError`` (a ``ValueError``) names a field that is missing or outside its range.
+    *groups* are in the order of their maps; times count from the start of the copying.
     """
     trace: list[dict[str, Any]] = []
     outcome = run_shuffle(read_groups(groups), read_setting(config, costs), trace)
@@ -201,11 +200,7 @@ def shuffle(groups: Any, config: Mapping[str, Any], costs: Mapping[str, Any]) ->
 
 
 def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting:
-    """
-    Check *config* (the fields of section 5, codec and combiner statistics among them) and *costs*.
-
-    ``ModelError`` names the field that is missing or outside its range.
-    """
+    """Check *costs* and *config*: fields of section 5, codec, combiner statistics among them."""
 
     def read_number(field_name: str, default: float, **limits: Any) -> float:
         return check_number(field_name, config.get(field_name, default), where=WHERE, **limits)
@@ -381,11 +376,7 @@ class _Mergers:
 def run_shuffle(  # noqa: PLR0915 - calls cost time
     groups: Sequence[Group], setting: Setting, trace: list[dict[str, Any]] | None = None
 ) -> Outcome:
-    """
-    Copy all *groups*; *trace* gains one entry for each round and each wait.
-
-    ``ModelError`` where a clock is no longer finite.
-    """
+    """Copy all *groups*; *trace* gains one entry for each round and each wait."""
     copiers, mergers = _Copiers(groups, setting), _Mergers(setting)
     largest, limit, threshold = setting.largest_in_memory, setting.limit, setting.threshold
     segments, copy_s, ready, left = copiers.segment, copiers.copy_s, copiers.ready, copiers.left

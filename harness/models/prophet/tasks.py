@@ -275,12 +275,7 @@ class ReduceSide:
 
 
 def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes:
-    """
-    Steps 1 to 7 under a *pool*; without a *side* no reduce runs.
-
-    ``ModelError`` for a slot count below 1 that is used, a slow start outside [0, 1], a time or
-    count that is negative or not finite.
-    """
+    """Steps 1 to 7 under a *pool*; without a *side* no reduce runs."""
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
     read_fields(Plan, vars(plan), WHERE)

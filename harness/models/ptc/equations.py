@@ -29,11 +29,7 @@ TIMES = (
 
 @dataclass(frozen=True, slots=True)
 class PerWave:
-    """
-    Seconds of *waves* waves of maps, which count from 1: one number for all, or a tuple.
-
-    *total* is the sum over all waves.
-    """
+    """Seconds of *waves* waves of maps, which count from 1: one number for all, or a tuple."""
 
     waves: int
     seconds: float | tuple[float, ...]
@@ -103,8 +99,7 @@ def ptc(
     Times of map waves are one number, or (``method="wave"``) lists of `map_waves` numbers;
     `context_switch_wave_s` then has one less, for waves 2 to m.  Without reduce waves the times of
     copying and reducing may be absent.  *slowstart* is the share of maps that must be done before a
-    reduce starts; without it copying starts behind the first wave.  ``ModelError`` (a
-    ``ValueError``) names a field that is missing or outside its range.
+    reduce starts; without it copying starts behind the first wave.
     """
     check_method(method)
     number = check_count("map_waves", map_waves, where=WHERE, low=1)
@@ -145,12 +140,7 @@ def ptc(
 
 
 def _read_per_wave(name: str, value: Any, waves: int, *, from_second: bool = False) -> PerWave:
-    """
-    *value* as the times of *waves* waves, 0 or more each.
-
-    *from_second*: the first wave has none, and a list starts with the second.  ``ModelError`` for a
-    list of another length.
-    """
+    """*value* as the times of *waves* waves; those *from_second* on have none for the first."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         return PerWave(waves, check_number(name, value, where=WHERE))
     seconds = tuple(check_number(name, each, where=WHERE) for each in value)
@@ -207,11 +197,7 @@ def evaluate_waves(waves: Waves, method: str) -> dict[str, Any]:
 
 
 def producer(waves: Waves) -> dict[str, float]:
-    """
-    Equation (1): the map stage.
-
-    T_producer = t_map + t_schedule(m) + t_cs, the last in the waves in which reduces copy.
-    """
+    """Equation (1): T_producer = t_map + t_schedule(m) + t_cs, the last where reduces copy."""
     parts = {
         "map_s": waves.maps.total,
         "context_switch_s": waves.context_switch.between(waves.f, waves.m),
@@ -221,11 +207,7 @@ def producer(waves: Waves) -> dict[str, float]:
 
 
 def transporter(waves: Waves, producer_s: float, method: str) -> dict[str, float]:
-    """
-    Equation (2): what copying adds to the job.
-
-    T_transporter = leftover + (m r - m + 1)/(m r) D_s/v + t_lrw(D_s).
-    """
+    """Equation (2): T_transporter = leftover + (m r - m + 1)/(m r) D_s/v + t_lrw(D_s)."""
     capacity = waves.copy.between(0, waves.m - 1) / waves.r
     window = closed_window(waves, producer_s) if method == "closed" else wave_window(waves)
     leftover = max(capacity - window, 0.0) if waves.are_equal else leftover_by_waves(waves)

@@ -76,12 +76,7 @@ class PTC:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """
-        Times for one cell; the job time by the other method stands under `estimates`.
-
-        ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
-        the costs of copying); ``ModelError`` a field outside its range.
-        """
+        """Times for one cell; the job time by the other method stands under `estimates`."""
         needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
         known = {*profile.statistics, *profile.costs}
         if "copy_s_per_byte_compressed" in known:

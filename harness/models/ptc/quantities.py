@@ -85,20 +85,12 @@ class Quantities:
 
 
 def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
-    """
-    Every quantity of the model by name, from those of `Quantities`.
-
-    ``ModelError`` (a ``ValueError``) names a field that is missing, unknown or outside its range.
-    """
+    """Every quantity of the model by name, from those of `Quantities`."""
     return evaluate_quantities(read_quantities(quantities), method)
 
 
 def read_quantities(given: Mapping[str, Any]) -> Quantities:
-    """
-    Check *given* quantities: their ranges, and that reduces have slots.
-
-    Rates need to be above 0 only where there is something to move.
-    """
+    """Check *given* quantities: names, ranges, and that reduces have slots."""
     if unknown := given.keys() - {each.name for each in fields(Quantities)}:
         raise ModelError(f"{min(unknown)} is not a quantity of this model", where=WHERE)
     quantities = Quantities(**read_fields(Quantities, given, WHERE))

@@ -65,8 +65,7 @@ def simulate_net(
 
     *phases* hold a mean per phase, or one per map (of phases 3 to 7; 2 to 6 in `shared_shuffle`)
     or per reduce (8 and 9).  All randomness comes from *seed*.  *method* is `maxima` where that can
-    be, unless given.  ``ModelError`` for a number, mean, slot count, variant or method that is not
-    valid, and for `maxima` where tasks differ or wait for slots.
+    be, unless given: not where tasks differ or wait for slots.
     """
     net_job = _Job(phases, num_maps, num_reduces, variant)
     runs = check_count("replications", replications, where=WHERE, low=1)
@@ -118,8 +117,7 @@ def expected_net_time(
     """
     Exact mean and standard deviation of T, and the means of its two maxima, in s.
 
-    Of tasks that differ, F^n is the product of their distributions.  ``ModelError`` as from
-    `simulate_net`.
+    Of tasks that differ, F^n is the product of their distributions.
     """
     net_job = _Job(phases, num_maps, num_reduces, variant)
     map_stage = _maximum(_groups(net_job.map_means, net_job.maps))
@@ -198,11 +196,7 @@ _maximum = lru_cache(maxsize=8)(maximum)
 def stage_ends(
     means: Floats, tasks: int, slots: int, runs: int, generator: np.random.Generator
 ) -> Floats:
-    """
-    When the last task of a stage ends in each run [s], from every delay of every task.
-
-    Tasks go, in order, to the slot that is free first.
-    """
+    """When the last task of a stage ends in each run [s], from every delay of every task."""
     if tasks * runs * means.shape[1] > MOST_DRAWS:
         what = f"{tasks} tasks in {runs} replications"
         raise ModelError(f"{what} are too many to draw one by one", where=WHERE)

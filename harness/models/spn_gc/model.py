@@ -99,8 +99,6 @@ class SpnGc:
 
         The seed is the workload's name, so that all cells of a workload meet the same random
         numbers: their differences are not drawn, and more work never takes less time.
-        ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
-        what only reduces need); ``ModelError`` a field outside its range.
         """
         parameters, warnings = self._parameters(profile, configuration, cluster, job_input)
         answer = spn_phases(parameters, self.rules)

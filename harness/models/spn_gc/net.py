@@ -61,12 +61,7 @@ def num_arcs(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
 
 
 def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> dict[str, Any]:
-    """
-    Counts and lists of the net, by the names of the specification.
-
-    Above `MOST_ARCS` arcs the counts alone.  ``ModelError`` for a number of tasks that is none,
-    no maps, or an unknown variant.
-    """
+    """Counts and lists of the net, by name; above `MOST_ARCS` counts alone."""
     num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
     inputs, outputs = num_arcs(num_maps, num_reduces, variant)
     if num_reduces and inputs + outputs > MOST_ARCS:
@@ -92,11 +87,7 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
 
 
 def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "shared_read") -> Net:
-    """
-    The net with the delays of *phases*: a mean per phase, or one per map or reduce.
-
-    ``ModelError`` as from `build_net`, and above `MOST_ARCS` arcs.
-    """
+    """The net with the delays of *phases*: a mean per phase, or one per map or reduce."""
     num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
     if sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
         what = f"a net of {num_maps} maps and {num_reduces} reduces"

@@ -131,8 +131,7 @@ def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:
     """
     Phase means, their sum, and the quantities between, by the specification's names.
 
-    *rules* are ``paper`` or ``mr2``.  ``ModelError`` names a parameter that is missing or outside
-    its range.  Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.
+    Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.
     """
     inputs = read_parameters(parameters, rules)
     sizes = shared_sizes(inputs)

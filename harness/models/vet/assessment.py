@@ -75,7 +75,6 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
     Vet of a job from the units of its finished tasks, in any order, each read once.
 
     *config* says whether a map's output fits into its sort buffer, and whether a combiner ran.
-    ``ModelError`` where a time is bad, or tasks of one kind have units of different size.
     """
     kinds: dict[TaskKind, _Measured] = {}
     for task_units in traces:
@@ -165,7 +164,7 @@ def single_spill_check(
 
     *profile* has `map_out_bytes` and `map_out_records` of one map, and perhaps its `counters`;
     *config* `sort_buffer_mb`, `sort_spill_percent`, `use_combiner` for the counters, and
-    `sort_record_percent` for the paper's rules.  ``ModelError`` names the one that is bad.
+    `sort_record_percent` for the paper's rules.
     """
     data_bytes = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
     records = check_number("map_out_records", profile.get("map_out_records"), where=WHERE)

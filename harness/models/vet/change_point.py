@@ -37,11 +37,7 @@ _ROWS_AT_ONCE = 64  # their sums fit into a core's cache
 
 
 def order_units(unit_seconds: Any) -> Times:
-    """
-    Y: the times of units, the shortest first [s].
-
-    ``ModelError`` unless each is a time: finite and not negative.
-    """
+    """Y: the times of units, the shortest first [s]."""
     is_sequence = isinstance(unit_seconds, Sequence) and not isinstance(unit_seconds, str | bytes)
     if not is_sequence and not isinstance(unit_seconds, np.ndarray):
         raise range_error("unit_seconds", unit_seconds, "a list of times", WHERE)

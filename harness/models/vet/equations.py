@@ -43,12 +43,7 @@ def vet_task(
     cap_at_observed: bool = False,  # noqa: FBT001, FBT002 - the signature of the specification
     buckets: int | None = None,
 ) -> VetTask:
-    """
-    Vet of a task from the seconds of its units, in any order.
-
-    ``ModelError`` (a ``ValueError``) for an omega below 2, a negative, infinite or NaN time, fewer
-    buckets than 2*omega.
-    """
+    """Vet of a task from the seconds of its units, in any order."""
     return vet_ordered(order_units(unit_seconds), omega, cap_at_observed, buckets)
 
 
@@ -153,11 +148,7 @@ def vet_ratio(real_s: float, ideal_s: float) -> float | None:
 
 
 def hill_points(unit_seconds: Any, k_values: Any) -> tuple[HillPoint, ...]:
-    """
-    (8): H(k), the mean log excess of the k largest units, and alpha = 1/H (V01), of each k.
-
-    ``ModelError`` for a k outside 1..n-1, or where the unit at place n-k took no time.
-    """
+    """(8): H(k), the mean log excess of the k largest units, and alpha = 1/H (V01), of each k."""
     if not isinstance(k_values, Sequence) or isinstance(k_values, str):
         raise range_error("k_values", k_values, "a list of whole numbers", WHERE)
     ordered, points = order_units(unit_seconds), []
@@ -200,11 +191,7 @@ def tail_index(ordered: Times) -> float | None:
 
 
 def vet_job(tasks: Any, task_seconds: Any = None, omega: int = OMEGA) -> VetJob:
-    """
-    Vet of a job from the unit times of each of its *tasks*, and the whole times of these.
-
-    ``ModelError`` where a task's times are bad, or *task_seconds* is not one time for each task.
-    """
+    """Vet of a job from the unit times of each of its *tasks*, and the whole times of these."""
     if not isinstance(tasks, Sequence) or isinstance(tasks, str):
         raise range_error("tasks", tasks, "a list of tasks", WHERE)
     return vet_of_tasks([vet_task(unit_seconds, omega) for unit_seconds in tasks], task_seconds)
@@ -275,11 +262,7 @@ def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTest:
-    """
-    D = max |F1 - F2| and its two-sided p-value, exact for small samples.
-
-    ``ModelError`` for an empty sample, or a value that is not a finite number.
-    """
+    """D = max |F1 - F2| and its two-sided p-value, exact for small samples."""
     first, second = _read_numbers("sample_a", sample_a), _read_numbers("sample_b", sample_b)
     for name, sample in (("sample_a", first), ("sample_b", second)):
         if not sample:

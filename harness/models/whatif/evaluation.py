@@ -74,8 +74,7 @@ def evaluate(
     *rules* is ``paper`` for the published model, ``mr2`` for Hadoop 3's mechanics.  The answer
     holds the outputs that the rules and the job have (a map-only job has no reduce side), and
     `warnings`, a list of texts.  Absent fields take the defaults of the specification, absent costs
-    are 0 with a warning.  ``ModelError`` (a ``ValueError``) names a field that is missing or
-    outside its range.
+    are 0 with a warning.
     """
     inputs = read_inputs(statistics, costs, config, cluster, rules)
     answer = python_numbers(evaluate_rows(inputs))

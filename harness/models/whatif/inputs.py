@@ -208,8 +208,7 @@ def read_inputs(
     """
     Check all inputs; arrays and lists are values of many configurations where *grid* allows them.
 
-    ``ModelError`` names the field that is missing or outside its range, or whose length is not that
-    of the others, and the first configuration in which it is.
+    ``ModelError`` names also the first configuration in which a field is outside its range.
     """
     if rules not in RULES:
         raise range_error("rules", rules, "paper or mr2", "what-if")

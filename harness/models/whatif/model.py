@@ -205,12 +205,7 @@ class WhatIf:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """
-        Times for one cell: `job_s` is Eq. (94), the scheduler's job times are estimates.
-
-        ``MissingStatistic`` names what the profile lacks of `required` (of a map-only job, without
-        the costs of a shuffle); ``ModelError`` a field outside its range.
-        """
+        """Times for one cell: `job_s` is Eq. (94), the scheduler's job times are estimates."""
         self._require_statistics(profile, has_reduces=configuration.num_reduces != 0)
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
@@ -270,8 +265,7 @@ class WhatIf:
         `predict` for many cells: numbers of the evaluation by name, each an array over the cells.
 
         *configuration* holds fields of `JobConfig`, absent ones taking its defaults; the keywords
-        are fields of `Cluster` and `JobInput`.  Each is one value, or an array of one value per
-        cell.  Errors are those of `predict`, and a `ModelError` for an unknown field.
+        are fields of `Cluster` and `JobInput`.  Each is one value, or an array over the cells.
         """
         if unknown := configuration.keys() - JobConfig.model_fields.keys():
             raise ModelError(f"{min(unknown)} is not a field of a configuration", where=self.name)
@@ -302,10 +296,5 @@ def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, 
 
 
 def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
-    """
-    Slots for Eqs. (92) and (93), where only the product of nodes and slots per node enters.
-
-    A limit on running tasks may leave fewer slots than nodes x slots per node, so the whole cluster
-    is taken as one node.
-    """
+    """Slots for Eqs. (92) and (93): those of the whole cluster, which a limit may lessen."""
     return {"num_nodes": 1, "map_slots_per_node": map_slots, "reduce_slots_per_node": reduce_slots}
