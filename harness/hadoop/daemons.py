@@ -9,8 +9,9 @@ ports of its own.  Processes are plain ``java -cp ... Main``, no scripts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 # Hadoop's own ports; a member's own block has them in this order.
 MASTER_PORTS = {
@@ -190,6 +191,39 @@ def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:
         "-cp", _class_path(layout, daemon.member),
         MAIN[daemon.kind],
     ]  # fmt: skip
+
+
+def supervisor_plan(
+    layout: Layout,
+    members: Collection[Member],
+    java: str,
+    environment: Callable[[Member], dict[str, str]],
+    *,
+    at_once: bool,
+) -> dict[str, Any]:
+    """
+    What the supervisor of *members* starts, and its own files (`harness.node.supervise`).
+
+    *at_once*: it starts the daemons itself, but for the history server, which would sleep 10 s
+    between its looks at HDFS: the health check has that started in time.
+    """
+    return {
+        "control": f"{layout.base}/control",
+        "deaths": f"{layout.base}/deaths",
+        "daemons_folder": f"{layout.base}/daemons",
+        "daemons": [
+            {
+                "key": daemon.key,
+                "argv": daemon_argv(java, layout, daemon),
+                "env": environment(daemon.member),
+                "cwd": layout.data(daemon.member),
+                "log": f"{layout.base}/logs/{daemon.key}.log",
+                "at_once": at_once and daemon.kind != "historyserver",
+            }
+            for daemon in daemons(layout)
+            if daemon.member in members
+        ],
+    }
 
 
 def format_argv(java: str, layout: Layout) -> list[str]:

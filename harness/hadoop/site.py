@@ -292,6 +292,12 @@ def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     }
 
 
+def conf_texts(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Content of each file of a configuration folder, by its name: site files, and log4j's."""
+    texts = {file_name: render_xml(properties) for file_name, properties in files.items()}
+    return {**texts, "log4j.properties": LOG4J}
+
+
 def render_xml(properties: Mapping[str, str]) -> str:
     """Text of a site file; `SpecError` for a character that XML cannot hold."""
     for text in (*properties, *properties.values()):

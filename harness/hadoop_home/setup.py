@@ -151,10 +151,10 @@ def ensure_formatted(hadoop_home: HadoopHome) -> None:
         (data_folder / "jtmp").mkdir(parents=True)
         core_site = {"fs.defaultFS": "hdfs://localhost:8020"}
         core_site["hadoop.tmp.dir"] = f"{data_folder}/scratch"
-        (conf_folder / "core-site.xml").write_text(site.render_xml(core_site))
         hdfs_site = {"dfs.namenode.name.dir": f"file://{data_folder}/name"}
-        (conf_folder / "hdfs-site.xml").write_text(site.render_xml(hdfs_site))
-        (conf_folder / "log4j.properties").write_text(site.LOG4J)
+        sites = {"core-site.xml": core_site, "hdfs-site.xml": hdfs_site}
+        for file_name, text in site.conf_texts(sites).items():
+            (conf_folder / file_name).write_text(text)
         process = subprocess.run(
             daemons.format_argv(hadoop_home.java.launcher, layout),
             check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,

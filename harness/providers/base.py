@@ -30,7 +30,13 @@ from harness.hadoop.site import task_properties
 from harness.hadoop_home.home import HadoopHome, file_digest
 from harness.providers import masters
 from harness.providers import state as states
-from harness.providers.calibrate import unsupported_limits
+from harness.providers.calibrate import (
+    CalibrationLoad,
+    Rates,
+    calibrate,
+    requested_by_worker,
+    unsupported_limits,
+)
 from harness.providers.host import (
     Host,
     HostTimeoutError,
@@ -172,7 +178,14 @@ class Cluster(ABC):
         file = self.folder / "limits.json"  # it is not there while the nodes are still measured
         return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
-    def _write_limits(self, measured: dict[str, dict[str, Limit]]) -> None:
+    def _limit_nodes(self) -> None:
+        """Limit the nodes as requested, while nothing runs on them; then start the daemons."""
+        raise NotImplementedError
+
+    def _calibrate(self, apply: Callable[[Mapping[str, Rates]], None], disk: str = ".") -> None:
+        """Correct the limits that *apply* sets until they are as requested; write them down."""
+        load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"), disk)
+        measured = calibrate(requested_by_worker(self.spec), apply, load, where=self.where)
         content = LIMITS.dump_json(measured, indent=1, exclude_none=True)
         (self.folder / "limits.json").write_bytes(content)
 
@@ -245,13 +258,12 @@ class Cluster(ABC):
         return []
 
     def _supervision(self) -> dict[str, Any]:
-        """Files of the gateway's supervisor that the health check uses."""
-        return {}
-
-    def _supervision_by(self, deaths: str, control: str) -> dict[str, Any]:
-        """Files of a supervisor that starts the history server as the health check says."""
+        """Files of the gateway's supervisor, which starts the history server when told to."""
         history_server = daemons.Daemon("historyserver", self.layout.master)
-        return {"deaths": deaths, "control": control, "start": history_server.key}
+        base = self.layout.base
+        return {
+            "deaths": f"{base}/deaths", "control": f"{base}/control", "start": history_server.key,
+        }  # fmt: skip
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
@@ -298,6 +310,8 @@ class Cluster(ABC):
             return self.daemon_logs().get(daemon, "")
 
         try:
+            if self.spec.limited:
+                self._limit_nodes()
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
             masters.await_healthy(self._check_health, request, where=self.where, log=log)
         except BaseException:

@@ -37,6 +37,9 @@ class FakeEngine:
         self.commands, self.updates, self.helpers = [], [], []
         self.client = SimpleNamespace(api=self)
 
+    def labels(self, cluster):
+        return {"cluster": cluster}
+
     def translate_errors(self, subject=""):
         return nullcontext()
 
@@ -72,7 +75,7 @@ class FakeHost:
     A node whose link ends at number 7 of the machine.
     """
 
-    container = "c1"
+    name, container, folder = "worker1", "c1", "/cluster/nodes/worker1"
 
     def __init__(self, iflink="7"):
         self.iflink = iflink
@@ -86,9 +89,10 @@ def limited(engine, host=None):
     A limiter of worker1 on *engine*, and what was made anew.
     """
     made = []
-    remake = lambda node, rates: made.append((node, dict(rates)))  # noqa: E731
+    remake = lambda node, rates, device: made.append((node, dict(rates)))  # noqa: E731
+    maker = SimpleNamespace(engine=engine, cluster="c", image="image", remake=remake)
     host = host or FakeHost()
-    return DockerLimiter(engine, {"worker1": host}, remake, "image", {}), made
+    return DockerLimiter(maker, {"worker1": host}), made
 
 
 def test_processors_are_given_while_it_runs():

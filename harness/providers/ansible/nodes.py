@@ -199,39 +199,20 @@ class HostsState(StateFile):
         """Write configuration, plan of the daemons, programs and folders of a node; the digest."""
         layout, python = self.layout, self.python[member.name]
         java = f"{self.java[member.name]}/bin/java"
-        planned = []
-        for daemon in daemons.daemons(layout):
-            if daemon.member != member:
-                continue
-            command = daemons.daemon_argv(java, layout, daemon)
-            if daemon.kind == "historyserver":
+        plan = daemons.supervisor_plan(layout, [member], java, self.environment, at_once=False)
+        for daemon in plan["daemons"]:
+            if daemon["key"].startswith("historyserver-"):
                 # started before HDFS answers, it sleeps 10 s between its tries
                 url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
                 waiting = ["await", f"{layout.base}/plan.json", url, "Operational"]
-                command = [python, "-I", "-S", f"{layout.base}/{NAME}", *waiting, *command]
-            planned.append({
-                "key": daemon.key,
-                "argv": command,
-                "env": self.environment(member),
-                "cwd": layout.data(member),
-                "log": f"{layout.base}/logs/{daemon.key}.log",
-                "at_once": False,
-            })  # fmt: skip
-        plan = {
-            "member": member.name,
-            "folder": layout.base,
-            "unit": self.units[member.name],
-            "control": f"{layout.base}/control",
-            "deaths": f"{layout.base}/deaths",
-            "daemons_folder": f"{layout.base}/daemons",
-            "daemons": planned,
-        }
+                agent = [python, "-I", "-S", f"{layout.base}/{NAME}"]
+                daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
+        plan |= {"member": member.name, "folder": layout.base, "unit": self.units[member.name]}
         conf = f"conf/{member.name}"
         files = {
-            f"{conf}/{name}": site.render_xml(properties).encode()
-            for name, properties in site.site_files(self.spec, layout, member).items()
+            f"{conf}/{name}": text.encode()
+            for name, text in site.conf_texts(site.site_files(self.spec, layout, member)).items()
         }
-        files[f"{conf}/log4j.properties"] = site.LOG4J.encode()
         files["plan.json"] = json.dumps(plan, indent=1).encode()
         files["owner"] = f"{self.owner}\n".encode()
         # made by root, who starts units, it would be closed to the user's supervisor

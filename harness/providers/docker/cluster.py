@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
@@ -20,7 +19,6 @@ from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
-from harness.providers.calibrate import CalibrationLoad, Rates, calibrate, requested_by_worker
 from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
 from harness.providers.docker import nodes
@@ -56,6 +54,7 @@ class DockerCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; the engine is not asked for anything yet."""
         super().__init__(name, spec, home)
+        self._maker: nodes.NodeMaker | None = None
         self._death_log: DeathLog | None = None
         self._memory_kills = dict[str, int]()
 
@@ -133,39 +132,28 @@ class DockerCluster(Cluster):
                 engine.reap(self.name)  # what a cluster of that name without a state folder left
                 self._state.subnet = nodes.make_network(engine, self.name)
                 self._state.save()
-                maker = nodes.NodeMaker(engine, self.name, image, self.spec, self.layout, self.home)
-                run_in_parallel([partial(maker.make, member) for member in self.layout.members])
+                self._maker = nodes.NodeMaker(
+                    engine, self.name, image, self.spec, self.layout, self.home
+                )
+                make = self._maker.make
+                run_in_parallel([partial(make, member) for member in self.layout.members])
             except BaseException:
                 _remove(self.name)
                 raise
-        if self.spec.limited:
-            try:
-                self._limit_nodes(maker)
-            except BaseException:
-                self.down()
-                raise
 
-    def _limit_nodes(self, maker: nodes.NodeMaker) -> None:
+    def _limit_nodes(self) -> None:
         """Set the limits and calibrate them while nothing runs; then start the daemons."""
+        assert self._maker is not None
         by_name = {host.name: host for host in self.hosts}
-        members = {member.name: member for member in self.layout.members}
-        requested = requested_by_worker(self.spec)
-        device = nodes.device_of(by_name, requested)
-
-        def remake(node_name: str, rates: Rates) -> None:
-            maker.remove(members[node_name])
-            maker.make(members[node_name], rates, device)
-
-        load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"))
-        labels = self._engine.labels(self.name)
-        limiter = nodes.DockerLimiter(self._engine, by_name, remake, maker.image, labels)
-        with limiter:
-            calibrated = calibrate(requested, limiter.set, load, where=self.where)
-        self._write_limits(calibrated)
+        with nodes.DockerLimiter(self._maker, by_name) as limiter:
+            self._calibrate(limiter.set)
         for host in self.hosts:
-            first_daemons = nodes.first_daemons(self.layout, members[host.name])
-            lines = "".join(f"start {daemon.key}\n" for daemon in first_daemons)
-            host.run(["tee", nodes.CONTROL], stdin=lines.encode())
+            lines = [
+                f"start {daemon.key}\n"
+                for daemon in daemons.daemons(self.layout)
+                if daemon.member.name == host.name and daemon.kind != "historyserver"
+            ]
+            host.run(["tee", f"{hosts.BASE}/control"], stdin="".join(lines).encode())
 
     # connections
 
@@ -216,9 +204,6 @@ class DockerCluster(Cluster):
         """The node agent is in every node from its start."""
         del host
         return hosts.AGENT
-
-    def _supervision(self) -> dict[str, Any]:
-        return self._supervision_by(nodes.DEATHS, nodes.CONTROL)
 
     # evidence
 

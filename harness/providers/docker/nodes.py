@@ -22,7 +22,7 @@ import json
 import re
 import tarfile
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -50,7 +50,6 @@ from harness.units import MIB, format_bytes
 HOME, JAVA = "/opt/hadoop", "/opt/java"
 JAVA_COMMAND = f"{JAVA}/bin/java"
 TASKS_ARCHIVE = f"{HOME}/tasks.jsa"
-DEATHS, CONTROL = f"{BASE}/deaths", f"{BASE}/control"
 # of the block kept for benchmarks (RFC 2544); namespaces of the local provider use its lower part
 POOL = ipaddress.ip_network("198.18.64.0/18")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -97,41 +96,14 @@ def environment(layout: Layout, member: Member) -> dict[str, str]:
 
 def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]:
     """Content of each file that *member* is given, by its path."""
-    conf = layout.conf(member)
-    texts = {
-        f"{conf}/{file_name}": site.render_xml(properties)
-        for file_name, properties in site.site_files(spec, layout, member).items()
-    }
-    texts[f"{conf}/log4j.properties"] = site.LOG4J
-    plan = {
-        "control": CONTROL,
-        "deaths": DEATHS,
-        "daemons_folder": PIDS,
-        "daemons": [
-            {
-                "key": daemon.key,
-                "argv": daemons.daemon_argv(JAVA_COMMAND, layout, daemon),
-                "env": environment(layout, member),
-                "cwd": layout.data(member),
-                "log": f"{LOGS}/{daemon.key}.log",
-                # daemons of limited nodes start when the limits are set
-                "at_once": not spec.limited and daemon in first_daemons(layout, member),
-            }
-            for daemon in daemons.daemons(layout)
-            if daemon.member == member
-        ],
-    }
+    conf, conf_files = layout.conf(member), site.site_files(spec, layout, member)
+    texts = {f"{conf}/{name}": text for name, text in site.conf_texts(conf_files).items()}
+    plan = daemons.supervisor_plan(
+        layout, [member], JAVA_COMMAND, lambda member: environment(layout, member),
+        at_once=not spec.limited,  # else they start when the limits are set
+    )  # fmt: skip
     texts[f"{BASE}/plan.json"] = json.dumps(plan, indent=1)
     return {path: text.encode() for path, text in texts.items()}
-
-
-def first_daemons(layout: Layout, member: Member) -> list[daemons.Daemon]:
-    """Daemons that start with their node; the health check starts the history server in time."""
-    return [
-        daemon
-        for daemon in daemons.daemons(layout)
-        if daemon.member == member and daemon.kind != "historyserver"
-    ]
 
 
 def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome) -> bytes:
@@ -193,11 +165,13 @@ class NodeMaker:
             client.put_archive(container, BASE, files)
             client.start(container)
 
-    def remove(self, member: Member) -> None:
-        """Remove a node, but for its volume."""
-        container_name = name_of(self.cluster, member.name)
+    def remake(self, node_name: str, rates: Rates, device: str) -> None:
+        """Make a node anew, on its old volume."""
+        container_name = name_of(self.cluster, node_name)
         with self.engine.translate_errors(f"container {container_name}"):
             self.engine.client.api.remove_container(container_name, force=True)
+        member = next(each for each in self.layout.members if each.name == node_name)
+        self.make(member, rates, device)
 
     def host_config(self, member: Member) -> dict[str, Any]:
         """What the container of *member* gets of its machine: as little as possible."""
@@ -328,22 +302,6 @@ def offers_gpus(engine: Engine) -> bool:
     return "nvidia" in (engine.facts.get("Runtimes") or {})
 
 
-def device_of(hosts: Mapping[str, DockerHost], requested: Mapping[str, Rates]) -> str:
-    """The disk on which the engine keeps its volumes; empty where none is to be limited."""
-    limited = [node_name for node_name, rates in requested.items() if DISK_READ in rates]
-    if not limited:
-        return ""
-    host = hosts[limited[0]]
-    device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()
-    if not device:
-        raise MachineError(
-            "the disk of nodes cannot be limited: the engine's data is not on a block device",
-            where=f"cluster.node.disk, {host.name}: {host.folder}",
-            fix="leave out cluster.node.disk, or give the engine a disk (data-root)",
-        )
-    return device
-
-
 def cpu_quota(cores: float) -> dict[str, int]:
     """Options of a container that has a share of the processors."""
     quota_us = max(LEAST_QUOTA_US, round(cores * PERIOD_US))
@@ -362,16 +320,14 @@ def host_options(rates: Mapping[str, float], device: str) -> dict[str, Any]:
 @dataclass
 class DockerLimiter:
     """
-    Sets the limits of *hosts*; *remake* makes a node anew with limits of processors and disk.
+    Sets the limits of *hosts*, by their names, which *maker* has made.
 
-    Helpers, containers of *image* with *labels*, are removed when its block ends.
+    Its helpers are removed when its block ends.
     """
 
-    engine: Engine
+    maker: NodeMaker
     hosts: Mapping[str, DockerHost]
-    remake: Callable[[str, Rates], None]
-    image: str
-    labels: Mapping[str, str]
+    _device: str = ""  # the disk on which the engine keeps its volumes
     _current: dict[str, Rates] = field(default_factory=dict)
     _helpers: dict[str, str] = field(default_factory=dict)
 
@@ -380,8 +336,8 @@ class DockerLimiter:
 
     def __exit__(self, *_: object) -> None:
         for helper in self._helpers.values():
-            with self.engine.translate_errors("removing a helper"):
-                self.engine.client.api.remove_container(helper, force=True, v=True)
+            with self.maker.engine.translate_errors("removing a helper"):
+                self.maker.engine.client.api.remove_container(helper, force=True, v=True)
         self._helpers.clear()
 
     def set(self, settings: Mapping[str, Rates]) -> None:
@@ -391,15 +347,28 @@ class DockerLimiter:
             changed = {control for control, rate in rates.items() if before.get(control) != rate}
             every = self._current[node_name] = {**before, **rates}
             if changed & {DISK_READ, DISK_WRITE}:
-                self.remake(node_name, every)
+                self._device = self._device or self._disk_device(self.hosts[node_name])
+                self.maker.remake(node_name, every, self._device)
                 # a container that was made anew has its processors' share, but a new link
                 changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
             if CORES in changed:
                 container = self.hosts[node_name].container
-                with self.engine.translate_errors(f"processors of {node_name}"):
-                    self.engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
+                with self.maker.engine.translate_errors(f"processors of {node_name}"):
+                    self.maker.engine.client.api.update_container(
+                        container, **cpu_quota(rates[CORES])
+                    )
             if changed & {NETWORK_OUT, NETWORK_IN}:
                 self._shape_link(node_name, every)
+
+    def _disk_device(self, host: DockerHost) -> str:
+        device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()
+        if not device:
+            raise MachineError(
+                "the disk of nodes cannot be limited: the engine's data is not on a block device",
+                where=f"cluster.node.disk, {host.name}: {host.folder}",
+                fix="leave out cluster.node.disk, or give the engine a disk (data-root)",
+            )
+        return device
 
     def _shape_link(self, node_name: str, rates: Rates) -> None:
         """Limit both ends of a node's link: its own, and the one on the engine's machine."""
@@ -410,19 +379,20 @@ class DockerLimiter:
         if peer_index not in links:
             raise ClusterError(
                 f"the other end of the link of {node_name} is not on the engine's machine",
-                where=f"Docker engine at {self.engine.address}",
+                where=f"Docker engine at {self.maker.engine.address}",
                 fix="leave out cluster.node.network: this engine hides its machine's network",
             )
         self._run("", shape_argv(links[peer_index], rates[NETWORK_IN]), node_name)
 
     def _run(self, container: str, argv: Sequence[str], node_name: str) -> str:
         """Run *argv* in the network of *container* (empty: the machine's); what it wrote."""
-        client = self.engine.client.api
-        with self.engine.translate_errors(f"network of {node_name}"):
+        engine = self.maker.engine
+        client = engine.client.api
+        with engine.translate_errors(f"network of {node_name}"):
             if container not in self._helpers:
                 helper = client.create_container(
-                    self.image, ["sleep", "infinity"], user="0",
-                    labels={**self.labels, f"{LABEL}.node": "helper"},
+                    self.maker.image, ["sleep", "infinity"], user="0",
+                    labels={**engine.labels(self.maker.cluster), f"{LABEL}.node": "helper"},
                     host_config=client.create_host_config(
                         network_mode=f"container:{container}" if container else "host",
                         cap_drop=["ALL"], cap_add=["NET_ADMIN"],

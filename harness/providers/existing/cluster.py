@@ -15,6 +15,7 @@ import time
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
@@ -155,9 +156,8 @@ class ExistingCluster(Cluster):
             layout, master = self.layout, self.layout.master
             conf = Path(layout.conf(master))
             conf.mkdir(parents=True, exist_ok=True)
-            for file_name, properties in self._client_files().items():
-                (conf / file_name).write_text(site.render_xml(properties))
-            (conf / "log4j.properties").write_text(site.LOG4J)
+            for file_name, text in site.conf_texts(self._client_files()).items():
+                (conf / file_name).write_text(text)
             (Path(layout.data(master)) / "jtmp").mkdir(parents=True, exist_ok=True)
             self.hdfs.make(self.root)
         except BaseException:
@@ -263,6 +263,10 @@ class ExistingCluster(Cluster):
 
     def _client_files(self) -> Mapping[str, Mapping[str, str]]:
         return given.client_files(self._known.files, self.spec, self.layout, self.root)
+
+    def _supervision(self) -> dict[str, Any]:
+        """Nothing: its daemons are not ours to watch."""
+        return {}
 
     # work
 

@@ -40,7 +40,6 @@ from harness.node.evidence import dump_threads, find_jvms
 from harness.node.health import dead_daemons
 from harness.providers import state as states
 from harness.providers.base import Cluster
-from harness.providers.calibrate import CalibrationLoad, calibrate, requested_by_worker
 from harness.providers.host import (
     CONTAINER,
     LOG,
@@ -132,12 +131,6 @@ class LocalCluster(Cluster):
             except BaseException:
                 supervisor.remove(self.name)
                 raise
-        if self.spec.limited:
-            try:
-                self._limit_nodes()
-            except BaseException:
-                self.down()
-                raise
 
     def _write_files(self) -> None:
         """Fill the cluster's folder, which must be new."""
@@ -148,9 +141,9 @@ class LocalCluster(Cluster):
         for member in layout.members:
             conf_folder = Path(layout.conf(member))
             conf_folder.mkdir(parents=True)
-            for file_name, properties in site.site_files(self.spec, layout, member).items():
-                (conf_folder / file_name).write_text(site.render_xml(properties))
-            (conf_folder / "log4j.properties").write_text(site.LOG4J)
+            conf_files = site.site_files(self.spec, layout, member)
+            for file_name, text in site.conf_texts(conf_files).items():
+                (conf_folder / file_name).write_text(text)
             (Path(layout.data(member)) / "jtmp").mkdir(parents=True)
         names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
@@ -162,7 +155,14 @@ class LocalCluster(Cluster):
     def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""
         layout = self.layout
+        plan = daemons.supervisor_plan(
+            layout, layout.members, self.java, self._environment,
+            at_once=not self.spec.limited,  # a limited node is measured before all else
+        )  # fmt: skip
+        for planned, daemon in zip(plan["daemons"], daemons.daemons(layout), strict=True):
+            planned["node"] = layout.members.index(daemon.member)
         return {
+            **plan,
             "flat": bool(self.first_port),
             "nodes": [
                 {
@@ -172,23 +172,6 @@ class LocalCluster(Cluster):
                 for number, member in enumerate(layout.members)
             ],
             "etc": str(self.folder / "etc"),
-            "control": str(self.control),
-            "deaths": str(self.deaths),
-            "daemons_folder": str(self.folder / "daemons"),
-            "daemons": [
-                {
-                    "key": daemon.key,
-                    "node": layout.members.index(daemon.member),
-                    "argv": daemons.daemon_argv(self.java, layout, daemon),
-                    "env": self._environment(daemon.member),
-                    "cwd": layout.data(daemon.member),
-                    "log": str(self.folder / "logs" / f"{daemon.key}.log"),
-                    # The history server would sleep 10 s between its looks at HDFS: the health
-                    # check has it started in time.  A limited node is measured before all else.
-                    "at_once": daemon.kind != "historyserver" and not self.spec.limited,
-                }
-                for daemon in daemons.daemons(layout)
-            ],
         }  # fmt: skip
 
     def _limit_nodes(self) -> None:
@@ -200,14 +183,9 @@ class LocalCluster(Cluster):
             environment = {"PATH": namespace.search_path()}
             return LocalHost(node, "", "", lambda _: wrapped, environment).run(argv)
 
-        load = CalibrationLoad(
-            self.hosts, lambda host: self.agent(host, "load"), disk=limits.PARTS[0]
-        )
         bridge_links = {node_name: f"node{number}" for node_name, number in numbers.items()}
         set_limits = partial(limits.set_limits, self.folder, tc, bridge_links)
-        requested = requested_by_worker(self.spec)
-        achieved = calibrate(requested, set_limits, load, where=self.where)
-        self._write_limits(achieved)
+        self._calibrate(set_limits, limits.PARTS[0])
         every = daemons.daemons(self.layout)
         first_keys = [daemon.key for daemon in every if daemon.kind != "historyserver"]
         try:  # without a supervisor the pipe would wait for ever
@@ -319,9 +297,6 @@ class LocalCluster(Cluster):
         """The same path: nodes see this machine's files."""
         del host
         return str(path)
-
-    def _supervision(self) -> dict[str, Any]:
-        return self._supervision_by(str(self.deaths), str(self.control))
 
     # evidence
 
