@@ -47,11 +47,23 @@ def start(arguments: List[str]) -> None:
     with _locked(plan_path) as plan:
         control = _open_control(plan)
         if control is None:
-            _start_supervisor(plan_path, plan)
+            # without what an earlier supervisor wrote about its daemons
+            for pid_file in Path(plan["daemons_folder"]).iterdir():
+                pid_file.unlink()
+            Path(plan["deaths"]).write_text("")
+            log = Path(plan["folder"]) / "logs" / "supervisor.log"
+            if plan["unit"]:
+                subprocess.run(["systemctl", "start", plan["unit"]], check=True)
+            else:
+                with log.open("ab") as log_file:
+                    subprocess.Popen(
+                        [sys.executable, "-I", "-S", sys.argv[0], "supervise", plan_path],
+                        stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file,
+                        start_new_session=True, cwd="/", close_fds=True,
+                    )  # fmt: skip
             deadline = time.monotonic() + _LIMIT_S
             while control is None:
                 if time.monotonic() > deadline:
-                    log = Path(plan["folder"]) / "logs" / "supervisor.log"
                     raise SystemExit(f"the supervisor does not start: {log.read_text()[-500:]}")
                 time.sleep(_PAUSE_S)
                 control = _open_control(plan)
@@ -71,22 +83,6 @@ def _open_control(plan: Dict[str, Any]) -> Optional[int]:
         if error.errno in (errno.ENXIO, errno.ENOENT):
             return None
         raise
-
-
-def _start_supervisor(plan_path: str, plan: Dict[str, Any]) -> None:
-    """Start the supervisor, without what an earlier one wrote about its daemons."""
-    for pid_file in Path(plan["daemons_folder"]).iterdir():
-        pid_file.unlink()
-    Path(plan["deaths"]).write_text("")
-    if plan["unit"]:
-        subprocess.run(["systemctl", "start", plan["unit"]], check=True)
-        return
-    with (Path(plan["folder"]) / "logs" / "supervisor.log").open("ab") as log_file:
-        subprocess.Popen(
-            [sys.executable, "-I", "-S", sys.argv[0], "supervise", plan_path],
-            stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True,
-            cwd="/", close_fds=True,
-        )  # fmt: skip
 
 
 def _start_daemon(plan: Dict[str, Any], control: int, daemon_key: str) -> None:

@@ -283,29 +283,23 @@ class AnsibleCluster(Cluster):
         dead: list[str] = []
         for host in self.hosts:
             daemon_names, local_copy = self._daemons[host.name], self.folder / f"deaths-{host.name}"
-            if self._follow_deaths(host, local_copy):
-                deaths = local_copy.read_text(errors="replace")
-                dead_keys = re.findall(r'^\{"key": "([a-z0-9-]+)"', deaths, re.MULTILINE)
-                dead += [daemon_names[key] for key in dead_keys if key in daemon_names]
-            else:
+            follower, deaths = self._followers.get(host.name), f"{self.layout.base}/deaths"
+            try:
+                if follower is None or follower.poll() is not None:
+                    # what is there already counts at once, before the follower has started
+                    read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S)
+                    known_deaths = read.out.encode()
+                    local_copy.write_bytes(known_deaths)
+                    command = ["tail", "-c", f"+{len(known_deaths) + 1}", "-F", deaths]
+                    self._followers[host.name] = host.start(command, local_copy)
+            except ClusterError:
+                self._followers.pop(host.name, None)
                 dead += daemon_names.values()
+                continue
+            record = local_copy.read_text(errors="replace")
+            dead_keys = re.findall(r'^\{"key": "([a-z0-9-]+)"', record, re.MULTILINE)
+            dead += [daemon_names[key] for key in dead_keys if key in daemon_names]
         return list(dict.fromkeys(dead))
-
-    def _follow_deaths(self, host: Host, local_copy: Path) -> bool:
-        """Have the record of deaths copied to *local_copy*; `False`: the host cannot be reached."""
-        follower = self._followers.get(host.name)
-        with suppress(ClusterError):
-            if follower is None or follower.poll() is not None:
-                deaths = f"{self.layout.base}/deaths"
-                # what is there already counts at once, before the follower has started
-                read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S)
-                known_deaths = read.out.encode()
-                local_copy.write_bytes(known_deaths)
-                command = ["tail", "-c", f"+{len(known_deaths) + 1}", "-F", deaths]
-                self._followers[host.name] = host.start(command, local_copy)
-            return True
-        self._followers.pop(host.name, None)
-        return False
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""

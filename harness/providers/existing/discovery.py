@@ -316,28 +316,23 @@ def copy_logs(
         gathered = f"/ws/v1/history/containers/{container.id}/logs"
         sources.append((history, gathered, f"/ws/v1/history/containerlogs/{container.id}"))
         for address, listing, content in sources:
-            if log_names := _log_names(address, listing):
+            try:
+                answer = get_json(address, listing)
+            except ClusterError:  # the logs are not here, whatever the reason
+                continue
+            infos = elements(answer, "containerLogsInfo") or elements(
+                answer, "containerLogsInfoes", "containerLogsInfo"
+            )
+            files = [file for info in infos for file in elements(info, "containerLogInfo")]
+            log_names = {str(file.get("fileName")) for file in files}
+            if plain_names := sorted(filter(LOG.fullmatch, log_names)):
                 folder = into / container.host / container.id
                 folder.mkdir(parents=True, exist_ok=True)
-                for log_name in log_names:
+                for log_name in plain_names:
                     _copy_log(address, f"{content}/{log_name}", folder / log_name)
                     copied.append(folder / log_name)
                 break
     return copied
-
-
-def _log_names(address: str, url_path: str) -> list[str]:
-    """Names of a container's logs; none where they are not here, whatever the reason."""
-    try:
-        answer = get_json(address, url_path)
-    except ClusterError:
-        return []
-    infos = elements(answer, "containerLogsInfo") or elements(
-        answer, "containerLogsInfoes", "containerLogsInfo"
-    )
-    files = [file for info in infos for file in elements(info, "containerLogInfo")]
-    log_names = {str(file.get("fileName")) for file in files}
-    return sorted(log_name for log_name in log_names if LOG.fullmatch(log_name))
 
 
 def _copy_log(address: str, url_path: str, target: Path) -> None:

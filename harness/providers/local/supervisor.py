@@ -138,7 +138,17 @@ def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterS
             outer=Process.of(process.pid), first_port=first_port,
         )  # fmt: skip
         state.save()
-        state.namespaces = tuple(_release(process))
+        # it goes on, now that it is recorded, and answers with descriptors of its namespaces
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):  # it has ended: then there is no answer either
+            process.stdin.write(b"go\n")
+        process.stdin.close()
+        ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
+        answer_line = process.stdout.readline() if ready else b""
+        if not answer_line:
+            raise ProcessLookupError(process.pid)
+        state.namespaces = tuple(json.loads(answer_line))
         inner_id = next(child for child, parent in parents().items() if parent == process.pid)
         state.inner = Process.of(inner_id)
     except (ProcessLookupError, StopIteration):
@@ -156,21 +166,6 @@ def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterS
             _started.pop(process.pid, None)
     state.save()
     return state
-
-
-def _release(process: subprocess.Popen[bytes]) -> list[dict[str, int]]:
-    """Let the supervisor go on, now that it is recorded; the descriptors of its namespaces."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(BrokenPipeError):  # it has ended: then there is no answer either
-        process.stdin.write(b"go\n")
-    process.stdin.close()
-    ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
-    answer_line = process.stdout.readline() if ready else b""
-    if not answer_line:
-        raise ProcessLookupError(process.pid)
-    namespaces: list[dict[str, int]] = json.loads(answer_line)
-    return namespaces
 
 
 def remove(name: str) -> bool:

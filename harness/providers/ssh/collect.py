@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,18 +99,14 @@ def _receive(
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
 
-    def pieces(waits: IdleTimeout) -> Iterator[bytes]:
-        while True:
-            with waits.waiting():
-                content = output.read(CHUNK_BYTES)
-            if not content:
-                return
-            yield content
+    def read() -> bytes:
+        with waits.waiting():
+            return output.read(CHUNK_BYTES)
 
     try:
         with IdleTimeout(command, idle_s) as waits:
             try:
-                problem, paths = "", unpack(pieces(waits), pattern, source.into, where, limits)
+                problem, paths = "", unpack(iter(read, b""), pattern, source.into, where, limits)
             except RefusedArchiveError:
                 raise
             except ClusterError as error:

@@ -267,7 +267,7 @@ def trust(
     fetch: Callable[[str, int, str], Any | None] = fetch_key,
 ) -> str:
     """
-    Pin the key of *host* that has fingerprint *mark*; its kind (``ssh-ed25519``).
+    Pin the key of *host* with fingerprint *wanted_fingerprint*; its kind (``ssh-ed25519``).
 
     Keys pinned for this host before go.  `ClusterError`: the host cannot be reached, or has no key
     with that fingerprint.
