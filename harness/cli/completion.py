@@ -22,7 +22,7 @@ _KEYS = (
     "name=", "question=", "repeat=", "warmup=", "seed=", "trial_limit=", "design=", "trace=",
     "cluster.provider=", "cluster.workers=", "cluster.node.map_slots=",
     "cluster.node.reduce_slots=", "cluster.node.task_memory=", "cluster.node.gpus=",
-    "cluster.node.cores=", "cluster.node.disk=", "cluster.node.network=",
+    "cluster.node.cores=", "cluster.node.disk=", "cluster.node.network=", "cluster.node.memory=",
     "workloads.0.input=", "predict.models=",
 )  # fmt: skip
 _HEADS = ("configuration.", "cluster.site.")  # a property of Hadoop follows

@@ -44,7 +44,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 class Scalar(str):
@@ -102,37 +102,37 @@ class Document:
     def __init__(self, text: str, source: str) -> None:
         """Read *text*; *source* names its file in errors."""
         self.source = source
-        self.places: dict[Path, Place] = {}
-        self.key_places: dict[Path, Place] = {}
-        self.reported: set[Path] = set()
+        self.places: dict[KeyPath, Place] = {}
+        self.key_places: dict[KeyPath, Place] = {}
+        self.reported: set[KeyPath] = set()
         self._problems: dict[tuple[Place, str], str] = {}
         self.data = self._load(text, ())
 
-    def at(self, path: Path) -> Any:
-        """Give what the file has at *path*, or `None`."""
-        node: Any = self.data
-        for part in path:
-            if isinstance(node, dict):
-                node = node.get(part)
-            elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-                node = node[part]
+    def at(self, key_path: KeyPath) -> Any:
+        """Give what the file has at *key_path*, or `None`."""
+        content: Any = self.data
+        for part in key_path:
+            if isinstance(content, dict):
+                content = content.get(part)
+            elif isinstance(content, list) and isinstance(part, int) and part < len(content):
+                content = content[part]
             else:
                 return None
-        return node
+        return content
 
-    def mapping(self, *path: str | int) -> dict[str, Any]:
-        """Give the mapping at *path*; it is empty where there is none."""
-        node = self.at(path)
-        return node if isinstance(node, dict) else {}
+    def mapping(self, *key_path: str | int) -> dict[str, Any]:
+        """Give the mapping at *key_path*; it is empty where there is none."""
+        content = self.at(key_path)
+        return content if isinstance(content, dict) else {}
 
-    def scalars(self, path: Path) -> Iterator[tuple[Path, Scalar]]:
-        """Path and text of the scalar at *path*, or of each in the list there."""
-        node = self.at(path)
-        items = enumerate(node) if isinstance(node, list) else ()
-        parts = [((*path, index), item) for index, item in items] or [(path, node)]
+    def scalars(self, key_path: KeyPath) -> Iterator[tuple[KeyPath, Scalar]]:
+        """Path and text of the scalar at *key_path*, or of each in the list there."""
+        content = self.at(key_path)
+        items = enumerate(content) if isinstance(content, list) else ()
+        parts = [((*key_path, index), item) for index, item in items] or [(key_path, content)]
         yield from (part for part in parts if isinstance(part[1], Scalar))
 
-    def workloads(self) -> Iterator[tuple[Path, str, dict[str, Any]]]:
+    def workloads(self) -> Iterator[tuple[KeyPath, str, dict[str, Any]]]:
         """Path, name and entry of each workload that has a name."""
         listed = self.at(("workloads",))
         for index in range(len(listed) if isinstance(listed, list) else 0):
@@ -140,23 +140,23 @@ class Document:
             if isinstance(entry.get("name"), Scalar):
                 yield ("workloads", index), entry["name"], entry
 
-    def put(self, path: Path, node: Any) -> None:
-        """Replace what is at *path*, whose parent exists."""
-        parent: Any = self.at(path[:-1])
-        parent[path[-1]] = node
+    def put(self, key_path: KeyPath, content: Any) -> None:
+        """Replace what is at *key_path*, whose parent exists."""
+        parent: Any = self.at(key_path[:-1])
+        parent[key_path[-1]] = content
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
-        """Where *path*, or its *key*, is; else where the nearest part around it is."""
-        if key and path in self.key_places:
-            return self.key_places[path]
-        while path not in self.places:
-            path = path[:-1]
-        return self.places[path]
+    def place(self, key_path: KeyPath, *, key: bool = False) -> Place:
+        """Where *key_path*, or its *key*, is; else where the nearest part around it is."""
+        if key and key_path in self.key_places:
+            return self.key_places[key_path]
+        while key_path not in self.places:
+            key_path = key_path[:-1]
+        return self.places[key_path]
 
-    def problem(self, path: Path, problem: str, fix: str, *, key: bool = False) -> None:
-        """Note a *problem* at *path* (or with its *key*), and how to *fix* it."""
-        self.reported.add(path)
-        self._problems.setdefault((self.place(path, key=key), problem), fix)
+    def problem(self, key_path: KeyPath, problem: str, fix: str, *, key: bool = False) -> None:
+        """Note a *problem* at *key_path* (or with its *key*), and how to *fix* it."""
+        self.reported.add(key_path)
+        self._problems.setdefault((self.place(key_path, key=key), problem), fix)
 
     def raise_problems(self) -> None:
         """Raise `SpecError` with everything noted, in the order of the file."""
@@ -200,9 +200,9 @@ class Document:
         for head in PROPERTIES:
             if tuple(parts[: len(head)]) == head and len(parts) > len(head):
                 parts = [*head, ".".join(parts[len(head) :])]
-        path: Path = ()
+        key_path: KeyPath = ()
         for part in parts:
-            around = self.at(path)
+            around = self.at(key_path)
             names: list[Any] = []
             step: str | int = part
             if isinstance(around, list):
@@ -217,17 +217,17 @@ class Document:
                 problem = f"nothing is at '{excerpt(part)}'"
                 self._problems.setdefault((place, problem), fix if names else alone)
                 return
-            path = (*path, step)
+            key_path = (*key_path, step)
             if isinstance(around, dict) and part not in around:
                 around[part] = {}
-                self.places[path] = self.key_places[path] = place
-        for replaced_path in [old for old in self.places if old[: len(path)] == path]:
+                self.places[key_path] = self.key_places[key_path] = place
+        for replaced_path in [old for old in self.places if old[: len(key_path)] == key_path]:
             del self.places[replaced_path]
-        self.key_places[path] = place
-        self.put(path, self._load(text, path, place))
+        self.key_places[key_path] = place
+        self.put(key_path, self._load(text, key_path, place))
 
-    def _load(self, text: str, path: Path, override: Place | None = None) -> Any:
-        """Read *text* as what is at *path*; every place in an *override* is the override."""
+    def _load(self, text: str, key_path: KeyPath, override: Place | None = None) -> Any:
+        """Read *text* as what is at *key_path*; every place in an *override* is the override."""
         source = override.source if override else self.source
 
         def place(mark: Any) -> Place:
@@ -240,15 +240,15 @@ class Document:
                 where=str(start),
                 fix="an experiment file has a few dozen lines: is this the right file?",
             )
-        self.places[path] = start
-        node: Any = None
+        self.places[key_path] = start
+        content: Any = None
         try:
             events = YAML(typ="safe", pure=True).parse(StringIO(text))
             for event in events:
                 if isinstance(event, DocumentStartEvent):
-                    if node is not None:
+                    if content is not None:
                         raise _not_yaml_error("there is another document", place(event.start_mark))
-                    node = self._collect(next(events), events, path, place)
+                    content = self._collect(next(events), events, key_path, place)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             reason = error.problem or error.context or ""
@@ -256,13 +256,13 @@ class Document:
         except (YAMLError, ValueError, OverflowError, LookupError) as error:
             # A character that YAML forbids, an escape that names none, ...
             raise _not_yaml_error(str(error), start) from error
-        return Scalar("") if node is None else node
+        return Scalar("") if content is None else content
 
     def _collect(
         self,
         event: Any,
         events: Iterator[Any],
-        path: Path,
+        key_path: KeyPath,
         place: Callable[[Any], Place],
         depth: int = 0,
     ) -> Any:
@@ -277,40 +277,40 @@ class Document:
             complaint, fix = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
         if complaint:
             raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
-        self.places[path] = place(event.start_mark)
+        self.places[key_path] = place(event.start_mark)
         if isinstance(event, ScalarEvent):
             return Scalar(event.value, quoted=event.style not in (None, ""))
         if isinstance(event, SequenceStartEvent):
             items: list[Any] = []
             while not isinstance(item := next(events), SequenceEndEvent):
-                items.append(self._collect(item, events, (*path, len(items)), place, depth + 1))
+                items.append(self._collect(item, events, (*key_path, len(items)), place, depth + 1))
             return items
         mapping: dict[str, Any] = {}
-        discarded = (*path, -1)  # where nothing is looked for
+        discarded = (*key_path, -1)  # where nothing is looked for
         while not isinstance(key := next(events), MappingEndEvent):
             at, word = (
                 place(key.start_mark),
                 self._collect(key, events, discarded, place, depth + 1),
             )
-            inner_path = (*path, str(word)) if isinstance(word, Scalar) else discarded
-            if inner_path == discarded:
+            child_path = (*key_path, str(word)) if isinstance(word, Scalar) else discarded
+            if child_path == discarded:
                 self._problems.setdefault((at, "a key is not a word"), "write NAME: VALUE")
             elif word in mapping:
-                first = self.key_places[inner_path].line
+                first = self.key_places[child_path].line
                 problem = f"{excerpt(word)} is given twice, first in line {first}"
                 self._problems.setdefault((at, problem), "leave one of them")
-                inner_path = discarded
+                child_path = discarded
             else:
-                self.key_places[inner_path] = at
-            value = self._collect(next(events), events, inner_path, place, depth + 1)
-            if inner_path != discarded:
+                self.key_places[child_path] = at
+            value = self._collect(next(events), events, child_path, place, depth + 1)
+            if child_path != discarded:
                 mapping[str(word)] = value
         return mapping
 
 
-def dotted(path: Path) -> str:
-    """Write *path* as in an override."""
-    return ".".join(excerpt(part) for part in path)
+def dotted(key_path: KeyPath) -> str:
+    """Write *key_path* as in an override."""
+    return ".".join(excerpt(part) for part in key_path)
 
 
 def _not_yaml_error(reason: str, at: Place) -> SpecError:

@@ -16,7 +16,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import SpecError
-from harness.experiment.document import PROPERTIES, Document, Path, Place, Scalar, dotted
+from harness.experiment.document import PROPERTIES, Document, KeyPath, Place, Scalar, dotted
 from harness.experiment.grid import axis_values, expand, is_profiling, meaning, readable
 from harness.experiment.model import (
     AUTO_GPUS,
@@ -137,9 +137,10 @@ def places(text: str, source: str) -> dict[str, str]:
         document = Document(text, source)
     except SpecError:
         return {}
-    keys = {str(path[-1]): str(place) for path, place in document.key_places.items()}
-    entries = document.workloads() if isinstance(document.data, dict) else ()
-    return keys | {f"workloads.{name}": str(document.place(path)) for path, name, _ in entries}
+    places_by_key = {str(path[-1]): str(place) for path, place in document.key_places.items()}
+    for entry_path, workload, _ in document.workloads() if isinstance(document.data, dict) else ():
+        places_by_key[f"workloads.{workload}"] = str(document.place(entry_path))
+    return places_by_key
 
 
 def _note_errors(error: ValidationError, document: Document, known: KnownNames | None) -> None:
@@ -148,17 +149,17 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
     for each in error.errors(include_url=False):
         kind, context, location = each["type"], each.get("ctx", {}), each["loc"]
         # Parts that the file does not have: the index of a single value, branches of a model.
-        path: Path = ()
+        key_path: KeyPath = ()
         for part in location:
-            around = document.at(path)
+            around = document.at(key_path)
             if (isinstance(around, dict) and part in around) or (
                 isinstance(around, list) and isinstance(part, int)
             ):
-                path = (*path, part)
-        if path in earlier and kind not in ("missing", "extra_forbidden"):
+                key_path = (*key_path, part)
+        if key_path in earlier and kind not in ("missing", "extra_forbidden", "model_type"):
             continue
-        item, is_key, fix, name = path, False, "correct this value", dotted(path)
-        model = _model_at(path[:-1] if kind == "extra_forbidden" else path)
+        item, is_key, fix, name = key_path, False, "correct this value", dotted(key_path)
+        model = _model_at(key_path[:-1] if kind == "extra_forbidden" else key_path)
         keys = {
             str(info.validation_alias or field): info.description or ""
             for field, info in model.model_fields.items()
@@ -171,11 +172,11 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
         elif kind == "extra_forbidden":
             known_names = list(keys)
             if model is WorkloadAxes and known:
-                workload = document.mapping(*path[:-1]).get("name", "")
+                workload = document.mapping(*key_path[:-1]).get("name", "")
                 known_names += known.parameters.get(str(workload), ())
-            parent = dotted(path[:-1]) or "the experiment"
-            problem = f"unknown key '{excerpt(path[-1])}' in {parent}"
-            fix, is_key = did_you_mean(str(path[-1]), known_names), True
+            parent = dotted(key_path[:-1]) or "the experiment"
+            problem = f"unknown key '{excerpt(key_path[-1])}' in {parent}"
+            fix, is_key = did_you_mean(str(key_path[-1]), known_names), True
         elif kind in ("model_type", "dict_type"):
             names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
             problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
@@ -185,16 +186,16 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
             problem, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
             colon = " " if problem.startswith(("is ", "limits ")) else ": "
             problem, fix = f"{name}{colon}{problem}", advice or fix
-            item = (*path, context["index"]) if kind == "given_twice" else path
+            item = (*key_path, context["index"]) if kind == "given_twice" else key_path
         else:  # a bound of a record, beyond those of the file
             problem = f"{name}: {excerpt(each['msg'].lower())}"
         document.problem(item, problem, fix, key=is_key)
 
 
-def _model_at(path: Path) -> type[BaseModel]:
-    """Give the model of the mapping at *path*, or around it."""
+def _model_at(key_path: KeyPath) -> type[BaseModel]:
+    """Give the model of the mapping at *key_path*, or around it."""
     model: type[BaseModel] = Experiment
-    for part in path:
+    for part in key_path:
         for name, info in model.model_fields.items():
             if part in (name, info.validation_alias):
                 annotations: list[Any] = [info.annotation]
@@ -210,18 +211,18 @@ def _check_names(document: Document, known: KnownNames | None) -> None:
     """Note names that there are not, bad arguments of workloads, and sizes for numbers of MiB."""
     for head in PROPERTIES:
         for name in document.mapping(*head):
-            path = (*head, name)
+            problem, fix = "", "write a name such as mapreduce.job.reduces"
             if _PROPERTY.fullmatch(name) is None:
-                problem = f"{dotted(head)}: '{excerpt(name)}' is not the name of a property"
-                fix = "write a name such as mapreduce.job.reduces"
-                document.problem(path, problem, fix, key=True)
-            elif known and head[0] != "predict" and (complaint := known.objection(name)):
-                document.problem(path, f"{dotted(head)}: {complaint[0]}", complaint[1], key=True)
-            for inner_path, scalar in document.scalars(path):
+                problem = f"'{excerpt(name)}' is not the name of a property"
+            elif known and head[0] != "predict":
+                problem, fix = known.objection(name) or ("", "")
+            if problem:
+                document.problem((*head, name), f"{dotted(head)}: {problem}", fix, key=True)
+            for value_path, scalar in document.scalars((*head, name)):
                 if name.endswith((".mb", "-mb")) and not scalar.quoted and has_unit(scalar):
-                    problem = f"{dotted(inner_path)}: '{excerpt(scalar)}' for a number of MiB"
+                    problem = f"{dotted(value_path)}: '{excerpt(scalar)}' for a number of MiB"
                     mebibytes = max(1, round(parse_bytes(scalar) / MIB))
-                    document.problem(inner_path, problem, f"write {mebibytes}")
+                    document.problem(value_path, problem, f"write {mebibytes}")
     for name in document.mapping("cluster", "nodes"):
         if _WORKER.fullmatch(name) is None:
             problem = f"cluster.nodes: '{excerpt(name)}' is not the name of a worker"
@@ -229,22 +230,23 @@ def _check_names(document: Document, known: KnownNames | None) -> None:
             document.problem(("cluster", "nodes", name), problem, fix, key=True)
     if not known:
         return
-    for path, named_part, names in (
+    named_parts: list[tuple[KeyPath, str, Collection[str]]] = [
         (("cluster", "provider"), "provider", known.providers),
         (("predict", "models"), "model", known.models),
-        *(((*path, "name"), "workload", known.workloads) for path, *_ in document.workloads()),
-    ):
-        for inner_path, scalar in document.scalars(path):
-            if NAME.fullmatch(scalar) and scalar not in names:
-                problem = f"{dotted(inner_path)}: there is no {named_part} '{scalar}'"
-                document.problem(inner_path, problem, did_you_mean(scalar, list(names)))
-    for path, workload, entry in document.workloads():
+    ]
+    for entry_path, workload, entry in document.workloads():
+        named_parts.append(((*entry_path, "name"), "workload", known.workloads))
         for key in entry.keys() - {"name", "input", "seed"}:
-            for inner_path, scalar in document.scalars((*path, key)):
+            for value_path, scalar in document.scalars((*entry_path, key)):
                 with suppress(ValueError):  # the model refuses what is not a value of an argument
                     value = argument_value(scalar)
                     if complaint := known.refusal(workload, key, value):
-                        document.problem(inner_path, *complaint)
+                        document.problem(value_path, *complaint)
+    for named_path, noun, names in named_parts:
+        for value_path, scalar in document.scalars(named_path):
+            if NAME.fullmatch(scalar) and scalar not in names:
+                problem = f"{dotted(value_path)}: there is no {noun} '{scalar}'"
+                document.problem(value_path, problem, did_you_mean(scalar, list(names)))
 
 
 def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) -> None:
@@ -253,37 +255,36 @@ def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) 
 
     In `profile_on` a name means the bytes of every workload of the file that has it.
     """
-    used: dict[str, Mapping[str, int]] = {}
-    for path, workload, entry in document.workloads():
+    used_scales = []
+    for entry_path, workload, entry in document.workloads():
         if workload not in scales or "input" not in entry:
             continue
-        scale = used[workload] = scales[workload]
-        for inner_path, scalar in document.scalars((*path, "input")):
+        scale, input_path = scales[workload], (*entry_path, "input")
+        used_scales.append(scale)
+        for value_path, scalar in document.scalars(input_path):
             if scalar in scale:
-                document.put(inner_path, Scalar(str(scale[scalar]), written=scalar))
+                document.put(value_path, Scalar(str(scale[scalar]), written=scalar))
             elif _NAME_OF_SIZE.fullmatch(scalar):
-                problem = f"{dotted((*path, 'input'))}: {workload} has no size called '{scalar}'"
-                document.problem(inner_path, excerpt(problem, 200), _size_fix(scalar, scale))
-    chosen = ("predict", "profile_on", "input")
-    sizes: dict[str, tuple[Place, Scalar]] = {}
-    unresolved = False
-    for inner_path, scalar in document.scalars(chosen):
-        meant = {scale[scalar] for scale in used.values() if scalar in scale}
-        if not _NAME_OF_SIZE.fullmatch(scalar):
-            sizes[f"{inner_path} {scalar}"] = document.place(inner_path), scalar
-        elif meant:
-            for size in sorted(meant):
-                text = str(size)
-                sizes[text] = document.place(inner_path), Scalar(text, written=scalar)
-        else:
-            unresolved = True
-            problem = f"predict.profile_on: no workload here has a size called '{excerpt(scalar)}'"
-            names = dict.fromkeys(name for scale in used.values() for name in scale)
-            document.problem(inner_path, problem, _size_fix(scalar, names))
-    if sizes and not unresolved:
-        document.put(chosen, [scalar for _, scalar in sizes.values()])
-        for index, (place, _) in enumerate(sizes.values()):
-            document.places[*chosen, index] = place
+                problem = f"{dotted(input_path)}: {workload} has no size called '{scalar}'"
+                document.problem(value_path, excerpt(problem, 200), _size_fix(scalar, scale))
+    chosen_path = ("predict", "profile_on", "input")
+    resolved: dict[str, tuple[Place, Scalar]] = {}
+    for value_path, scalar in document.scalars(chosen_path):
+        place = document.place(value_path)
+        sizes = sorted({scale[scalar] for scale in used_scales if scalar in scale})
+        for size in map(str, sizes):
+            resolved[size] = place, Scalar(size, written=scalar)
+        if not sizes:
+            resolved[f"{value_path} {scalar}"] = place, scalar
+            if _NAME_OF_SIZE.fullmatch(scalar):
+                problem = f"no workload here has a size called '{excerpt(scalar)}'"
+                names = dict.fromkeys(name for scale in used_scales for name in scale)
+                fix = _size_fix(scalar, names)
+                document.problem(value_path, f"predict.profile_on: {problem}", fix)
+    if resolved:
+        document.put(chosen_path, [scalar for _, scalar in resolved.values()])
+        for index, (place, _) in enumerate(resolved.values()):
+            document.places[*chosen_path, index] = place
 
 
 def _size_fix(name: str, known: Collection[str]) -> str:
@@ -346,10 +347,10 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
             axes.setdefault(axis, {})[_readable(axis, value)] = None
     all_exist = True
     for axis, values in experiment.predict.profile_on.items():
-        path = (*_PROFILE_ON, axis)
+        key_path = (*_PROFILE_ON, axis)
         if axis not in axes:
             problem = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
-            document.problem(path, problem, did_you_mean(axis, sorted(axes)), key=True)
+            document.problem(key_path, problem, did_you_mean(axis, sorted(axes)), key=True)
             all_exist = False
             continue
         existing = {meaning(value) for value in axes[axis]}
@@ -357,7 +358,7 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
         if lacking and not (narrowed and len(lacking) < len(values)):
             missing = ", ".join(_readable(axis, value) for value in lacking)
             problem = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
-            document.problem(path, problem, f"its values are {', '.join(axes[axis])}")
+            document.problem(key_path, problem, f"its values are {', '.join(axes[axis])}")
             all_exist = False
     if not all_exist:
         return

@@ -37,11 +37,9 @@ MAX_CELLS = 10_000
 MAX_TRIALS = 100_000
 MAX_VALUES = 1_000_000
 
-# (part of the cell, name in it); names of properties may occur in two parts
-_Dimension = tuple[str, str]
-_Dimensions = dict[_Dimension, tuple[Any, ...]]
-_Grids = list[tuple[WorkloadAxes, _Dimensions]]
-_Point = dict[_Dimension, Any]
+# By part of the cell and name in it: names of properties may occur in two parts.
+_Grid = dict[tuple[str, str], tuple[Any, ...]]
+_Point = dict[tuple[str, str], Any]
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 # How values are written; others stand for themselves.
@@ -59,19 +57,20 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
 
     Raises `SpecError` where the grid is larger than anybody could measure.
     """
-    cluster, grids = experiment.cluster, []
+    cluster = experiment.cluster
+    grids: list[tuple[WorkloadAxes, _Grid]] = []
     for workload in experiment.workloads:
-        grid: _Dimensions = {
-            ("cluster", "workers"): cluster.workers,
-            **{("node", name): getattr(cluster.node, name) for name in NodeSpec.model_fields},
-            **{("site", name): values for name, values in cluster.site.items()},
-            ("workload", "input_bytes"): workload.input_bytes,
-            **{("parameters", name): values for name, values in workload.parameters.items()},
-            **{
-                ("configuration", name): values for name, values in experiment.configuration.items()
-            },
+        parts: dict[str, dict[str, tuple[Any, ...]]] = {
+            "cluster": {"workers": cluster.workers},
+            "node": {name: getattr(cluster.node, name) for name in NodeSpec.model_fields},
+            "site": cluster.site,
+            "workload": {"input_bytes": workload.input_bytes},
+            "parameters": workload.parameters,
+            "configuration": experiment.configuration,
         }
-        grids.append((workload, grid))
+        grids.append(
+            (workload, {(part, name): axis[name] for part, axis in parts.items() for name in axis})
+        )
     count = experiment.design.points
     if count is None:
         count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
@@ -250,7 +249,9 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
     )
 
 
-def _spread_points(experiment: Experiment, grids: _Grids) -> Iterator[tuple[WorkloadAxes, _Point]]:
+def _spread_points(
+    experiment: Experiment, grids: Sequence[tuple[WorkloadAxes, _Grid]]
+) -> Iterator[tuple[WorkloadAxes, _Point]]:
     """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
     from scipy.stats import qmc
 

@@ -42,7 +42,6 @@ NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
 
-# JSON Schema of values whose texts the schema cannot describe.
 _SIZE: dict[str, Any] = {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB"]}
 _RATE: dict[str, Any] = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
 _TIME: dict[str, Any] = {"type": ["string", "number"], "examples": ["10 min"]}
@@ -80,19 +79,18 @@ def _written(
 
 
 def _number(
-    noun: str, least: float, most: float, fix: str = "", *, kind: str = "integer", word: str = ""
+    noun: str, least: float, most: float, fix: str = "", *, whole: bool = True, word: str = ""
 ) -> _Annotations:
     """Annotations of numbers from *least* to *most*, beside which *word* may stand."""
-    types: Any = int if kind == "integer" else int | float
 
     def read(scalar: Scalar) -> Any:
-        number = scalar.value
-        if isinstance(number, types) and not isinstance(number, bool) and least <= number <= most:
+        number: Any = scalar.value
+        if type(number) in ((int,) if whole else (int, float)) and least <= number <= most:
             return number
         advice = fix or f"write one such as {max(least, 3)}"
         raise ValueError(f"'{excerpt(scalar)}' is not a {noun} from {least} to {most}; {advice}")
 
-    schema = {"type": kind, "minimum": least, "maximum": most}
+    schema = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
     return _written(read, schema, word, None if word == UNLIMITED else AUTO_GPUS)
 
 
@@ -230,13 +228,13 @@ def _word_or_count(
 ) -> _Annotations:
     """Annotations of a record that a file writes as one of *words*, or as a key with a count."""
 
-    def read(data: Any, info: ValidationInfo) -> Any:
+    def read(contents: Any, info: ValidationInfo) -> Any:
         if not info.context:
-            return data
-        if isinstance(data, str) and data in words:
-            return {fields[0]: str(data)}
-        if isinstance(data, dict) and len(data) == 1 and data.keys() <= set(keys):
-            return dict(zip(fields, *data.items(), strict=True))
+            return contents
+        if isinstance(contents, str) and contents in words:
+            return {fields[0]: str(contents)}
+        if isinstance(contents, dict) and len(contents) == 1 and contents.keys() <= set(keys):
+            return dict(zip(fields, *contents.items(), strict=True))
         raise ValueError(complaint)
 
     count = {"type": "integer", "minimum": 1}
@@ -247,7 +245,7 @@ def _word_or_count(
 
 def _cores(word: str = "") -> _Annotations:
     fix = "write one such as 0.5"
-    return _number("number of cores", LEAST_CORES, 1000, fix, kind="number", word=word)
+    return _number("number of cores", LEAST_CORES, 1000, fix, whole=False, word=word)
 
 
 def _rate(least: float, example: str, word: str = "") -> _Annotations:
@@ -365,11 +363,12 @@ class ClusterAxes(_FileRecord):
 
     @model_validator(mode="before")
     @classmethod
-    def _count_workers(cls, data: Any) -> Any:
+    def _count_workers(cls, contents: Any) -> Any:
         """Let the hosts say how many workers there are, where the file does not."""
-        if isinstance(data, dict) and isinstance(data.get("hosts"), list) and data["hosts"]:
-            return {"workers": (max(1, len(data["hosts"]) - 1),), **data}
-        return data
+        hosts = contents.get("hosts") if isinstance(contents, dict) else None
+        if isinstance(hosts, list) and hosts:
+            return {"workers": (max(1, len(hosts) - 1),), **contents}
+        return contents
 
 
 class WorkloadAxes(_FileRecord):
@@ -392,19 +391,19 @@ class WorkloadAxes(_FileRecord):
 
     @model_validator(mode="before")
     @classmethod
-    def _gather_parameters(cls, data: Any, info: ValidationInfo) -> Any:
+    def _gather_parameters(cls, contents: Any, info: ValidationInfo) -> Any:
         """Put the further keys of a file's entry together; unknown ones are left to be refused."""
-        if not info.context or not isinstance(data, dict):
-            return data
-        known, workload = info.context["parameters"], str(data.get("name"))
+        if not info.context or not isinstance(contents, dict):
+            return contents
+        known, workload = info.context["parameters"], str(contents.get("name"))
         parameters = {
             key: value
-            for key, value in data.items()
+            for key, value in contents.items()
             if key not in ("name", "input", "seed")
             and NAME.fullmatch(key)
             and (known is None or key in known.get(workload, ()))
         }
-        others = {key: value for key, value in data.items() if key not in parameters}
+        others = {key: value for key, value in contents.items() if key not in parameters}
         return {**others, "(parameters)": parameters}
 
 
@@ -481,9 +480,8 @@ class Experiment(_FileRecord):
 class _EditorSchema(GenerateJsonSchema):
     """For editors: no titles that repeat keys, no defaults in the units of records, no null."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, _schema: Any) -> bool:
         """Never: a key says it all."""
-        del schema
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
