@@ -87,9 +87,8 @@ class Evaluation:
         trial_id = record.trial.id
         if trial_id not in self.rates:
             traces, raw = self.run.read_trace(trial_id), self.run.raw(trial_id)
-            self.rates[trial_id] = (
-                trial_rate(raw, traces[0].submit_s, traces[-1].finish_s) if traces else None
-            )
+            ends = (traces[0].submit_s, traces[-1].finish_s) if traces else None
+            self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
 
     def observe(self, record: TrialRecord) -> list[Observation]:
@@ -124,9 +123,8 @@ class Evaluation:
         """Have every model predict every scored cell, store the predictions and seal them."""
         profiles = self.run.read_profiles()
         if not profiles:
-            raise DataError(
-                "there is no profile", where=str(self.run.path), fix="harness profile FILE"
-            )
+            where = str(self.run.path)
+            raise DataError("there is no profile", where=where, fix="harness profile FILE")
         # Cells that feed profiles are never scored.
         scored = list(dict.fromkeys(trial.cell.id for trial in self.plan if not trial.profiling))
         predictions = []
@@ -235,9 +233,8 @@ class Evaluation:
 
     def typical_trial(self, workload: str) -> TrialRecord | None:
         """Trial with the median job time in the largest cell of *workload*, a scored one if any."""
-        records = [
-            record for record in self.done.values() if record.trial.cell.workload.name == workload
-        ]
+        done = self.done.values()
+        records = [record for record in done if record.trial.cell.workload.name == workload]
         if not records:
             return None
         records = [record for record in records if not record.trial.profiling] or records

@@ -70,9 +70,8 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
     """Prediction of *model* for *cell*; not applicable where the profile lacks what it needs."""
     try:
         if (profile := profiles.get(cell.workload.name)) is None:
-            raise MissingStatistic(
-                f"profile of {cell.workload.name}", model=model, workload=cell.workload.name
-            )
+            name = cell.workload.name
+            raise MissingStatistic(f"profile of {name}", model=model, workload=name)
         if model not in MODELS:
             raise unknown_name_error("model", model)
         prediction = MODELS[model].predict(profile, *model_inputs(cell))
@@ -83,12 +82,9 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
             raise MissingStatistic(JOBS_PER_TRIAL, model=model, workload=profile.workload)
         # Trials that take as many jobs as they need take as many as the profiling trials did.
         job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
-        seconds = {
-            "job_s": job_count * prediction.job_s,
-            "each_job_s": prediction.job_s,
-            "jobs": job_count,
-        }
-        return prediction.model_copy(update={"cell": cell.id, **seconds})
+        trial_s = job_count * prediction.job_s
+        changes = {"job_s": trial_s, "each_job_s": prediction.job_s, "jobs": job_count}
+        return prediction.model_copy(update={"cell": cell.id, **changes})
     except MissingStatistic as error:
         missing = error.names
     except HarnessError as error:

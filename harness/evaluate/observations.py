@@ -91,11 +91,7 @@ def observe(
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
-        spills = {
-            name: spills_of(log)
-            for name, log in container_logs.tasks.items()
-            if name in attempt_ids
-        }
+        logs = {name: log for name, log in container_logs.tasks.items() if name in attempt_ids}
         observations.append(
             Observation(
                 trial=record.trial,
@@ -103,7 +99,7 @@ def observe(
                 config=config,
                 cluster=cluster,
                 job_input=input_read(trace, planned),
-                spills=spills,
+                spills={name: spills_of(log) for name, log in logs.items()},
                 rate=rate,
                 task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
                 number=number,
@@ -137,9 +133,7 @@ def job_task_times(
     is drawn stays in memory.
     """
     attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
-    succeeded = {
-        attempt_id: one for attempt_id, one in attempts.items() if one.state == "succeeded"
-    }
+    succeeded = {name: one for name, one in attempts.items() if one.state == "succeeded"}
     drawn, drawn_recordings = drawn_attempts(trace), dict[str, TaskSpans]()
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
@@ -149,9 +143,8 @@ def job_task_times(
             drawn_recordings[attempt_id] = recording
         if attempt_id in succeeded:
             recorded.append(recorded_times(recording, succeeded[attempt_id]))
-            parts_by_attempt[attempt_id] = task_parts(
-                recorded[-1], succeeded[attempt_id], recording
-            )
+            parts = task_parts(recorded[-1], succeeded[attempt_id], recording)
+            parts_by_attempt[attempt_id] = parts
     logged = [task_times for task_times in logged if task_times.attempt_id in succeeded]
     for task_times in logged:
         attempt_id = task_times.attempt_id
@@ -160,11 +153,7 @@ def job_task_times(
     return JobTaskTimes(
         parts=tuple(parts_by_attempt.values()),
         recordings=drawn_recordings,
-        from_logs={
-            task_times.attempt_id: task_times
-            for task_times in logged
-            if task_times.attempt_id in drawn
-        },
+        from_logs={times.attempt_id: times for times in logged if times.attempt_id in drawn},
         differences=compare_sources(recorded, logged, counters),
     )
 

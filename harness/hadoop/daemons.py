@@ -75,8 +75,6 @@ class Member:
         """
         Port of one of its services.
 
-        >>> Member("master", "198.18.0.1").port("namenode")
-        8020
         >>> Member("worker1", "127.0.0.1", first_port=20010).port("datanode_http")
         20011
         """
@@ -271,12 +269,9 @@ def environment(
 
     Little of the caller's gets in: no setting of another Hadoop, no options for JVMs, no secret.
     """
+    kept = (name for name in inherited if name in _INHERITED or name.startswith("LC_"))
     return {
-        **{
-            name: value
-            for name, value in inherited.items()
-            if name in _INHERITED or name.startswith("LC_")
-        },
+        **{name: inherited[name] for name in kept},
         "JAVA_HOME": java_home,
         "HADOOP_CONF_DIR": layout.conf(member),
         "HADOOP_USER_NAME": "root",

@@ -51,11 +51,7 @@ _OF_JOBS = (
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """
-    Web addresses as ``host:port``: of NameNodes, ResourceManagers, and the history server.
-
-    Of several only one is active; which one, they report themselves.
-    """
+    """Web addresses as ``host:port``; of several NameNodes or ResourceManagers one is active."""
 
     namenodes: tuple[str, ...]
     resourcemanagers: tuple[str, ...]
@@ -116,11 +112,8 @@ def services(properties: Mapping[str, str]) -> Services:
     if _host(history) in _ANYWHERE:
         host = _host(expanded(properties, "mapreduce.jobhistory.address"))
         history = f"{host if host not in _ANYWHERE else _host(resourcemanagers[0])}:19888"
-    return Services(
-        namenodes,
-        tuple(resourcemanagers),
-        _checked_address(history, "mapreduce.jobhistory.webapp.address"),
-    )
+    historyserver = _checked_address(history, "mapreduce.jobhistory.webapp.address")
+    return Services(namenodes, tuple(resourcemanagers), historyserver)
 
 
 def _namenodes(properties: Mapping[str, str]) -> tuple[str, ...]:
@@ -143,10 +136,7 @@ def _namenodes(properties: Mapping[str, str]) -> tuple[str, ...]:
         return (_checked_address(address, key),)
     nodes = _words(properties, f"dfs.ha.namenodes.{authority}")
     names = [f"{key}.{authority}.{node}" for node in nodes] or [f"{key}.{authority}"]
-    return tuple(
-        _checked_address(expanded(properties, property_name), property_name)
-        for property_name in names
-    )
+    return tuple(_checked_address(expanded(properties, name), name) for name in names)
 
 
 def _words(properties: Mapping[str, str], property_name: str) -> list[str]:
@@ -204,8 +194,4 @@ def client_files(
 
 def daemon_properties(spec: ClusterSpec) -> list[str]:
     """Names in *spec.site* that only daemons read, and those of an existing cluster do not see."""
-    return [
-        property_name
-        for property_name in spec.site
-        if _OF_DAEMONS.fullmatch(property_name) and "address" not in property_name
-    ]
+    return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]

@@ -229,11 +229,8 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 def refused_overrides(spec: ClusterSpec) -> list[str]:
     """Names in *spec.site* that belong to the provider, each with what to write instead."""
-    return [
-        f"cluster.site.{property_name} is set by the provider from cluster.workers and cluster.node"
-        for property_name in spec.site
-        if _OWNED.fullmatch(property_name)
-    ]
+    reason = "is set by the provider from cluster.workers and cluster.node"
+    return [f"cluster.site.{name} {reason}" for name in spec.site if _OWNED.fullmatch(name)]
 
 
 def site_file(property_name: str) -> str:
@@ -285,11 +282,7 @@ def block_bytes(spec: ClusterSpec) -> int:
 
 def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Properties as a client sees them: core, then HDFS, YARN and MapReduce."""
-    return {
-        property_name: value
-        for file in _CLIENT_FILES
-        for property_name, value in files.get(file, {}).items()
-    }
+    return {name: text for file in _CLIENT_FILES for name, text in files.get(file, {}).items()}
 
 
 def conf_texts(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -301,16 +294,15 @@ def conf_texts(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def render_xml(properties: Mapping[str, str]) -> str:
     """Text of a site file; `SpecError` for a character that XML cannot hold."""
     for text in (*properties, *properties.values()):
-        bad = re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
-        if bad:
+        if bad := re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text):
             raise SpecError(
                 f"{text!r} holds the character {bad[0]!r}, which a site file cannot hold",
                 where="cluster.site",
                 fix="write the value without control characters",
             )
     lines = (
-        f"<property><name>{escape(property_name)}</name><value>{escape(value)}</value></property>\n"
-        for property_name, value in properties.items()
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+        for name, value in properties.items()
     )
     start = '<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n'
     return f"{start}{''.join(lines)}</configuration>\n"
@@ -409,10 +401,7 @@ def task_properties(
         options, admin = f"mapreduce.{kind}.java.opts", f"mapreduce.admin.{kind}.child.java.opts"
         if options not in own:
             properties[options] = container_options(traced, memory_mb, PATH_JAR)
-        elif any(
-            word in ("-cp", "-classpath") or word.startswith("--class-path")
-            for word in own[options].split()
-        ):
+        elif re.search(r"(^|\s)(-cp|-classpath|--class-path\S*)(\s|$)", own[options]):
             raise SpecError(
                 f"{options} sets a class path, and traced tasks need another",
                 where=f"configuration, {options}",

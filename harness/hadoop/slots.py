@@ -15,10 +15,10 @@ from typing import Literal, get_args
 from harness.errors import SpecError
 from harness.hadoop.properties import has_serial_heap, java_heap_bytes, job_config, whole
 from harness.hadoop.site import (
-    ALLOCATION_STEP_MB,
     GPU,
     block_bytes,
     client_properties,
+    container_mb,
     node_memory_mb,
     refused_overrides,
 )
@@ -164,7 +164,7 @@ def _gpus_per_task(kind: Kind, properties: Mapping[str, str]) -> int:
 
 def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:
     """Container in MiB that YARN grants a task of *kind*."""
-    return math.ceil(_requested_mb(kind, properties) / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+    return container_mb(_requested_mb(kind, properties) * MIB)
 
 
 def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
@@ -173,8 +173,7 @@ def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
 
 
 def _master_mb(properties: Mapping[str, str]) -> int:
-    requested = _whole("yarn.app.mapreduce.am.resource.mb", properties, 1536)
-    return math.ceil(requested / ALLOCATION_STEP_MB) * ALLOCATION_STEP_MB
+    return container_mb(_whole("yarn.app.mapreduce.am.resource.mb", properties, 1536) * MIB)
 
 
 def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:

@@ -44,7 +44,7 @@ _MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
 
 def are_rates_required(models: Iterable[str]) -> bool:
     """Whether one of *models* cannot do without rates."""
-    known_models = [MODELS[rate_name] for rate_name in models if rate_name in MODELS]
+    known_models = (MODELS[model_name] for model_name in models if model_name in MODELS)
     return any(not model.required.isdisjoint(RATES) for model in known_models)
 
 
@@ -111,7 +111,7 @@ def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
     """Median of all passes on all *nodes*, as the manifest of a run has them; none without."""
     if not nodes:
         return {}
-    is_direct = all(node_name.how == "direct" for node_name in nodes.values())
+    is_direct = all(node_rates.how == "direct" for node_rates in nodes.values())
     file = f"a file of 64 MiB, {'direct' if is_direct else 'through the page cache'}"
     statistics = {}
     for rate_name in RATES:

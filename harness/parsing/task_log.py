@@ -290,12 +290,10 @@ def read_shuffle_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) ->
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
         shuffle.take(event)
-    pending = [
-        map_copy for open_visit in shuffle.visiting.values() for map_copy in open_visit.copies
-    ]
-    copies = sorted(
-        [*shuffle.copies, *pending], key=lambda map_copy: (map_copy.start_s, map_copy.map_attempt)
-    )
+    copies = list(shuffle.copies)
+    for open_visit in shuffle.visiting.values():
+        copies += open_visit.copies
+    copies.sort(key=lambda map_copy: (map_copy.start_s, map_copy.map_attempt))
     return replace(
         shuffle.moments,
         copies=tuple(copies),
@@ -362,24 +360,18 @@ class _Shuffle:
             # The visit is over: what it brought has come from this host.
             open_visit = self.visiting.pop(event.thread, _OpenVisit())
             host, milliseconds = event.parts
-            start_s = min(
-                [
-                    event.at_s - int(milliseconds) / 1e3,
-                    *(map_copy.start_s for map_copy in open_visit.copies),
-                ]
-            )
-            self.copies += [
-                replace(map_copy, visit=len(self.visits)) for map_copy in open_visit.copies
-            ]
+            starts = [map_copy.start_s for map_copy in open_visit.copies]
+            start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
+            visit = len(self.visits)
+            self.copies += [replace(map_copy, visit=visit) for map_copy in open_visit.copies]
             self.visits.append(VisitLog(host, start_s, event.at_s))
             return
         open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
         if event.name == "copy":
             attempt, raw_bytes, sent_bytes, place = event.parts
             to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
-            open_visit.pending = CopyLog(
-                attempt, int(sent_bytes), int(raw_bytes), to, event.at_s, event.at_s
-            )
+            sizes = int(sent_bytes), int(raw_bytes)
+            open_visit.pending = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
             return
         map_copy = open_visit.pending
         if map_copy is None or map_copy.map_attempt != event.parts[1]:

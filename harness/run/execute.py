@@ -169,17 +169,14 @@ class Execution:
 
         One that does not come up gets a second try, but where failures stop the run.
         """
-        self.console.say(
-            f"cluster: starting {cluster_spec.workers} workers ({cluster_spec.provider})"
-        )
+        workers, provider = cluster_spec.workers, cluster_spec.provider
+        self.console.say(f"cluster: starting {workers} workers ({provider})")
         started_s = time.monotonic()
         with ExitStack() as stack:
+            start, name = PROVIDERS[cluster_spec.provider], cluster_name(self.run)
             for starts_left in reversed(range(_STARTS)):
-                start = PROVIDERS[cluster_spec.provider]
                 try:
-                    cluster = stack.enter_context(
-                        start(cluster_name(self.run), cluster_spec, self.home)
-                    )
+                    cluster = stack.enter_context(start(name, cluster_spec, self.home))
                     break
                 except ClusterError as error:
                     if not starts_left or self.on_error == "stop":

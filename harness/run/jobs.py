@@ -123,18 +123,13 @@ def job_ids(log: Path) -> tuple[str, ...]:
 def last_line(log: Path, width: int = 300) -> str:
     """The last error in *log*, or why its job failed, or its last line; no stack frames."""
     log_lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
+    is_frame = re.compile(r"\s*(at |\.\.\.|$)").match
     log_lines = [
-        log_line
-        for log_line in log_lines
-        if log_line.strip() and not log_line.lstrip().startswith(("at ", "..."))
+        line for line in log_lines if line.strip() and not line.lstrip().startswith(frames)
     ]
-    errors = [log_line for log_line in log_lines if "Exception" in log_line or "rror" in log_line]
+    errors = [line for line in log_lines if "Exception" in line or "rror" in line]
     # The client's line about an application that has failed, with the reason behind it.
-    ends = [
-        log_line.rpartition("Job: ")[2]
-        for log_line in log_lines
-        if " failed with state " in log_line
-    ]
+    ends = [line.rpartition("Job: ")[2] for line in log_lines if " failed with state " in line]
     return (errors or ends or log_lines or ["its log is empty"])[-1].strip()[:width]
 
 
@@ -165,7 +160,7 @@ def _is_copied(cluster: Cluster, job: str, history: Path, configuration: Path) -
         # Of several attempts of an application master the last has the whole history.
         paths = list(find_files(cluster.hdfs, folder, job))[::-1]
         sources = {
-            target: next((hdfs_path for hdfs_path in paths if hdfs_path.endswith(ending)), "")
+            target: next((path for path in paths if path.endswith(ending)), "")
             for target, ending in ((history, ".jhist"), (configuration, "_conf.xml"))
         }
         if all(sources.values()):
@@ -243,19 +238,16 @@ class Inputs:
         input_plan = workload.plan_input(workload_spec, block_bytes)
         if input_plan.key in self.ready:
             return self.ready[input_plan.key]
-        self.say(
-            f"input: {workload_spec.name} {workload_spec.input_bytes} bytes in"
-            f" {len(input_plan.files)} files"
-        )
+        what = f"{workload_spec.name} {workload_spec.input_bytes} bytes"
+        self.say(f"input: {what} in {len(input_plan.files)} files")
         target = f"{self.folder}/{input_plan.key}"
         self.partial = f"{self.folder}/.partial-{input_plan.key}-{time.time_ns()}"
         self.hdfs.delete(target)
         command = workload.generate(workload_spec, block_bytes, self.partial)
         self.jobs.run(command, self.properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
-        sizes = {
-            name: size for name, size, is_folder in self.hdfs.list(self.partial) if not is_folder
-        }
+        entries = self.hdfs.list(self.partial)
+        sizes = {name: size for name, size, is_folder in entries if not is_folder}
         total_bytes = sum(sizes.get(file.name, 0) for file in input_plan.files)
         if abs(total_bytes - input_plan.bytes) > INPUT_TOLERANCE * input_plan.bytes:
             raise JobError(

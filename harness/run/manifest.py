@@ -78,10 +78,7 @@ def record_versions(
     known = run.read_manifest().nodes
     # Trials of other planned versions have other ids: they are not compared with these.
     trials = [record.trial for record in run.trials().values()]
-    if any(
-        known_trial.id == trial_id(known_trial.cell, known_trial.repetition, planned)
-        for known_trial in trials
-    ):
+    if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
         for component in _DECISIVE:
             for worker, versions in ran_on.items():
                 recorded, current = known.get(component, ""), getattr(versions, component)

@@ -149,28 +149,17 @@ def refuse_cells(
     wheres = {}
     for reason in counts:
         # A name with a dot or an underscore is not an English word; else the end of a path of keys.
-        file_keys = [
-            file_key
-            for file_key in positions
-            if ("." in file_key or "_" in file_key) and file_key in reason
-        ]
+        named_keys = [key for key in positions if re.search(r"[._]", key) and key in reason]
         paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
-        file_keys = sorted(file_keys, key=len, reverse=True)
-        file_keys += [
-            file_key for path in paths for file_key in reversed(path) if file_key in positions
-        ]
+        file_keys = sorted(named_keys, key=len, reverse=True)
+        file_keys += [key for path in paths for key in reversed(path) if key in positions]
         wheres[reason] = positions[file_keys[0]] if file_keys else source
     message_lines = list(counts)
     if len(counts) > 1:
         message_lines = ["the cluster cannot run this grid"]
-        message_lines += [
-            f"  {wheres[reason]}: {reason} ({n} cells)" for reason, n in counts.items()
-        ]
-    raise SpecError(
-        "\n".join(message_lines),
-        where=next(iter(wheres.values())),
-        fix="change cluster.node or the configuration; nothing was started",
-    )
+        message_lines += [f"  {wheres[why]}: {why} ({n} cells)" for why, n in counts.items()]
+    fix = "change cluster.node or the configuration; nothing was started"
+    raise SpecError("\n".join(message_lines), where=next(iter(wheres.values())), fix=fix)
 
 
 def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:

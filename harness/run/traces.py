@@ -33,9 +33,7 @@ class Recordings:
     def __init__(self, raw: RawLogs) -> None:
         """Find the recordings that *raw* has."""
         self._raw = raw
-        self._files = [
-            recording for recording in raw.names() if PurePosixPath(recording).name == SPANS_FILE
-        ]
+        self._files = [name for name in raw.names() if PurePosixPath(name).name == SPANS_FILE]
         self.unreadable: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -79,9 +77,8 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
         attempt.state == "succeeded" for trace in traces for attempt in trace.attempts
     )
     if record.trial.cell.tracing.mode in ("spans", "units") and len(recordings) < succeeded_tasks:
-        complaints.append(
-            f"{succeeded_tasks - len(recordings)} of {succeeded_tasks} tasks left no recording"
-        )
+        missing = succeeded_tasks - len(recordings)
+        complaints.append(f"{missing} of {succeeded_tasks} tasks left no recording")
     return complaints
 
 

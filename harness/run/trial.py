@@ -30,6 +30,7 @@ from harness.run.jobs import (
     fetch_history,
     job_ids,
 )
+from harness.text import first_line
 from harness.workloads import WORKLOADS
 from harness.workloads.base import Workload, unbalanced
 
@@ -107,10 +108,8 @@ class TrialRunner:
 
         self.inputs.jobs.on_limit = save_thread_dumps
         ready_input = self.inputs.ensure(workload, workload_spec, self.block_bytes)
-        outcome.input_bytes, outcome.num_splits = (
-            ready_input.plan.bytes,
-            len(ready_input.plan.files),
-        )
+        outcome.input_bytes = ready_input.plan.bytes
+        outcome.num_splits = len(ready_input.plan.files)
         output = f"{cluster.root}/output/{trial.id}"
         cluster.hdfs.delete(output)
         cluster.drop_page_cache()
@@ -128,8 +127,7 @@ class TrialRunner:
         for node, bytes_after in cluster.disk_bytes().items():
             before = bytes_before.get(node, {})
             outcome.disk_bytes[node] = {
-                direction: size - before.get(direction, 0)
-                for direction, size in bytes_after.items()
+                way: size - before.get(way, 0) for way, size in bytes_after.items()
             }
         for number, job in enumerate(outcome.job_ids):
             outcome.traces.append(fetch_history(cluster, job, raw_folder, number, _HISTORY_WAIT_S))
@@ -163,10 +161,8 @@ class TrialRunner:
         if not outcome.job_ids:
             raise JobError("the client's log names no job", fix="read client-0.log of the trial")
         if planned is not None and len(outcome.job_ids) != planned:
-            raise JobError(
-                f"{len(outcome.job_ids)} jobs ran, and a trial of {workload_spec.name} has"
-                f" {planned}"
-            )
+            ran, name = len(outcome.job_ids), workload_spec.name
+            raise JobError(f"{ran} jobs ran, and a trial of {name} has {planned}")
         input_records = ready_input.sample.get("records")
         for trace in outcome.traces:
             if trace.state != "SUCCEEDED":
@@ -175,15 +171,12 @@ class TrialRunner:
             if failed := [attempt for attempt in trace.attempts if attempt.state == "failed"]:
                 first = failed[0]
                 others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-                lines = (line.strip() for line in first.error.splitlines() if line.strip())
                 raise JobError(
                     f"{first.attempt_id} on {first.host}{others} failed and was repeated, so the"
-                    f" job took longer than its work: {next(lines, 'no message')[:200]}"
+                    f" job took longer than its work: {first_line(first.error, 'no message')}"
                 )
-            complaint = unbalanced(
-                trace, uses_combiner=workload.uses_combiner, input_records=input_records
-            )
-            if complaint:
+            combines = workload.uses_combiner
+            if complaint := unbalanced(trace, uses_combiner=combines, input_records=input_records):
                 raise JobError(f"the counters of {trace.job_id} do not add up: {complaint}")
         hdfs, folder = self.cluster.hdfs, workload.outputs(workload_spec, output)
         parts = sorted(
@@ -235,10 +228,9 @@ class TrialRunner:
             missing: list[HarnessError] = []
             for number, job_id in enumerate(has_history):
                 if job_id not in known_jobs:
+                    wait_s = _EVIDENCE_WAIT_S
                     try:
-                        trace = fetch_history(
-                            self.cluster, job_id, raw_folder, number, _EVIDENCE_WAIT_S
-                        )
+                        trace = fetch_history(self.cluster, job_id, raw_folder, number, wait_s)
                         outcome.traces.append(trace)
                     except (JobError, ParseError) as error:  # the others may be there
                         missing.append(error)
