@@ -110,11 +110,7 @@ def observe(
 
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
-    """
-    Input of one job: as *planned*, or what its counters say where that is another.
-
-    A later job of a trial may read what one before it wrote: other bytes, in other splits.
-    """
+    """Input of one job: as *planned*, or what its counters say where an earlier job wrote it."""
     input_bytes, map_count = trace.counters.get(BYTES_READ, 0), trace.num_maps
     is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
     if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):

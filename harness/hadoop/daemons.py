@@ -264,11 +264,7 @@ def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar"
 def environment(
     inherited: Mapping[str, str], java_home: str, layout: Layout, member: Member
 ) -> dict[str, str]:
-    """
-    Environment of a JVM on *member*.
-
-    Little of the caller's gets in: no setting of another Hadoop, no options for JVMs, no secret.
-    """
+    """Environment of a JVM on *member*: no setting of another Hadoop, no options, no secret."""
     kept = (name for name in inherited if name in _INHERITED or name.startswith("LC_"))
     return {
         **{name: inherited[name] for name in kept},

@@ -36,10 +36,9 @@ _LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
 
 def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster:
     """
-    Slots that a job with *configuration* has on *cluster*.
+    Slots that a job with *configuration* has on *cluster*; a node's are its share, rounded up.
 
-    A node's slots are its share of the cluster's, rounded up, at most what the node has; tasks that
-    ask for GPUs have no more slots than GPUs allow.
+    Tasks that ask for GPUs have no more slots than GPUs allow.
     `SpecError` for a number that Hadoop would not read.
     """
     properties = {**client_properties(cluster), **configuration}

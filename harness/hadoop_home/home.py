@@ -140,11 +140,7 @@ class HadoopHome:
 
     @property
     def trace_path_jar(self) -> Path | None:
-        """
-        The jar whose manifest names all others after the instrumented classes.
-
-        `None` where these were not made of these jars by this tracer.
-        """
+        """The jar that names all others after instrumented classes, if these are up to date."""
         candidate = self.path / "path-trace.jar"
         return candidate if instrumented_digest(self) and candidate.is_file() else None
 
@@ -220,12 +216,9 @@ def instrumented_digest(hadoop_home: HadoopHome) -> str:
 
 
 def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
-    """
-    A jar of one manifest whose class path is *first*, then *jars*, sorted; the same each time.
-
-    A manifest's lines hold 72 bytes; a blank continues the line before.
-    """
+    """A jar of one manifest with the class path *first*, then *jars* in order: always the same."""
     line = "Class-Path: " + " ".join([*first, *sorted(jars)])
+    # A manifest's lines hold 72 bytes; a blank continues the line before.
     pieces = [line[:72], *(" " + line[start : start + 71] for start in range(72, len(line), 71))]
     manifest = "Manifest-Version: 1.0\r\n" + "\r\n".join(pieces) + "\r\n\r\n"
     buffer = io.BytesIO()

@@ -232,11 +232,7 @@ def named_after(log: str, node: str) -> str:
 
 
 def mean_rate(samples: Iterable[SpeedSample], start_s: float, end_s: float) -> float | None:
-    """
-    Units of work per CPU second between two moments, or `None` where nothing was sampled.
-
-    A sample counts where the middle of its second is between them, ends included.
-    """
+    """Units of work per CPU second of samples whose middle is between two moments, or `None`."""
     units, cpu_s = 0, 0.0
     for sample in samples:
         if start_s <= sample.at_s - SAMPLE_S / 2 <= end_s:

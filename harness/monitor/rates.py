@@ -201,12 +201,7 @@ def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> N
 
 
 def read_copies(text: str) -> dict[str, list[int]]:
-    """
-    Read what the measurement printed.
-
-    Empty where that was not done on a CUDA device (a processor computes as well), or where a rate
-    is not plausible.
-    """
+    """Read what the measurement printed; empty where it was no CUDA device, or is not plausible."""
     try:
         document = from_json(text)
     except ValueError:

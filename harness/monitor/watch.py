@@ -278,11 +278,7 @@ class RemoteMachine:
 def connect_machines(
     cluster: Cluster, hosts: Sequence[Host], folder: Path, add_limitation: Report
 ) -> list[RemoteMachine]:
-    """
-    Connect to the machines of *hosts*, all at once; of several hosts on one, through the first.
-
-    *add_limitation* is called for those that do not answer.
-    """
+    """Connect to the machines of *hosts*, all at once; of hosts that share one, to the first."""
 
     def connect(host: Host) -> RemoteMachine | str:
         try:

@@ -68,11 +68,8 @@ def limited(samples: Iterable[T], source: str) -> Iterator[T]:
     """*samples*, which somebody will keep, unless they are too many: a small file can unpack so."""
     for number, sample in enumerate(samples, start=1):
         if number > MOST_SAMPLES:
-            raise ParseError(
-                f"more than {MOST_SAMPLES} samples",
-                source=source,
-                fix="no trial has that many: is this log the harness's own?",
-            )
+            fix = "no trial has that many: is this log the harness's own?"
+            raise ParseError(f"more than {MOST_SAMPLES} samples", source=source, fix=fix)
         yield sample
 
 
@@ -86,11 +83,7 @@ def value_excerpt(value: object) -> str:
 
 
 def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]:
-    """
-    Yield the samples in *lines*, each a JSON object with exactly the fields of `MachineSample`.
-
-    A line that is not such a sample is `ParseError` with *source*, line and field.
-    """
+    """Yield the samples in *lines*: JSON objects with exactly the fields of `MachineSample`."""
     for number, sample_line in limited(whole_lines(lines), source):
         if sample_line.isspace():
             continue
@@ -107,11 +100,8 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
                 if not is_number or not 0 <= field_value < LARGEST:
                     raise ValueError(f"{name} is {value_excerpt(field_value)}")
         except ValueError as error:
-            raise ParseError(
-                f"not a sample of the machine: '{excerpt(sample_line)}': {error}",
-                source=source,
-                line=number,
-            ) from error
+            what = f"not a sample of the machine: '{excerpt(sample_line)}': {error}"
+            raise ParseError(what, source=source, line=number) from error
         yield MachineSample(**values)
 
 
@@ -129,12 +119,9 @@ def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
         match = _SPEED_LINE.fullmatch(sample_line)
         values = [int(text) for text in match.groups()] if match else [LARGEST]
         if max(values) >= LARGEST:
-            raise ParseError(
-                f"not a sample of the speed probe: '{excerpt(sample_line)}'",
-                source=source,
-                line=number,
-                fix="a sample is: epoch_ms thread units cpu_ns",
-            )
+            what = f"not a sample of the speed probe: '{excerpt(sample_line)}'"
+            fix = "a sample is: epoch_ms thread units cpu_ns"
+            raise ParseError(what, source=source, line=number, fix=fix)
         epoch_ms, thread, units, cpu_ns = values
         yield SpeedSample(at_s=epoch_ms / 1e3, thread=thread, units=units, cpu_s=cpu_ns / 1e9)
 
@@ -174,12 +161,7 @@ class Reader:
         self._any_start = re.compile("|".join(starts).encode())
 
     def events(self, lines: Iterable[bytes], source: str, zone: tzinfo) -> Iterator[Event]:
-        """
-        Events in *lines*; the node wrote its times in *zone*.
-
-        A last line without an end is left out: the task was killed.  `ParseError` names *source*
-        and the line that does not read.
-        """
+        """Events in *lines*, with times in *zone*; `ParseError` names one that does not read."""
         for number, log_line in whole_lines(lines):
             if not self._any_start.search(log_line):
                 continue
@@ -192,35 +174,27 @@ class Reader:
                     continue
                 message = whole_pattern.fullmatch(layout["message"])
                 variable_parts = message.groups() if message else ()
-                if message is None or any(
-                    p.isdecimal() and int(p) > LARGEST for p in variable_parts
-                ):
+                numbers = [int(part) for part in variable_parts if part.isdecimal()]
+                if message is None or max(numbers, default=0) > LARGEST:
                     raise _unreadable_line_error(number, log_line, source)
                 stamp = layout["stamp"].replace(",", ".")
                 try:
                     at_s = datetime.fromisoformat(stamp).replace(tzinfo=zone).timestamp()
                 except (ValueError, OverflowError) as error:  # 30 February has the right shape
-                    raise ParseError(
-                        f"no such time: {layout['stamp']}", source=source, line=number
-                    ) from error
+                    what = f"no such time: {layout['stamp']}"
+                    raise ParseError(what, source=source, line=number) from error
                 yield Event(at_s, layout["thread"], name, variable_parts, number, log_line)
                 break
 
 
 def _unreadable_line_error(number: int, log_line: bytes, source: str) -> ParseError:
-    return ParseError(
-        f"not a line of a task's log: '{excerpt(log_line)}'",
-        source=source,
-        line=number,
-        fix="keep Hadoop's layout of container logs: %d{ISO8601} %p [%t] %c: %m%n",
-    )
+    fix = "keep Hadoop's layout of container logs: %d{ISO8601} %p [%t] %c: %m%n"
+    what = f"not a line of a task's log: '{excerpt(log_line)}'"
+    return ParseError(what, source=source, line=number, fix=fix)
 
 
 def order_error(event: Event, what: str, source: str) -> ParseError:
     """*event* does not follow from the lines before it."""
-    return ParseError(
-        f"{what} out of order: '{excerpt(event.line)}'",
-        source=source,
-        line=event.number,
-        fix="lines are missing or mixed: is this the whole log of one task?",
-    )
+    what = f"{what} out of order: '{excerpt(event.line)}'"
+    fix = "lines are missing or mixed: is this the whole log of one task?"
+    return ParseError(what, source=source, line=event.number, fix=fix)

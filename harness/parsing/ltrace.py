@@ -74,11 +74,7 @@ class _Recorded(NamedTuple):
 
 
 def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
-    """
-    Read what one task recorded.
-
-    A file that is not the tracer's, or is not consistent, is `ParseError` with *source*.
-    """
+    """Read what one task recorded; `ParseError` where it is not consistent, or not the tracer's."""
     unit_file = bytearray()
     for chunk in chunks:
         unit_file += chunk

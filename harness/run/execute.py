@@ -164,11 +164,7 @@ class Execution:
 
     @contextmanager
     def _start_cluster(self, cluster_spec: ClusterSpec) -> Iterator[Cluster]:
-        """
-        Start a cluster, and write down what it is.
-
-        One that does not come up gets a second try, but where failures stop the run.
-        """
+        """Start a cluster and record what it is; try twice, unless failures stop the run."""
         workers, provider = cluster_spec.workers, cluster_spec.provider
         self.console.say(f"cluster: starting {workers} workers ({provider})")
         started_s = time.monotonic()
@@ -252,9 +248,5 @@ class Execution:
 
 
 def cluster_name(run: Run) -> str:
-    """
-    Name of the cluster of *run*: the same whenever it is continued, and no other run's.
-
-    The folder is part of it: a copy of a run has the run's id.
-    """
+    """Name of the cluster of *run*: the same when it is continued, not that of a copied folder."""
     return f"run-{run.id}-{digest(str(run.path.resolve()))[:8]}"

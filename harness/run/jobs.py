@@ -123,10 +123,7 @@ def job_ids(log: Path) -> tuple[str, ...]:
 def last_line(log: Path, width: int = 300) -> str:
     """The last error in *log*, or why its job failed, or its last line; no stack frames."""
     log_lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
-    is_frame = re.compile(r"\s*(at |\.\.\.|$)").match
-    log_lines = [
-        line for line in log_lines if line.strip() and not line.lstrip().startswith(frames)
-    ]
+    log_lines = [line for line in log_lines if not re.match(r"\s*(at |\.\.\.|$)", line)]
     errors = [line for line in log_lines if "Exception" in line or "rror" in line]
     # The client's line about an application that has failed, with the reason behind it.
     ends = [line.rpartition("Job: ")[2] for line in log_lines if " failed with state " in line]
@@ -137,8 +134,7 @@ def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: fl
     """
     Copy history and configuration of *job*, the *number*-th of its trial, into *raw*; read it.
 
-    Waits at most *wait_s* seconds until both are where the history server keeps them; `JobError`
-    after that.
+    `JobError` where the history server does not have both within *wait_s* seconds.
     """
     history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
     deadline = time.monotonic() + wait_s

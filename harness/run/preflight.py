@@ -56,11 +56,7 @@ def known_names() -> KnownNames:
 
 
 def argument_refusal(workload: str, name: str, value: str | float) -> tuple[str, str] | None:
-    """
-    Say what is wrong with an argument of a workload, and what to write; `None`: nothing.
-
-    Names that are not known are left to the reader of the file.
-    """
+    """What is wrong with an argument of a workload, and what to write; unknown names: `None`."""
     if workload not in WORKLOADS or name not in WORKLOADS[workload].parameters:
         return None
     spec = WorkloadSpec(name=workload, input_bytes=1, parameters={name: value})

@@ -45,11 +45,7 @@ class Session:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """
-        The experiment, with the tracing that its provider can give.
-
-        `SpecError` says all that is wrong with its file.
-        """
+        """The experiment, with the tracing that its provider gives; `SpecError` names all errors."""
 
         def find_refusals(cluster: ClusterSpec, properties: dict[str, str]) -> list[str]:
             # Limits that the provider cannot set are refused: nothing is ignored silently.

@@ -24,10 +24,9 @@ _HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
 
 class Recordings:
     """
-    What the tracer left in the containers' folders of a trial, read anew each time.
+    What the tracer left in the containers' folders of a trial, read again each time.
 
-    One that cannot be read is left out, for a trial is worth more than its recording; `unreadable`
-    has the reasons, by file, once they were read.
+    One that cannot be read is left out: `unreadable` has the reasons, by file, once it was read.
     """
 
     def __init__(self, raw: RawLogs) -> None:

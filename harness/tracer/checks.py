@@ -33,6 +33,7 @@ _REDUCE |= {"writer_close", "commit"}
 
 
 # What the recorder counts, too: (name, Hadoop's counter, count in a recording).
+_SPILLS = ("spill", "spill_single")
 _Count = Callable[[TaskSpans], int]
 _LOOP_COUNTS: list[tuple[str, str, _Count]] = [
     ("records read", "MAP_INPUT_RECORDS", lambda task: task.loop.records),
@@ -49,12 +50,7 @@ _COUNTS: dict[str, list[tuple[str, str, _Count]]] = {
         (  # of its merge, or of its only spill, which is not merged
             "bytes of outputs",
             "MAP_OUTPUT_MATERIALIZED_BYTES",
-            lambda task: (
-                sum(span.details[1] for span in task.named("merge") if span.details)
-                or sum(
-                    span.details[1] for span in task.named("spill", "spill_single") if span.details
-                )
-            ),
+            lambda task: _second_details(task, "merge") or _second_details(task, *_SPILLS),
         ),
     ],
     "reduce": [
@@ -131,13 +127,12 @@ def check_whole(observed_job: Observed) -> Check:
     """Every successful attempt has a recording that its JVM closed, without a span lost."""
     whole = {
         name
-        for name, recording in observed_job.tasks.items()
-        if recording.state == "closed" and recording.lost == 0
+        for name, task in observed_job.tasks.items()
+        if (task.state, task.lost) == ("closed", 0)
     }
-    violations = [
-        attempt.attempt_id for attempt in observed_job.succeeded if attempt.attempt_id not in whole
-    ]
-    attempt_count = len(observed_job.succeeded)
+    attempt_ids = [attempt.attempt_id for attempt in observed_job.succeeded]
+    violations = [attempt_id for attempt_id in attempt_ids if attempt_id not in whole]
+    attempt_count = len(attempt_ids)
     return Check(
         observed_job.name,
         "recordings",
@@ -165,9 +160,8 @@ def check_cover(observed_job: Observed) -> Check:
         if share >= worst_share or observed == "no recording":
             worst_share = share
             observed = f"{uncovered_s * 1e3:.0f} ms of {attempt.duration_s:.2f} s missing at most"
-    return Check(
-        observed_job.name, name, expected, observed, observed != "no recording" and worst_share <= 1
-    )
+    is_covered = observed != "no recording" and worst_share <= 1
+    return Check(observed_job.name, name, expected, observed, is_covered)
 
 
 def check_parts(observed_job: Observed) -> Check:
@@ -259,20 +253,15 @@ def check_untraced(observed_job: Observed) -> Check:
 
 
 def check_sleeps(observed_job: Observed) -> Iterator[Check]:
-    """
-    Yield, for each phase in which the job Sleep slept, whether the time is recorded there.
-
-    What was really slept is what the job's own counters say, attempt by attempt.
-    """
+    """Yield, by phase, whether what the job Sleep slept by its own counters is recorded there."""
     for kind, phase, counter, recorded_s in _SLEEPS:
         compared = [
             (attempt.counters.get(f"{SLEPT_COUNTER}.{counter}", 0) / 1e9, recorded_s(recording))
             for recording, attempt in observed_job.recorded(kind)
         ]
         compared = [(slept_s, seconds) for slept_s, seconds in compared if slept_s > 0]
-        worst_error = max(
-            (abs(seconds / slept_s - 1) for slept_s, seconds in compared), default=1.0
-        )
+        errors = [abs(seconds / slept_s - 1) for slept_s, seconds in compared]
+        worst_error = max(errors, default=1.0)
         total_s = sum(seconds for _, seconds in compared)
         yield Check(
             observed_job.name,
@@ -289,12 +278,9 @@ def check_killed(observed_job: Observed, record: int) -> Check:
 
     Sums of a slow loop are kept once a second, so the last records may be missing.
     """
-    failed = [attempt for attempt in observed_job.trace.attempts if attempt.state == "failed"]
-    recordings = [
-        observed_job.tasks[attempt.attempt_id]
-        for attempt in failed
-        if attempt.attempt_id in observed_job.tasks
-    ]
+    tasks, attempts = observed_job.tasks, observed_job.trace.attempts
+    failed = [attempt.attempt_id for attempt in attempts if attempt.state == "failed"]
+    recordings = [tasks[attempt_id] for attempt_id in failed if attempt_id in tasks]
     records = sum(recording.loop.records for recording in recordings)
     loops = sum(span.open for recording in recordings for span in recording.named("map_loop"))
     is_alone = len(recordings) == len(failed) == loops == 1
@@ -337,14 +323,15 @@ def _equality_check(
     )
 
 
+def _second_details(task: TaskSpans, *names: str) -> int:
+    return sum(span.details[1] for span in task.named(*names) if span.details)
+
+
 def _wall_s(task: TaskSpans, name: str) -> float:
     return sum(span.wall_s for span in task.named(name))
 
 
 def _listed(violations: Sequence[str]) -> str:
     """What is wrong, after what is right: the first one and how many more."""
-    if not violations:
-        return ""
-    return f"; wrong: {violations[0]}" + (
-        f" and {len(violations) - 1} more" if len(violations) > 1 else ""
-    )
+    more = f" and {len(violations) - 1} more" if len(violations) > 1 else ""
+    return f"; wrong: {violations[0]}{more}" if violations else ""

@@ -27,16 +27,8 @@ from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.run import Console
 from harness.run.jobs import Inputs, JobRunner, fetch_history, generator_properties
-from harness.tracer.checks import (
-    Check,
-    Observed,
-    check_killed,
-    check_large,
-    check_output,
-    check_sleeps,
-    check_untraced,
-    checks,
-)
+from harness.tracer import checks
+from harness.tracer.checks import Check, Observed
 from harness.units import MIB
 from harness.workloads import WORKLOADS
 from harness.workloads.base import EXAMPLES, JobCommand
@@ -81,6 +73,7 @@ _LARGE = {
 }
 _SLEEP_JOB = JobCommand(SLEEP, (f"{_OUTPUT}/sleep",))
 _JOBS = 5
+_Jars = Sequence[Path]
 _UNTRACED = {"sleep.records": "1", "sleep.work": "1", "mapreduce.job.reduces": "0"}
 
 
@@ -128,7 +121,7 @@ def run_selftest(cluster: LocalCluster, console: Console) -> list[Check]:
 def _checks_of_jobs(bench: JobBench) -> Iterator[Iterable[Check]]:
     """Run one job after the other, with the checks of each."""
     workload_spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
-    yield checks(bench.run_workload(workload_spec, _SPILLING))
+    yield checks.checks(bench.run_workload(workload_spec, _SPILLING))
 
     # Any bytes are rows: a job that makes them would take ten seconds.
     random_rows = random.Random(5)  # noqa: S311 - the same rows each time
@@ -136,20 +129,20 @@ def _checks_of_jobs(bench: JobBench) -> Iterator[Iterable[Check]]:
         rows = random_rows.randbytes(_ROWS * ROW_BYTES)
         bench.cluster.hdfs.put(f"{_OUTPUT}/rows/{number}", [rows])
     sort = JobCommand(EXAMPLES, (f"{_OUTPUT}/rows", f"{_OUTPUT}/sorted"), program="terasort")
-    yield checks(bench.run_traced("terasort", sort, _SPILLING))
+    yield checks.checks(bench.run_traced("terasort", sort, _SPILLING))
 
     slept = bench.run_traced("sleep", _SLEEP_JOB, _SLEEPS, [JOBS_JAR])
     yield [
-        *checks(slept),
-        *check_sleeps(slept),
-        check_killed(slept, _KILLED + 1),
-        check_output(slept, _MAPS * _RECORDS),
+        *checks.checks(slept),
+        *checks.check_sleeps(slept),
+        checks.check_killed(slept, _KILLED + 1),
+        checks.check_output(slept, _MAPS * _RECORDS),
     ]
 
     large = bench.run_traced("large record", _SLEEP_JOB, _LARGE, [JOBS_JAR])
-    yield [*checks(large), check_large(large)]
+    yield [*checks.checks(large), checks.check_large(large)]
 
-    yield [check_untraced(bench.run("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))]
+    yield [checks.check_untraced(bench.run("untraced", _SLEEP_JOB, _UNTRACED, [JOBS_JAR]))]
 
 
 @dataclass
@@ -167,11 +160,7 @@ class JobBench:
         return self.run_traced(spec.name, self.command(spec), properties)
 
     def run_traced(
-        self,
-        name: str,
-        command: JobCommand,
-        properties: Mapping[str, str],
-        jars: Sequence[Path] = (),
+        self, name: str, command: JobCommand, properties: Mapping[str, str], jars: _Jars = ()
     ) -> Observed:
         """Run *command* with spans recorded."""
         tracing = self.cluster.trace_properties(Tracing(), properties)
@@ -198,11 +187,7 @@ class JobBench:
         )
 
     def run(
-        self,
-        name: str,
-        command: JobCommand,
-        properties: Mapping[str, str],
-        jars: Sequence[Path] = (),
+        self, name: str, command: JobCommand, properties: Mapping[str, str], jars: _Jars = ()
     ) -> Observed:
         """Run *command* to its end, its client with *jars*, and read what it left."""
         self.jobs += 1
