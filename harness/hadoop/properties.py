@@ -223,12 +223,12 @@ def is_known(name: str) -> bool:
 @cache
 def known_names() -> frozenset[str]:
     """All names that are in use, those that models read among them; families apart."""
-    return READ_NAMES | {name for name, _, replacement in _table() if not replacement}
+    return READ_NAMES | {name for name, replacement in _table().items() if not replacement}
 
 
 def is_own(name: str) -> bool:
     """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
-    return name.partition(".")[0] not in _first_words()
+    return name.partition(".")[0] not in {known.partition(".")[0] for known in _table()}
 
 
 def successor(name: str) -> str:
@@ -238,7 +238,7 @@ def successor(name: str) -> str:
     >>> successor("mapred.reduce.tasks")
     'mapreduce.job.reduces'
     """
-    return "" if name in READ_NAMES else _successors().get(name, "")
+    return "" if name in READ_NAMES else _table().get(name, "")
 
 
 def meant(name: str) -> str:
@@ -305,16 +305,6 @@ def _masked(parts: list[str], index: int) -> str:
 
 
 @cache
-def _successors() -> dict[str, str]:
-    return {name: replacement for name, _, replacement in _table() if replacement}
-
-
-@cache
-def _first_words() -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name, _, _ in _table())
-
-
-@cache
 def _similar_names() -> dict[tuple[str, str], list[str]]:
     """Known names by their letters alone, shortened by one of their parts, and with it masked."""
     names = defaultdict(list)
@@ -328,6 +318,10 @@ def _similar_names() -> dict[tuple[str, str], list[str]]:
 
 
 @cache
-def _table() -> tuple[tuple[str, str, str], ...]:
+def _table() -> dict[str, str]:
+    """Every name that Hadoop has or had, with its replacement where it is out of use."""
     text = (files("harness.hadoop") / "property-names.txt").read_text(encoding="utf-8")
-    return tuple(line.partition(" ") for line in text.splitlines())
+    return {
+        name: replacement
+        for name, _, replacement in (line.partition(" ") for line in text.splitlines())
+    }

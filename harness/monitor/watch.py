@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError
@@ -246,6 +245,8 @@ class RemoteMachine:
         """Keep samples, as `harness.parsing` reads them, until there are no more, or others."""
         assert process.stdout is not None
         started, reported_bytes = time.monotonic(), 0
+        parsers: dict[bytes, Callable[[list[bytes], str], Iterator[object]]]
+        parsers = {b"load": read_machine, b"speed": read_speed}
         try:
             with self.speed_log.open("ab", 0) as speed, self.load_log.open("ab", 0) as load:
                 while report_line := process.stdout.readline(_MOST_LINE):
@@ -255,17 +256,11 @@ class RemoteMachine:
                     if not report_line.endswith(b"\n"):
                         raise ClusterError("one of its lines has no end")
                     sample_kind, _, sample_text = report_line.partition(b" ")
-                    if sample_kind == b"load":
-                        for reading in read_machine([sample_text], "load"):
-                            load.write(json.dumps(asdict(reading)).encode() + b"\n")
-                    elif sample_kind == b"speed":
-                        for sample in read_speed([sample_text], "speed"):
-                            at_ms, cpu_ns = round(1e3 * sample.at_s), round(1e9 * sample.cpu_s)
-                            numbers = at_ms, sample.thread, sample.units, cpu_ns
-                            speed.write(b"%d %d %d %d\n" % numbers)
-                    else:
+                    if sample_kind not in parsers:
                         reason = report_line.removeprefix(b"failed ").decode(errors="replace")
                         raise ClusterError(reason)
+                    if any(parsers[sample_kind]([sample_text], sample_kind.decode())):
+                        (load if sample_kind == b"load" else speed).write(sample_text)
                     if sample_kind == (b"speed" if self.has_probe else b"load"):
                         self._has_sample.set()
             self.failure = self.failure or "it has ended"

@@ -10,18 +10,10 @@ class Console(Protocol):
 
     def say(self, text: str) -> None:
         """Report one line."""
-        ...
 
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Report that *done* of *total* are done, and the seconds that are probably left."""
-        ...
 
 
-class QuietConsole:
+class QuietConsole(Console):
     """Reports nothing."""
-
-    def say(self, text: str) -> None:
-        """Drop *text*."""
-
-    def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
-        """Drop the step."""

@@ -138,7 +138,7 @@ def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: fl
     """
     history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
     deadline = time.monotonic() + wait_s
-    while not _is_copied(cluster, job, history, configuration):
+    while not _copy_history(cluster, job, history, configuration):
         if time.monotonic() > deadline:
             raise JobError(
                 f"no history of {job} after {wait_s:g} s",
@@ -150,7 +150,7 @@ def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: fl
         return read_history(lines, history.name)
 
 
-def _is_copied(cluster: Cluster, job: str, history: Path, configuration: Path) -> bool:
+def _copy_history(cluster: Cluster, job: str, history: Path, configuration: Path) -> bool:
     """Copy history and configuration of *job*; whether both were there."""
     for folder in cluster.history_folders(job):
         # Of several attempts of an application master the last has the whole history.
@@ -163,7 +163,7 @@ def _is_copied(cluster: Cluster, job: str, history: Path, configuration: Path) -
             try:
                 opened = cluster.hdfs.open_many(list(sources.values()))
                 for target, (_, chunks) in zip(sources, opened, strict=True):
-                    write_chunks(target, chunks)
+                    _write_chunks(target, chunks)
             except ClusterError:  # the history server moved them between the look and the copy
                 return False
             return True
@@ -183,18 +183,14 @@ def find_files(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str
             yield f"{root}/{name}"
 
 
-def write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
+def _write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
     """Write *chunks* to the new file *path*; `JobError` for more than `MOST_BYTES`."""
-    size = 0
     with path.open("wb") as target:
         for chunk in chunks:
-            size += len(chunk)
-            if size > MOST_BYTES:
-                raise JobError(
-                    f"the history of a job is larger than {format_bytes(MOST_BYTES)}",
-                    where=path.name,
-                    fix="check the cluster's master: no job writes that much",
-                )
+            if target.tell() + len(chunk) > MOST_BYTES:
+                what = f"the history of a job is larger than {format_bytes(MOST_BYTES)}"
+                fix = "check the cluster's master: no job writes that much"
+                raise JobError(what, where=path.name, fix=fix)
             target.write(chunk)
 
 

@@ -45,7 +45,7 @@ class Session:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment, with the tracing that its provider gives; `SpecError` names all errors."""
+        """The experiment, with the tracing that its provider gives; `SpecError` has all errors."""
 
         def find_refusals(cluster: ClusterSpec, properties: dict[str, str]) -> list[str]:
             # Limits that the provider cannot set are refused: nothing is ignored silently.

@@ -125,11 +125,8 @@ def checks(observed_job: Observed) -> Iterator[Check]:
 
 def check_whole(observed_job: Observed) -> Check:
     """Every successful attempt has a recording that its JVM closed, without a span lost."""
-    whole = {
-        name
-        for name, task in observed_job.tasks.items()
-        if (task.state, task.lost) == ("closed", 0)
-    }
+    tasks = observed_job.tasks.values()
+    whole = {task.attempt_id for task in tasks if task.state == "closed" and not task.lost}
     attempt_ids = [attempt.attempt_id for attempt in observed_job.succeeded]
     violations = [attempt_id for attempt_id in attempt_ids if attempt_id not in whole]
     attempt_count = len(attempt_ids)
@@ -196,9 +193,8 @@ def check_counts(observed_job: Observed) -> Iterator[Check]:
 def check_spills(observed_job: Observed) -> Check:
     """As many spills as lines in the logs that report the end of one."""
     compared = [
-        (len(observed_job.logs[attempt.attempt_id].spills), len(recording.named("spill")), attempt)
-        for recording, attempt in observed_job.recorded("map")
-        if attempt.attempt_id in observed_job.logs
+        (len(log.spills), len(recording.named("spill")), attempt)
+        for log, recording, attempt in _logged_maps(observed_job)
     ]
     return _equality_check(observed_job.name, "map: spills", "'Finished spill' in logs", compared)
 
@@ -214,7 +210,7 @@ def check_origins(observed_job: Observed) -> Check:
     violations = [
         f"{segment.map_attempt or 'no map'} of {segment.host or 'no host'}"
         for segment in copied
-        if segment.map_attempt not in hosts or segment.host != hosts[segment.map_attempt]
+        if not segment.host or segment.host != hosts.get(segment.map_attempt)
     ]
     return Check(
         observed_job.name,
@@ -228,13 +224,8 @@ def check_origins(observed_job: Observed) -> Check:
 def check_large(observed_job: Observed) -> Check:
     """As many spills of one record as lines in the logs that report one too large."""
     compared = [
-        (
-            observed_job.logs[attempt.attempt_id].large_records,
-            len(recording.named("spill_single")),
-            attempt,
-        )
-        for recording, attempt in observed_job.recorded("map")
-        if attempt.attempt_id in observed_job.logs
+        (log.large_records, len(recording.named("spill_single")), attempt)
+        for log, recording, attempt in _logged_maps(observed_job)
     ]
     what = "'Record too large' in logs"
     check = _equality_check(observed_job.name, "map: spills of one record", what, compared)
@@ -303,6 +294,12 @@ def check_output(observed_job: Observed, records: int) -> Check:
         f"{observed_job.trace.state}, {read} records read",
         observed_job.trace.state == "SUCCEEDED" and read == records,
     )
+
+
+def _logged_maps(observed_job: Observed) -> Iterator[tuple[TaskLog, TaskSpans, TaskAttempt]]:
+    for recording, attempt in observed_job.recorded("map"):
+        if log := observed_job.logs.get(attempt.attempt_id):
+            yield log, recording, attempt
 
 
 def _equality_check(
