@@ -104,15 +104,6 @@ class KsTest:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleSpill:
-    """Whether a map spills once: as its sizes foretell, and as its counters show."""
-
-    single_spill: bool
-    required_sort_buffer_mb: int | None
-    observed_single_spill: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class VetKind:
     """
     Vet of all tasks of one kind of a job.

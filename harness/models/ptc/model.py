@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harness.models.checks import require_statistics
@@ -62,16 +63,15 @@ EVALUATORS: tuple[Evaluator, ...] = (
 )
 
 
+@dataclass(eq=False)
 class PTC:
     """One of the two methods: ``wave`` (wave by wave) or ``closed`` (the paper's closed form)."""
 
     name: str
-    required: frozenset[str]
+    method: str
+    description: str
+    required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
     evaluators = EVALUATORS
-
-    def __init__(self, name: str, method: str, description: str) -> None:
-        self.name, self.method, self.description = name, method, description
-        self.required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -80,16 +81,15 @@ EVALUATORS: tuple[Evaluator, ...] = (
 )
 
 
+@dataclass(eq=False)
 class SpnGc:
     """The published model (*rules* ``paper``), or its Hadoop 3 form (``mr2``)."""
 
     name: str
-    required: frozenset[str]
+    rules: str
+    description: str
+    required = (REQUIRED - _OF_CELL) | {"test_num_maps"}
     evaluators = EVALUATORS
-
-    def __init__(self, name: str, rules: str, description: str) -> None:
-        self.name, self.rules, self.description = name, rules, description
-        self.required = (REQUIRED - _OF_CELL) | {"test_num_maps"}
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput

@@ -35,19 +35,19 @@ V08, V19 and section 4); the median and the quartiles stand beside the mean (V15
 means beside the mean of ratios (V09).  `cap_at_observed` and `buckets` are off unless set, although
 on heavy tails the printed estimate is biased towards 1 (V18).  A higher-order polynomial on each
 side, which the paper names and does not need, is left out, and so are the pictures of the tail
-(Hill plot, emplot, bucket view) beside its index.  Where the specification says nothing,
+(Hill plot, emplot, bucket view) beside its index; section 5 serves the flag `multi_spill` alone.
+Where the specification says nothing,
 the flag `negative_overhead` needs an overhead beyond rounding, and times too large to be squared
 (above 1e100 s) are refused.
 """
 
-from harness.models.vet.assessment import assess, single_spill_check, vet_curve
+from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample, pearson, tail_index, vet_job, vet_task
 
 __all__ = [
     "assess",
     "ks_two_sample",
     "pearson",
-    "single_spill_check",
     "tail_index",
     "vet_curve",
     "vet_job",

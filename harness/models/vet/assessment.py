@@ -3,23 +3,21 @@ Vet of a finished job: all its tasks, one after the other; answers to test vecto
 
 What is kept of a task is a few numbers: ten thousand tasks with a hundred thousand units each are
 read as a stream.  Vet of a map supposes that it spills once, so that its main thread never waits:
-`single_spill_check` is section 5.
+a map that does not is flagged.
 """
 
 from __future__ import annotations
 
-import math
-
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import check_count, check_flag, check_number
+from harness.models.checks import check_count
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many
 from harness.models.vet.change_point import WHERE, Times, order_units
 from harness.models.vet.equations import (
@@ -38,7 +36,6 @@ from harness.records.vet import (
     FLAGS,
     MULTI_SPILL,
     SUBPHASES,
-    SingleSpill,
     TaskUnits,
     VetCurve,
     VetKind,
@@ -49,11 +46,8 @@ from harness.records.vet import (
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
 MOST_POINTS = 400  # of a curve
 METADATA_BYTES = 16  # of a record in the sort buffer
-MOST_SORT_BUFFER_MB = 2047
 
-_MIB = 2**20
 _MUCH_SPILLING = 0.1  # of a map task's time (V17)
-_MAP_OUTPUT = {"map_out_bytes": "MAP_OUTPUT_BYTES", "map_out_records": "MAP_OUTPUT_RECORDS"}
 
 
 @dataclass(slots=True)
@@ -142,98 +136,29 @@ def assess_task(task_units: TaskUnits, ordered: Times, config: JobConfig) -> Vet
 
 
 def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
-    """Whether a map spilled more than once: by its counters, else by the size of its output."""
-    if task_units.kind != "map" or not config.num_reduces:
-        return False
-    sizes = {
-        name: task_units.counters.get(f"{TASK_COUNTER}.{counter}")
-        for name, counter in _MAP_OUTPUT.items()
-    }
-    if None in sizes.values():
-        return False
-    check = single_spill_check({**sizes, "counters": task_units.counters}, config.model_dump())
-    observed = check.observed_single_spill
-    return not (check.single_spill if observed is None else observed)
-
-
-def single_spill_check(
-    profile: Mapping[str, Any], config: Mapping[str, Any], rules: Literal["mr2", "paper"] = "mr2"
-) -> SingleSpill:
     """
-    Whether a map's output fits into its sort buffer, and whether its counters say that it did.
-
-    *profile* has `map_out_bytes` and `map_out_records` of one map, and perhaps its `counters`;
-    *config* `sort_buffer_mb`, `sort_spill_percent`, `use_combiner` for the counters, and
-    `sort_record_percent` for the paper's rules.
-    """
-    data_bytes = check_number("map_out_bytes", profile.get("map_out_bytes"), where=WHERE)
-    records = check_number("map_out_records", profile.get("map_out_records"), where=WHERE)
-    buffer_mb = check_number(
-        "sort_buffer_mb", config.get("sort_buffer_mb"), where=WHERE, above=True
-    )
-    spill_share = check_number(
-        "sort_spill_percent", config.get("sort_spill_percent"), where=WHERE, high=1, above=True
-    )
-    uses_combiner = check_flag("use_combiner", config.get("use_combiner", False), where=WHERE)
-    metadata_bytes = METADATA_BYTES * records
-    # Parts of the buffer: what must fit into each, and its share of the whole.
-    if rules == "mr2":
-        parts = [(data_bytes + metadata_bytes, 1.0)]
-    elif rules == "paper":
-        metadata_share = check_number(
-            "sort_record_percent", config.get("sort_record_percent"), where=WHERE, high=1
-        )
-        parts = [(data_bytes, 1 - metadata_share), (metadata_bytes, metadata_share)]
-    else:
-        raise ModelError(f"rules = {rules!r} is not mr2 or paper", where=WHERE)
-    too_much_mb = MOST_SORT_BUFFER_MB + 1.0
-    needed_mb = 0.0
-    for part_bytes, part_share in parts:
-        if part_bytes and (usable_share := part_share * spill_share):
-            needed_mb = max(needed_mb, part_bytes / (_MIB * usable_share))
-        elif part_bytes:  # no buffer is large enough
-            needed_mb = too_much_mb
-    required_mb = math.ceil(min(needed_mb, too_much_mb))
-    return SingleSpill(
-        single_spill=all(
-            part_bytes <= _MIB * buffer_mb * part_share * spill_share
-            for part_bytes, part_share in parts
-        ),
-        required_sort_buffer_mb=required_mb if required_mb <= MOST_SORT_BUFFER_MB else None,
-        observed_single_spill=observed_single_spill(
-            profile.get("counters"), uses_combiner=uses_combiner
-        ),
-    )
-
-
-def observed_single_spill(
-    counters: Mapping[str, int] | None, *, uses_combiner: bool
-) -> bool | None:
-    """
-    Whether a map's counters show one spill; `None` where they do not show it either way.
+    Section 5: whether a map spilled more than once, by its counters, else by its output's size.
 
     A combiner that ran in the merge as well has read more records than the map wrote.
     """
-    if counters is None:
-        return None
 
     def read_counter(name: str) -> int | None:
-        """A counter under its full name, or without its group."""
-        value = counters.get(f"{TASK_COUNTER}.{name}", counters.get(name))
+        value = task_units.counters.get(f"{TASK_COUNTER}.{name}")
         return None if value is None else check_count(name, value, where=WHERE)
 
-    written, spilled = read_counter("MAP_OUTPUT_RECORDS"), read_counter("SPILLED_RECORDS")
-    if written == 0:
-        return True
-    if written is None or spilled is None:
-        return None
-    if not uses_combiner:
-        return spilled == written
+    output_bytes, written = read_counter("MAP_OUTPUT_BYTES"), read_counter("MAP_OUTPUT_RECORDS")
+    sorts = task_units.kind == "map" and config.num_reduces
+    if not sorts or output_bytes is None or not written:
+        return False
+    spilled = read_counter("SPILLED_RECORDS")
     combined = read_counter("COMBINE_INPUT_RECORDS")
-    combiner_output = read_counter("COMBINE_OUTPUT_RECORDS")
-    if combined is None or combiner_output is None:
-        return None
-    return spilled == combiner_output and combined == written
+    after_combiner = read_counter("COMBINE_OUTPUT_RECORDS")
+    if not config.use_combiner:
+        combined, after_combiner = written, written
+    if None in (spilled, combined, after_combiner):
+        buffer_bytes = 2**20 * config.sort_buffer_mb * config.sort_spill_percent
+        return output_bytes + METADATA_BYTES * written > buffer_bytes
+    return spilled != after_combiner or combined != written
 
 
 def vet_curve(task_units: TaskUnits, config: JobConfig) -> VetCurve | None:

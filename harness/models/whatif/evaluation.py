@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -56,12 +56,11 @@ class Flow:
     reduce: r.ReduceFlow
 
 
-_STAGES = (
-    m.MapFlow, m.Spills, m.MapMerge, sh.Segments, sh.ShuffleFiles, sh.DiskMerges, r.Eviction,
-    r.LaterSteps, r.ReduceFlow,
-)  # fmt: skip
 _COUNTS = frozenset(
-    quantity.name for stage in _STAGES for quantity in fields(stage) if quantity.type == "Counts"
+    quantity.name
+    for stage in get_type_hints(Flow).values()
+    for quantity in fields(stage)
+    if quantity.type == "Counts"
 )
 
 

@@ -23,7 +23,7 @@ combiner writes the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -191,16 +191,15 @@ EVALUATORS: tuple[Evaluator, ...] = (
 )
 
 
+@dataclass(eq=False)
 class WhatIf:
     """The published model (*rules* ``paper``), or its Hadoop 3 form (``mr2``)."""
 
     name: str
-    required: frozenset[str]
+    rules: str
+    description: str
+    required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
     evaluators = EVALUATORS
-
-    def __init__(self, name: str, rules: str, description: str) -> None:
-        self.name, self.rules, self.description = name, rules, description
-        self.required = _OF_REDUCES | {"input_record_bytes", "map_cpu_s_per_record"}
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput

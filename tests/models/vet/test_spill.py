@@ -1,8 +1,6 @@
 """
-Tests for `harness.models.vet.assessment`: when the measure applies.
+Tests for `harness.models.vet.assessment`: which maps spilled more than once.
 """
-
-import math
 
 import pytest
 
@@ -10,118 +8,89 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.vet import single_spill_check
+from harness.models.vet.assessment import is_multi_spill
+from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
+from harness.records.vet import TaskUnits
 
-MIB = 2**20
+NAMES = {
+    "size": "MAP_OUTPUT_BYTES",
+    "written": "MAP_OUTPUT_RECORDS",
+    "spilled": "SPILLED_RECORDS",
+    "combined": "COMBINE_INPUT_RECORDS",
+    "left": "COMBINE_OUTPUT_RECORDS",
+}
 
 
-def check(rules="mr2", **changes):
+def map_task(kind="map", **counters):
     """
-    A map of 40 MiB in 400 000 records in a buffer of 100 MiB, but for the *changes*.
+    A task with these *counters*.
     """
-    config = {
-        "map_out_bytes": 40 * MIB,
-        "map_out_records": 400_000,
-        "sort_buffer_mb": 100,
-        "sort_spill_percent": 0.8,
-        "sort_record_percent": 0.05,
-        **changes,
-    }
-    return single_spill_check(config, config, rules)
+    named = {f"{TASK_COUNTER}.{NAMES[name]}": value for name, value in counters.items()}
+    return TaskUnits("attempt_1", kind, 1, [1.0], 1.0, counters=named)
 
 
-class TestSizes:
-    def test_the_buffer_holds_output_and_metadata(self):
-        """
-        40 MiB and 16 bytes for each record, in 80 % of the buffer.
-        """
-        result = check()
+@given(st.integers(1, 100), st.floats(0.1, 1), st.integers(1, 10**6))
+def test_the_buffer_holds_output_and_metadata(buffer_mb, share, records):
+    """
+    Sixteen bytes for each record beside its own, up to the share that starts a spill.
+    """
+    config = JobConfig(sort_buffer_mb=buffer_mb, sort_spill_percent=share)
+    fits = int(buffer_mb * 2**20 * share) - 16 * records
 
-        assert (result.single_spill, result.required_sort_buffer_mb) == (True, 58)
-
-    @given(st.integers(0, 2**31), st.integers(0, 10**7), st.floats(0.01, 1), st.booleans())
-    def test_the_smallest_buffer_is_just_enough(self, size, records, share, paper):
-        """
-        It passes the check, and the one below it does not.
-        """
-        rules = "paper" if paper else "mr2"
-        config = {"map_out_bytes": size, "map_out_records": records, "sort_spill_percent": share}
-        needed = check(rules, **config).required_sort_buffer_mb
-
-        if needed is None:
-            assert not check(rules, **config, sort_buffer_mb=2047).single_spill
-        elif needed > 0:
-            assert check(rules, **config, sort_buffer_mb=needed).single_spill
-            assert needed == 1 or not check(rules, **config, sort_buffer_mb=needed - 1).single_spill
-
-    def test_a_share_of_nothing_holds_no_metadata(self):
-        """
-        Under the paper's rules a buffer without records' share is never large enough.
-        """
-        result = check("paper", sort_record_percent=0)
-
-        assert (result.single_spill, result.required_sort_buffer_mb) == (False, None)
-
-    def test_no_output_passes(self):
-        """
-        What wrote nothing spilled nothing.
-        """
-        result = check(map_out_bytes=0, map_out_records=0, counters={"MAP_OUTPUT_RECORDS": 0})
-
-        assert (result.single_spill, result.observed_single_spill) == (True, True)
-
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("map_out_bytes", None),
-            ("map_out_bytes", -1),
-            ("map_out_records", math.nan),
-            ("sort_buffer_mb", 0),
-            ("sort_spill_percent", 0),
-            ("sort_spill_percent", 1.1),
-            ("use_combiner", "no"),
-        ],
-    )
-    def test_refuses(self, field, value):
-        """
-        It names the field.
-        """
-        with pytest.raises(ModelError, match=field):
-            check(**{field: value})
-
-    def test_refuses_unknown_rules(self):
-        """
-        There are two sets.
-        """
-        with pytest.raises(ModelError, match="rules = 'mr3'"):
-            check("mr3")
+    if fits >= 0:
+        assert not is_multi_spill(map_task(size=fits, written=records), config)
+    assert is_multi_spill(map_task(size=max(0, fits + 1), written=records), config)
 
 
 @pytest.mark.parametrize(
-    ("counters", "combined", "once"),
+    "counters", [{}, {"size": 9}, {"written": 9}, {"size": 2**40, "written": 0}]
+)
+def test_a_map_whose_output_is_unknown_or_none_is_not_flagged(counters):
+    """
+    What wrote nothing spilled nothing.
+    """
+    assert not is_multi_spill(map_task(**counters), JobConfig())
+
+
+def test_only_a_map_that_sorts_can_spill():
+    """
+    A map-only job writes its output as it comes.
+    """
+    twice = {"size": 90, "written": 9, "spilled": 18}
+
+    assert is_multi_spill(map_task(**twice), JobConfig())
+    assert not is_multi_spill(map_task(**twice), JobConfig(num_reduces=0))
+    assert not is_multi_spill(map_task("reduce", **twice), JobConfig())
+
+
+def test_a_counter_below_zero_is_refused():
+    """
+    It names the counter.
+    """
+    with pytest.raises(ModelError, match="SPILLED_RECORDS = -1"):
+        is_multi_spill(map_task(size=9, written=9, spilled=-1), JobConfig())
+
+
+@pytest.mark.parametrize(
+    ("counters", "combiner", "several"),
     [
-        (None, False, None),
-        ({}, False, None),
-        ({"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 9}, False, True),
-        (
-            {f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 9, f"{TASK_COUNTER}.SPILLED_RECORDS": 18},
-            False,
-            False,
-        ),
-        ({"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 4}, True, None),
-        (
-            {"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 4, "COMBINE_INPUT_RECORDS": 9,
-             "COMBINE_OUTPUT_RECORDS": 4}, True, True,
-        ),
-        (  # the merge combined once more
-            {"MAP_OUTPUT_RECORDS": 9, "SPILLED_RECORDS": 6, "COMBINE_INPUT_RECORDS": 13,
-             "COMBINE_OUTPUT_RECORDS": 6}, True, False,
-        ),
+        ({"spilled": 9}, False, False),
+        ({"spilled": 18}, False, True),
+        ({"spilled": 4}, True, False),  # unknown what the combiner did: by its size
+        ({"spilled": 4, "combined": 9, "left": 4}, True, False),
+        ({"spilled": 6, "combined": 13, "left": 6}, True, True),  # the merge combined once more
+        ({"spilled": 8, "combined": 9, "left": 4}, True, True),
+        ({"spilled": 9, "combined": 13, "left": 4}, False, False),
     ],
-)  # fmt: skip
-def test_counters_tell_what_happened(counters, combined, once):
+)
+def test_counters_show_what_happened(counters, combiner, several):
     """
-    Section 5, with and without a combiner; `None` where a counter is missing.
+    Section 5, with and without a combiner, whatever the size.
     """
-    assert check(counters=counters, use_combiner=combined).observed_single_spill is once
+    units = map_task(size=90, written=9, **counters)
+
+    assert is_multi_spill(units, JobConfig(use_combiner=combiner)) is several
+    if len(counters) != 1 or not combiner:
+        full = JobConfig(use_combiner=combiner, sort_spill_percent=1e-9)
+        assert is_multi_spill(units, full) is several
