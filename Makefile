@@ -16,6 +16,8 @@ test:  ## three rings: fast, process, live
 	@scripts/setup dev
 	@$(MAKE) --no-print-directory fast process live
 
+fast process: export PYTHONDONTWRITEBYTECODE :=  # pytest compiles its assertions once, not each time
+
 fast:  ## no process, compiler, JVM or figure
 	.venv/bin/pytest -n auto -m "not process and not live and not long"
 
@@ -24,7 +26,8 @@ process:  ## what starts processes, compilers and JVMs, or draws
 
 live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
 	.venv/bin/python -m tests.live.engine
-	.venv/bin/pytest -m "live and not long"
+	.venv/bin/pytest -n 2 --dist loadfile -m "live and not long and not alone"
+	.venv/bin/pytest -m "live and not long and alone"
 
 test-long:  ## what takes many minutes
 	@scripts/setup dev

@@ -25,7 +25,7 @@ from harness.providers.local.limits import groups_of, require, set_limits
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 from tests.node_agent import node_agent
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MIB = 2**20
 FAST, SLOW = 8 * MIB, 2 * MIB
