@@ -2,6 +2,8 @@
 Tests for `harness.records.trace`.
 """
 
+from dataclasses import replace
+
 from harness.records.trace import JobTrace, TaskAttempt, joined
 
 
@@ -51,3 +53,21 @@ class TestJoined:
         whole = joined([job(0), job(1, state="FAILED"), job(2)])
 
         assert (whole.state, whole.diagnostics) == ("FAILED", "FAILED")
+
+
+class TestSucceeded:
+    def test_attempts_of_one_kind_by_their_start(self):
+        """
+        Failed attempts and those of the other kind are left out; equal starts go by name.
+        """
+        attempts = (
+            TaskAttempt("m3", "t3", "map", "succeeded", 2.0, 3.0, "w0"),
+            TaskAttempt("m2", "t2", "map", "succeeded", 1.0, 9.0, "w0"),
+            TaskAttempt("m1", "t1", "map", "succeeded", 1.0, 2.0, "w0"),
+            TaskAttempt("m0", "t0", "map", "failed", 0.0, 1.0, "w0"),
+            TaskAttempt("r0", "t4", "reduce", "succeeded", 0.0, 1.0, "w0"),
+        )
+        trace = replace(job(0), attempts=attempts)
+
+        assert [each.attempt_id for each in trace.succeeded("map")] == ["m1", "m2", "m3"]
+        assert [each.attempt_id for each in trace.succeeded("reduce")] == ["r0"]
