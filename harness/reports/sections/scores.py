@@ -28,9 +28,9 @@ _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, n
 
 def section(results: ReportData) -> Section:
     """Metrics of the job time by workload and model; on demand all others, and every score."""
-    book = results.score_book
+    score_book = results.score_book
     summary_rows: list[tuple[str, ...]] = []
-    for summary in book.summaries:
+    for summary in score_book.summaries:
         workload = "all" if summary.workload == "*" else summary.workload
         head = (workload, summary.model, summary.quantity, summary.speed, str(summary.cells))
         summary_rows.append(
@@ -52,11 +52,11 @@ def section(results: ReportData) -> Section:
         missing="No prediction has been scored.",
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
-            "summaries": [summary.model_dump(mode="json") for summary in book.summaries],
-            "comparisons": [comparison.model_dump(mode="json") for comparison in book.comparisons],
+            "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
+            "comparisons": [comparison.model_dump(mode="json") for comparison in score_book.comparisons],
             "scores": [
                 {"label": results.label(score.cell), **score.model_dump(mode="json")}
-                for score in book.scores
+                for score in score_book.scores
             ],
             "measurements": [each.model_dump(mode="json") for each in results.measurements],
             "predictions": [
