@@ -53,7 +53,9 @@ def section(results: ReportData) -> Section:
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
             "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
-            "comparisons": [comparison.model_dump(mode="json") for comparison in score_book.comparisons],
+            "comparisons": [
+                comparison.model_dump(mode="json") for comparison in score_book.comparisons
+            ],
             "scores": [
                 {"label": results.label(score.cell), **score.model_dump(mode="json")}
                 for score in score_book.scores
