@@ -106,13 +106,15 @@ def phase_rows(
                 for phase, seconds in _history_phases(attempt, maps_end).items()
             ]
             continue
-        modelled = part_terms_of(parts, terms)
-        measured += [PhaseRow(part, *modelled_part) for part, modelled_part in modelled.items()]
-        warnings += [
-            f"some tasks have a {part} where the model has none: left out"
-            for part, seconds in parts.seconds.items()
-            if part not in modelled and seconds > 0
-        ]
+        terms = dict(terms)
+        if parts.sent_bytes:
+            written = terms.get("inmem_merge_s", {}) if parts.straight_to_disk else {}
+            terms["copy_s"] = {**written, "network_s_per_byte": float(parts.sent_bytes)}
+        for part, seconds in parts.seconds.items():
+            if any(terms.get(part, {}).values()):
+                measured.append(PhaseRow(part, seconds, terms[part]))
+            elif seconds > 0:
+                warnings.append(f"some tasks have a {part} where the model has none: left out")
     warnings += [
         f"{phase_row.phase} of job {trace.job_id} runs backwards: left out"
         for phase_row in measured
@@ -207,19 +209,6 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
         if parts is not None and min(parts.seconds.values()) >= 0:
             complete[task_times.attempt_id] = parts
     return complete
-
-
-def part_terms_of(parts: PartTimes, terms: Terms) -> dict[str, tuple[float, dict[str, float]]]:
-    """Seconds and coefficients of each part that both the recording and the model have."""
-    part_terms = {part: dict(terms.get(part, {})) for part in parts.seconds}
-    if parts.sent_bytes:
-        written = terms.get("inmem_merge_s", {}) if parts.straight_to_disk else {}
-        part_terms["copy_s"] = {**written, "network_s_per_byte": float(parts.sent_bytes)}
-    return {
-        part: (parts.seconds[part], coefficients)
-        for part, coefficients in part_terms.items()
-        if any(coefficients.values())
-    }
 
 
 def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:

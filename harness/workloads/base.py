@@ -131,10 +131,10 @@ class Parameter:
         return ""
 
 
-def input_sizes(*sizes: int) -> dict[str, int]:
+def input_sizes(*sizes: float) -> dict[str, int]:
     """HiBench's names of input sizes, with the bytes of each."""
     names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
-    return dict(zip(names, sizes, strict=True))
+    return dict(zip(names, map(int, sizes), strict=True))
 
 
 class Workload(ABC):

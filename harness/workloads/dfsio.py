@@ -35,7 +35,6 @@ from harness.workloads.files import generated_input, noise, plan_noise, read_mat
 
 RECORD = 200  # bytes; whole words, and small enough that small files have their size within 1 %
 LINE_BYTES = 63
-_MIB = 2**20
 _SHARE = re.compile(rb"(\d{20}) (\d{20}) (\d{20})\n")
 _LINE = re.compile(rb"(part-(?:m|data)-\d{5,10})\t([0-9a-f]{8})\t(\d{1,18})\t\d{1,18}")
 _TOGETHER = 2**16  # records
@@ -52,15 +51,8 @@ class Dfsio(Workload):
         "mode": Parameter("read", "read files, or write them", choices=("read", "write")),
         "files": Parameter(1, "fewest files; no file is larger than a block", 1, 1e5),
     }
-    # HiBench's profiles of dfsioe: number of files x their size, written or read.
-    scales = input_sizes(
-        16 * _MIB,
-        32 * 10 * _MIB,
-        64 * 10 * _MIB,
-        256 * 100 * _MIB,
-        512 * 400 * _MIB,
-        2048 * 1000 * _MIB,
-    )
+    # HiBench's profiles of dfsioe: all files that it writes or reads.
+    scales = input_sizes(*(mib * 2**20 for mib in (16, 320, 640, 25_600, 204_800, 2_048_000)))
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """No reduces."""
@@ -85,7 +77,7 @@ class Dfsio(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
-        Return `files`: name -> bytes and CRC-32 of each; `records` of the job; `bytes` of all.
+        Return `files`: name -> bytes and CRC-32 of each; `records` of the job.
 
         For files to be written their lines say what they will be.  `JobError` for other lines.
         """
@@ -106,8 +98,7 @@ class Dfsio(Workload):
                 for start in range(first_record, end, _TOGETHER)
             )
             contents[f"part-data-{number:05d}"] = _content(file_pieces)
-        total_bytes = sum(file_bytes for file_bytes, _ in contents.values())
-        return {"files": contents, "records": len(contents), "bytes": total_bytes}
+        return {"files": contents, "records": len(contents)}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""

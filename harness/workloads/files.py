@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -220,6 +221,23 @@ def read_rows(
                     workload, f"{file_name} has {file_bytes} bytes, not {size_units}"
                 )
             yield np.frombuffer(row_piece, np.uint8).reshape(-1, row_bytes)
+
+
+def read_points(
+    workload: str, files: Iterable[File], number_type: str, dimensions: int
+) -> Iterator[NDArray[Any]]:
+    """Records of *files* as arrays of numbers of this type; `JobError` where one is not finite."""
+    record_bytes = dimensions * np.dtype(number_type).itemsize
+    for file in files:
+        count = 0
+        for rows in read_rows(workload, [file], record_bytes):
+            points = rows.view(number_type)
+            infinite = np.flatnonzero(~np.isfinite(points).all(axis=1))
+            if infinite.size:
+                record = f"{file[0]}: record {count + infinite[0]}"
+                raise bad_input_error(workload, f"{record} has a coordinate that is not finite")
+            count += len(points)
+            yield points
 
 
 def difference(totals: Sample, sample: Sample) -> str:

@@ -116,21 +116,17 @@ class GpuWorkload(Workload):
         unit_bytes = record_bytes * records_together
         record_count = max(1, (spec.input_bytes + unit_bytes // 2) // unit_bytes) * records_together
         check_block(spec, block_bytes, record_bytes)
-        check_size(
-            spec,
-            record_count * record_bytes,
-            f"a whole number of {unit_bytes} bytes",
-            50 * unit_bytes,
-        )
+        units = f"a whole number of {unit_bytes} bytes"
+        check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
         file_count = check_file_count(spec, -(-record_count // (block_bytes // record_bytes)))
-        file_sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
+        sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
         properties = {name: arguments[name] for name in self.generator_parameters}
         properties |= {"seed": spec.seed, "records": record_count, "files": file_count}
         content = {name: arguments[name] for name in self.key_parameters}
-        content |= {spec.name: VERSION, "seed": spec.seed, "sizes": file_sizes}
+        content |= {spec.name: VERSION, "seed": spec.seed, "sizes": sizes}
         return InputPlan(
             f"{spec.name}-{digest(content)}",
-            part_files(file_sizes),
+            part_files(sizes),
             gpu_command("Generate", self.content, properties=properties),
         )
 
@@ -158,9 +154,7 @@ class GpuMatmul(GpuWorkload):
     """
 
     name = "gpu-matmul"
-    description = (
-        "Matrix product by tiles on a GPU, any arithmetic per byte; verified by Freivalds' check"
-    )
+    description = "Matrix product on a GPU, any arithmetic per byte; verified by Freivalds' check"
     parameters: ClassVar = {
         **device_parameters(4 * 2**20),
         "tile": Parameter(128, "rows and columns of a tile; fastest where 128 divides it", 1, 4096),
@@ -271,9 +265,7 @@ class GpuSbs(GpuWorkload):
         "radius": Parameter(2, "pixels of the window to each side of its middle", 0, 7),
     }
     # HiBench has no such workload: 60 frames of the default size (20.7 MB), then as its sizes grow.
-    scales = input_sizes(
-        20_736_000, 207_360_000, 2_073_600_000, 20_736_000_000, 103_680_000_000, 311_040_000_000
-    )
+    scales = input_sizes(20.736e6, 207.36e6, 2.0736e9, 20.736e9, 103.68e9, 311.04e9)
     main_class = "GpuSbs"
     content = "frames"
     generator_parameters = ("width", "height", "shifts")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import File, InputPlan, Parameter, Sample, bad_input_error, input_sizes
-from harness.workloads.files import difference, read_matches, read_rows
+from harness.workloads.files import difference, read_matches, read_points
 from harness.workloads.gpu import GpuWorkload, device_parameters
 
 MOST_POINTS = 2_000_000  # that the proof has in memory; of more it takes a sample
@@ -44,9 +44,7 @@ class GpuKMeans(GpuWorkload):
     """
 
     name = "gpu-kmeans"
-    description = (
-        "K-means, points compared on a GPU; verified by other arithmetic from the same start"
-    )
+    description = "K-means, points compared on a GPU; verified by other arithmetic, the same start"
     parameters: ClassVar = {
         **device_parameters(320_000),  # 20 000 points: the paper's block
         "k": Parameter(10, "centres, and clusters of the generated points", 1, 10_000),
@@ -58,9 +56,7 @@ class GpuKMeans(GpuWorkload):
         ),
     }
     # HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
-    scales = input_sizes(
-        480_000, 48_000_000, 320_000_000, 1_600_000_000, 3_200_000_000, 19_200_000_000
-    )
+    scales = input_sizes(480e3, 48e6, 320e6, 1.6e9, 3.2e9, 19.2e9)
     main_class = "GpuKMeans"
     content = "points"
     generator_parameters = ("k", "dimensions", "spread")
@@ -99,11 +95,7 @@ class GpuKMeans(GpuWorkload):
         centres, point_bytes = arguments["k"], self.record_bytes(arguments)
         stride = -(-spec.input_bytes // point_bytes // MOST_POINTS) or 1
         compared, start, count = list[Singles](), list[Singles](), 0
-        for rows in read_rows(spec.name, input_files, point_bytes):
-            points = rows.view("<f4").astype(np.float32)
-            if not np.isfinite(points).all():
-                reason = f"a point after number {count} has a coordinate that is not finite"
-                raise bad_input_error(self.name, reason)
+        for points in read_points(spec.name, input_files, "<f4", arguments["dimensions"]):
             start.append(points[: max(centres - count, 0)])
             compared.append(points[-count % stride :: stride])
             count += len(points)

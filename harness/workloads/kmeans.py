@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import base64
 import itertools
+import re
 import warnings
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,7 +40,7 @@ from harness.workloads.base import (
     job_of_ours,
     shown,
 )
-from harness.workloads.files import generated_input, read_lines, read_rows
+from harness.workloads.files import generated_input, read_matches, read_points
 
 VERSION = 1  # of the generator's bytes
 
@@ -50,6 +51,8 @@ SAMPLED = 10_000  # points of a larger one
 _TOLERANCE = 1e-9
 _SIGMAS = 6.0  # one in 5e8 comparisons of a right output is beyond
 _LEAST = 30  # points of a sample whose mean is near to normal
+_NUMBER = rb"-?\d+(?:\.\d+)?(?:[Ee][-+]?\d{1,3})?"
+_LINE = re.compile(rb"(\d{1,9})\t(\d{1,9})\t(\d{1,18})\t(%b(?:,%b)*)" % (_NUMBER, _NUMBER))
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -84,9 +87,7 @@ class KMeans(Workload):
     }
     # HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200
     # million of 20; a coordinate takes 8 bytes.
-    scales = input_sizes(
-        720_000, 480_000_000, 3_200_000_000, 16_000_000_000, 32_000_000_000, 192_000_000_000
-    )
+    scales = input_sizes(720e3, 480e6, 3.2e9, 16e9, 32e9, 192e9)
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """As many as it takes: the points decide."""
@@ -114,7 +115,7 @@ class KMeans(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
-        Return `records` (points), `bytes`, and the `steps` that are due: centres and their points.
+        Return `records` (points), and the `steps` that are due: centres and their points.
 
         Of more than `IN_MEMORY_BYTES` instead of steps the `start`, `points` of a sample (in
         base64) and the `sums` of all coordinates.  Raises `JobError` for damaged points.
@@ -125,24 +126,24 @@ class KMeans(Workload):
         stride = 1 if in_memory else max(spec.input_bytes // (8 * width) // SAMPLED, 1)
         start, chosen = np.zeros((0, width)), [np.zeros((0, width))]
         sums, count = np.zeros(width), 0
-        for points in read_points(input_files, width):
+        for block in read_points(self.name, input_files, ">f8", width):
+            points = block.astype(np.float64)
             start = np.concatenate((start, points[: max(centres - len(start), 0)]))
             chosen.append(points[-count % stride :: stride])
             sums += points.sum(axis=0)
             count += len(points)
         if count < centres:
-            raise bad_input_error(self.name, f"{count} points, fewer than {centres} centres")
-        totals = {"records": count, "bytes": count * 8 * width}
+            raise bad_input_error(self.name, f"{count} points are fewer than {centres} centres")
         points = np.concatenate(chosen)
         if in_memory:
             steps = lloyd(points, start, arguments["epsilon"], arguments["iterations"])
             return {
-                **totals,
+                "records": count,
                 "scale": float(np.abs(points).max()),
                 "steps": [[step.centres.tolist(), step.points.tolist()] for step in steps],
             }
         return {
-            **totals,
+            "records": count,
             "start": start.tolist(),
             "sums": sums.tolist(),
             "points": base64.b64encode(points.astype("<f8").tobytes()).decode("ascii"),
@@ -174,56 +175,36 @@ class KMeans(Workload):
             return f"the output has {made} iterations, not {due}"
         if "steps" not in sample:
             return improbability(steps, sample)
-        reasons = (
-            step_difference(
-                number, step, Step(np.array(centres), np.array(points)), sample["scale"]
-            )
-            for number, (step, (centres, points)) in enumerate(
-                zip(steps, sample["steps"], strict=True)
-            )
-        )
-        return next(filter(None, reasons), "")
-
-
-def read_points(files: Iterable[File], width: int) -> Iterator[Floats]:
-    """Points in blocks; `JobError` where a file is cut short, or a coordinate is not finite."""
-    for input_file in files:
-        count = 0
-        for rows in read_rows("kmeans", [input_file], 8 * width, 10_000 * 8 * width):
-            points = rows.view(">f8").astype(np.float64)
-            infinite = np.flatnonzero(~np.isfinite(points).all(axis=1))
-            if infinite.size:
-                record = f"{input_file[0]}: record {count + infinite[0]}"
-                raise bad_input_error("kmeans", f"{record} has a coordinate that is not finite")
-            count += len(points)
-            yield points
+        pairs = zip(steps, sample["steps"], strict=True)
+        for number, (step, (centres, points)) in enumerate(pairs):
+            if (wrong := np.flatnonzero(step.points != np.array(points))).size:
+                actual, due = step.points[wrong[0]], points[wrong[0]]
+                return f"iteration {number}: centre {wrong[0]} has {actual} points, not {due}"
+            errors = np.abs(step.centres - np.array(centres)).max(axis=1)
+            # The start is taken over, digit by digit.
+            if errors.max() > (_TOLERANCE * sample["scale"] if number else 0):
+                centre, error = errors.argmax(), errors.max()
+                return f"iteration {number}: centre {centre} misses a coordinate by {error:.3g}"
+        return ""
 
 
 def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
-    """Steps in the output; `JobError` says what is not a centre's line, or how many are missing."""
-    rows = [
-        (f"{name}:{number}", line.removesuffix(b"\n"))
-        for name, chunks in outputs
-        for number, line in enumerate(read_lines(chunks), start=1)
-        if line != b"\n"
-    ]
-    if not rows or len(rows) % centres:
-        raise JobError(f"the output has {len(rows)} lines, not {centres} for each iteration")
-    places, points = np.zeros((len(rows), width)), np.zeros(len(rows), np.int64)
-    for row, (position, line) in enumerate(rows):
-        head = b"%d\t%d\t" % divmod(row, centres)
-        count, _, numbers = line[len(head) :].partition(b"\t")
-        coordinates = numbers.split(b",")
-        if not (line.startswith(head) and count.isdigit() and len(coordinates) == width):
-            centre = f"the line of centre {row % centres} in iteration {row // centres}"
-            raise JobError(f"{position}: {shown(line)} is not {centre}")
-        try:
-            places[row], points[row] = [float(each) for each in coordinates], int(count)
-        except (ValueError, OverflowError):
-            raise JobError(f"{position}: {shown(line)} has no numbers") from None
+    """Steps in the output; `JobError` names a line that is not the next centre's."""
+    places, points = list[Floats](), list[int]()
+    for output_file in outputs:
+        for place, match in read_matches(output_file, _LINE, "a centre"):
+            iteration, centre = divmod(len(places), centres)
+            coordinates = match[4].split(b",")
+            if (int(match[1]), int(match[2]), len(coordinates)) != (iteration, centre, width):
+                due = f"iteration {iteration}, centre {centre}, {width} coordinates"
+                raise JobError(f"{place}: {shown(match[0])} is not that of {due}")
+            places.append(np.array(list(map(float, coordinates))))
+            points.append(int(match[3]))
+    if not places or len(places) % centres:
+        raise JobError(f"the output has {len(places)} lines, not {centres} for each iteration")
     return [
-        Step(places[first : first + centres], points[first : first + centres])
-        for first in range(0, len(rows), centres)
+        Step(np.array(places[first : first + centres]), np.array(points[first : first + centres]))
+        for first in range(0, len(places), centres)
     ]
 
 
@@ -270,21 +251,6 @@ def nearest_centres(points: Floats, centres: Floats) -> Ints:
 def shift(before: Floats, after: Floats) -> float:
     """Farthest that a centre moved."""
     return float(np.sqrt(((after - before) ** 2).sum(axis=1)).max())
-
-
-def step_difference(number: int, step: Step, expected: Step, scale: float) -> str:
-    """What is wrong with iteration *number*, or nothing; *scale* is the largest coordinate."""
-    wrong = np.flatnonzero(step.points != expected.points)
-    if wrong.size:
-        centre = wrong[0]
-        actual, due = step.points[centre], expected.points[centre]
-        return f"iteration {number}: centre {centre} has {actual} points, not {due}"
-    errors = np.abs(step.centres - expected.centres).max(axis=1)
-    # The start is taken over, digit by digit.
-    if errors.max() <= (_TOLERANCE * scale if number else 0):
-        return ""
-    centre = errors.argmax()
-    return f"iteration {number}: centre {centre} misses a coordinate by {errors[centre]:.3g}"
 
 
 def improbability(steps: list[Step], sample: Sample) -> str:

@@ -123,7 +123,7 @@ class PageRank(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
-        Return `records` (pages), `bytes`, `links`, `checksum`, and the `ranks` due of some `pages`.
+        Return `records` (pages), `links`, `checksum`, and the `ranks` due of some `pages`.
 
         Takes about 13 bytes of memory for each link.  Raises `JobError` for what is not a graph.
         """
@@ -137,7 +137,6 @@ class PageRank(Workload):
         pages = np.unique(np.concatenate((largest, others)))
         return {
             "records": len(ranks),
-            "bytes": graph.bytes,
             "links": len(graph.links),
             "checksum": graph.checksum(),
             "pages": pages.tolist(),
@@ -275,11 +274,6 @@ class Graph:
     ranks: Floats
     degrees: Ints
     links: NDArray[np.int32]
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of its lines."""
-        return int(np.maximum(self.degrees * _LINK, 1).sum()) + _LINKS * len(self.pages)
 
     def checksum(self) -> str:
         """64 bits of all pages and their links, in whatever order the lines are."""

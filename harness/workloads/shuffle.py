@@ -40,7 +40,7 @@ class Shuffle(Workload):
         )
     }
     # HiBench's profiles of repartition, its workload that only shuffles, in bytes.
-    scales = input_sizes(32_000, 3_200_000, 32_000_000, 320_000_000, 3_200_000_000, 6_000_000_000)
+    scales = input_sizes(32e3, 3.2e6, 32e6, 320e6, 3.2e9, 6e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""

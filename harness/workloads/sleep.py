@@ -63,7 +63,7 @@ class Sleep(Workload):
         return plan_noise(spec, block_bytes, RECORD, arguments["maps"], **dataflow)
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
-        """Return `files`, `records`, `bytes`, and `keys`: under each, records and checksum."""
+        """Return `files`, `records`, and `keys`: under each, records and checksum."""
         arguments = self.arguments(spec)
         key_count, copy_count = arguments["keys"], arguments["outputs"]
         copy_bytes = arguments["bytes"]
@@ -85,7 +85,7 @@ class Sleep(Workload):
             str(key_number): [int(key_counts[key_number]), int(key_sums[key_number])]
             for key_number in key_counts.nonzero()[0]
         }
-        return {"files": file_count, "records": records, "bytes": records * RECORD, "keys": by_key}
+        return {"files": file_count, "records": records, "keys": by_key}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; its client writes what was slept when the job has ended."""

@@ -47,9 +47,7 @@ class WordCount(Workload):
     """
 
     name = "wordcount"
-    description = (
-        "WordCount of Hadoop's examples over generated text; verified by an independent count"
-    )
+    description = "WordCount of Hadoop's examples, generated text; verified by an independent count"
     uses_combiner = True
     parameters: ClassVar = {
         "text": Parameter(
@@ -59,9 +57,7 @@ class WordCount(Workload):
         )
     }
     # HiBench's profiles of this workload, in bytes.
-    scales = input_sizes(
-        32_000, 320_000_000, 3_200_000_000, 32_000_000_000, 320_000_000_000, 1_600_000_000_000
-    )
+    scales = input_sizes(32e3, 320e6, 3.2e9, 32e9, 320e9, 1.6e12)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
@@ -69,14 +65,14 @@ class WordCount(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
-        Return `counts` of every word; `words`, `records` (lines) and `bytes` in all.
+        Return `counts` of every word; `words` and `records` (lines) in all.
 
         Lines are those of TextInputFormat, words those of java.util.StringTokenizer, as Hadoop's
         Text decodes them; a word or a line ends with its file.  Memory is bounded by the number of
         distinct words and the size of a chunk.
         """
         raw_counts: Counter[bytes] = Counter()
-        records = total_bytes = 0
+        records = 0
         for _, file_chunks in input_files:
             partial_word, last_byte = b"", b"\n"
             for text_block in regroup(file_chunks, _BLOCK):
@@ -84,7 +80,6 @@ class WordCount(Workload):
                 records += text_block.count(b"\n")
                 if b"\r" in text_block or last_byte == b"\r":
                     records += text_block.count(b"\r") - (last_byte + text_block).count(b"\r\n")
-                total_bytes += len(text_block)
                 last_byte = text_block[-1:]
                 whole_words, last_space, partial_word = (
                     partial_word + text_block.translate(_SPACES)
@@ -96,12 +91,7 @@ class WordCount(Workload):
         for raw_word, word_count in raw_counts.items():
             if raw_word:  # neighbouring separators leave empty words
                 counts[raw_word.decode("utf-8", "replace")] += word_count
-        return {
-            "counts": dict(counts),
-            "words": counts.total(),
-            "records": records,
-            "bytes": total_bytes,
-        }
+        return {"counts": dict(counts), "words": counts.total(), "records": records}
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""

@@ -278,7 +278,7 @@ class TestSample:
         split = workload.sample(spec(len(data)), named(data[:1600], data[1600:], chunk=chunk))
 
         assert split == workload.sample(spec(len(data)), named(data))
-        assert (split["records"], split["bytes"]) == (60, len(data))
+        assert split["records"] == 60
 
     @pytest.mark.parametrize("memory_bytes", [kmeans.IN_MEMORY_BYTES, 0])
     @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ class TestSample:
                 lambda points: cloud_bytes(points)[:-8],
                 "part-1 has 4792 bytes, not a whole",
             ),
-            (lambda points: cloud_bytes(points)[:160], "6 points, fewer than 10"),
+            (lambda points: cloud_bytes(points)[:160], "6 points are fewer than 10"),
             (
                 lambda points: cloud_bytes([*points[:7], [np.nan] * 20, *points[8:]]),
                 "part-1: record 7 has a coordinate that is not finite",

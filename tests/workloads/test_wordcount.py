@@ -116,7 +116,6 @@ class TestSample:
             "counts": dict(Counter(words)),
             "words": len(words),
             "records": len(lines) - (not lines[-1]),
-            "bytes": len(whole),
         }
 
     def test_words_end_with_their_file(self):
