@@ -307,8 +307,6 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
     """Everything that `harness cluster status --json` shows of a *running* cluster."""
     from dataclasses import asdict
 
-    from harness.providers.survey import survey
-
     nodes = _yarn_nodes(running)
     pids, dead = running.daemon_pids(), running.dead_daemons()
     try:
@@ -330,7 +328,7 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
         ],
         "endpoints": running.endpoints,
         "hadoop": ", ".join(sorted({node["version"] for node in nodes})),
-        "hosts": [asdict(host) for host in survey(running)],
+        "hosts": [asdict(host) for host in running.survey()],
         "nodes": nodes,
         "limitations": list(running.limitations),
         "limits": {

@@ -47,7 +47,7 @@ from harness.providers.host import (
 )
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
-from harness.providers.survey import RanOn, node_versions
+from harness.providers.survey import HostFacts, RanOn, node_versions, survey
 from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
 from harness.text import excerpt
 
@@ -232,6 +232,13 @@ class Cluster(ABC):
         """Sentences on what measurements on this cluster cannot show, or are distorted by."""
         return ()
 
+    def survey(self) -> list[HostFacts]:
+        """Facts that the hosts report; one that does not answer has its error."""
+        return survey(
+            self.hosts,
+            lambda host: self.agent(host, "facts", "survey", host.folder, self.java_on(host)),
+        )
+
     def ran_on(self) -> Mapping[str, RanOn]:
         """Versions that tasks run with, by the worker's name, as the workers report them."""
         hadoop = self.home.versions().hadoop
@@ -414,10 +421,6 @@ class Cluster(ABC):
             addresses[kind] = f"http://{master.address}:{master.port(f'{kind}_http')}"
         return addresses
 
-    def gateway_path(self, path: Path) -> str:
-        """Where the gateway has this machine's file *path*; it is copied there if need be."""
-        return self.host_path(self.gateway, path)
-
     def host_path(self, host: Host, path: Path) -> str:
         """Where *host* has this machine's file *path*: once per content, in its own folder."""
         file_key = host.name, path
@@ -453,7 +456,7 @@ class Cluster(ABC):
         self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
     ) -> Running:
         """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
-        extra_jars = [self.gateway_path(jar) for jar in jars]
+        extra_jars = [self.host_path(self.gateway, jar) for jar in jars]
         client_argv = daemons.client_argv(self.java, self.layout, main_class, args, extra_jars)
         return self.gateway.start(client_argv, log)
 

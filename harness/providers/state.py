@@ -96,19 +96,14 @@ def _boot() -> str:
 
 
 def _start_time(process_id: int) -> int:
-    fields = stat_fields(process_id)
-    if fields[0] in "ZX":
-        raise ProcessLookupError(process_id)
-    return int(fields[19])
-
-
-def stat_fields(process_id: int) -> list[str]:
-    """Fields of ``/proc/PID/stat`` after the command name, which may hold anything."""
     try:
         text = Path(f"/proc/{process_id}/stat").read_text(errors="replace")
     except OSError as error:
         raise ProcessLookupError(process_id) from error
-    return text.rpartition(")")[2].split()
+    fields = text.rpartition(")")[2].split()  # after the command name, which may hold anything
+    if fields[0] in "ZX":
+        raise ProcessLookupError(process_id)
+    return int(fields[19])
 
 
 def state_folder() -> Path:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from harness.errors import ClusterError, HarnessError
 from harness.providers.host import Completed, Host, end_command, from_json
@@ -74,35 +74,24 @@ class HostFacts:
     error: str = ""
 
 
-class Surveyed(Protocol):
-    """What a survey needs of a cluster."""
+def survey(hosts: Sequence[Host], command: Callable[[Host], list[str]]) -> list[HostFacts]:
+    """
+    Facts of *hosts*; *command* makes the command line of ``facts survey``.
 
-    @property
-    def hosts(self) -> Sequence[Host]:
-        """The nodes."""
-
-    def agent(self, host: Host, verb: str, *arguments: str) -> list[str]:
-        """Command line that runs one verb of the node agent on *host*."""
-
-    def java_on(self, host: Host) -> str:
-        """The ``java`` command of *host*."""
-
-
-def survey(cluster: Surveyed) -> list[HostFacts]:
-    """Facts of all hosts of *cluster*; one that does not answer within `LIMIT_S` has its error."""
+    One that does not answer within `LIMIT_S` has its error.
+    """
 
     def survey_host(host: Host) -> HostFacts:
         empty = HostFacts(host.name, host.address)
         try:
-            survey_argv = cluster.agent(host, "facts", "survey", host.folder, cluster.java_on(host))
-            host_facts = _survey(empty, host, survey_argv)
+            host_facts = _survey(empty, host, command(host))
             devices = find_on(host)  # only of one that answers: so its time is bounded
             return replace(host_facts, gpus=devices.described()) if devices.gpus else host_facts
         except (HarnessError, OSError, ValueError, TypeError, OverflowError) as error:
             return replace(empty, error=excerpt(str(error).partition("\n")[0], _MOST_ERROR))
 
-    with ThreadPoolExecutor(min(len(cluster.hosts), _MOST_HOSTS)) as pool:
-        return list(pool.map(survey_host, cluster.hosts))
+    with ThreadPoolExecutor(min(len(hosts), _MOST_HOSTS)) as pool:
+        return list(pool.map(survey_host, hosts))
 
 
 def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:

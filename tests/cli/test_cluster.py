@@ -66,7 +66,7 @@ class FakeCluster:
     limitations = ()
     traces, limitable = LocalCluster.traces, LocalCluster.limitable
     extra_fields, required_fields = LocalCluster.extra_fields, LocalCluster.required_fields
-    sets_site = LocalCluster.sets_site
+    sets_site, survey = LocalCluster.sets_site, LocalCluster.survey
 
     @property
     def hosts(self):

@@ -27,7 +27,6 @@ from harness.providers import state
 from harness.providers.host import HostTimeoutError
 from harness.providers.masters import RefusedError
 from harness.providers.ssh.connection import trust
-from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
@@ -477,7 +476,7 @@ class TestHosts:
         """
         file = tmp_path / "jar"
         file.write_bytes(b"content")
-        paths = {cluster.gateway_path(file) for _ in range(2)}
+        paths = {cluster.host_path(cluster.gateway, file) for _ in range(2)}
 
         assert len(paths) == 1
         assert cluster.gateway.run(["cat", *paths]).out == "content"
@@ -551,7 +550,7 @@ class TestEvidence:
         """
         Each its clock, its disk and its versions.
         """
-        reported = survey(cluster)
+        reported = cluster.survey()
 
         assert [(h.name, h.error) for h in reported] == [(h.name, "") for h in cluster.hosts]
         assert all(abs(h.clock_s) < 60 and h.disk_free_bytes > 0 and h.python for h in reported)

@@ -31,7 +31,6 @@ from harness.providers.ansible.playbook import play
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
 from harness.providers.ssh.connection import trust
-from harness.providers.survey import survey
 from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
 from harness.store import Store
 from tests.live.agent import agent
@@ -166,7 +165,7 @@ class TestLife:
             seen["changed"] = again.changed, check.changed
             seen["hosts"] = sorted({*again.ok, *check.ok})
             seen["pi"] = pi(made, tmp_path)
-            seen["errors"] = [host.error for host in survey(made)]
+            seen["errors"] = [host.error for host in made.survey()]
             seen["dead"] = made.dead_daemons()
             place.hosts[2].execute("pkill", "-9", "-f", "proc_nodemanager")
             seen["died"] = awaited(made.dead_daemons)
@@ -407,7 +406,7 @@ def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
 
     with made:
         message = record_gpus(run, made.spec, made)
-        shown = {host.name: host.gpus for host in survey(made)}
+        shown = {host.name: host.gpus for host in made.survey()}
 
     (result,) = run.read_manifest().gpus_found.items()
     assert (message, result[0], result[1].devices[0]["pcie_width"]) == ([], "worker1", 8)

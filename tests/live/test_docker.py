@@ -30,6 +30,7 @@ from harness.providers.docker.host import (
     DockerHost,
     copy_thread_dumps,
     memory_kills,
+    pack,
     state_of,
 )
 from harness.records.trial import ClusterSpec, NodeSpec
@@ -102,7 +103,7 @@ def node(alone):
             host_config=api.create_host_config(network_mode="none", **limits),
         )["Id"]  # fmt: skip
         made.append(container)
-        api.put_archive(container, "/cluster", nodes.pack(files, ["inside", "daemons"]))
+        api.put_archive(container, "/cluster", pack(files, ["inside", "daemons"]))
         api.start(container)
         return DockerHost("bare", "", "/cluster", container, engine, {"PATH": "/usr/bin:/bin"})
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.providers.docker import nodes
-from harness.providers.docker.host import pack_file
+from harness.providers.docker.host import pack, pack_file
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SUBNET = "198.18.70.0/24"
@@ -113,7 +113,7 @@ class TestPack:
         """
         Folders and files bear the number of the image's plain user.
         """
-        members = [member for member, _ in unpacked([nodes.pack({"a/b": b"x"}, ["a"])])]
+        members = [member for member, _ in unpacked([pack({"a/b": b"x"}, ["a"])])]
 
         assert [(m.name, m.isdir(), m.uid, m.gid, m.mode) for m in members] == [
             ("a", True, 10000, 10000, 0o755),

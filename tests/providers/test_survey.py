@@ -14,7 +14,7 @@ import pytest
 from harness.errors import ClusterError
 from harness.providers import survey as module
 from harness.providers.host import LocalHost
-from harness.providers.survey import survey
+from harness.providers.survey import survey as survey_hosts
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -42,6 +42,17 @@ def cluster(tmp_path):
         )
 
     return make
+
+
+def survey(cluster):
+    """
+    Facts of its hosts, by their command lines.
+    """
+
+    def command(host):
+        return cluster.agent(host, "facts", "survey", host.folder, cluster.java_on(host))
+
+    return survey_hosts(cluster.hosts, command)
 
 
 def test_each_host_tells_of_itself(cluster, tmp_path):

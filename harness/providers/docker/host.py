@@ -21,7 +21,7 @@ import tarfile
 import threading
 import time
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -391,9 +391,22 @@ def copy_thread_dumps(host: DockerHost, into: Path) -> list[Path]:
         return archives.unpack(pieces, wanted, into, f"{host.name}: {folder}", _LIMITS)
 
 
+def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
+    """An archive, for `BASE`, of *folders* and *files* (path -> content) below it."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in folders:
+            name = path.removeprefix(f"{BASE}/")
+            archive.addfile(_entry(name, 0, mode=0o755, kind=tarfile.DIRTYPE))
+        for path, content in files.items():
+            entry = _entry(path.removeprefix(f"{BASE}/"), len(content))
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
 def pack_file(file_name: str, stream: IO[bytes], size: int, *, executable: bool) -> Iterator[bytes]:
     """An archive, in pieces, of one file of *size* bytes; a file that shrinks is an `OSError`."""
-    yield archive_entry(file_name, size, mode=0o755 if executable else 0o644).tobuf()
+    yield _entry(file_name, size, mode=0o755 if executable else 0o644).tobuf()
     missing = size
     while missing:
         piece = stream.read(min(_BUFFER, missing))
@@ -404,10 +417,7 @@ def pack_file(file_name: str, stream: IO[bytes], size: int, *, executable: bool)
     yield bytes(-size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
 
 
-def archive_entry(
-    path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE
-) -> tarfile.TarInfo:
-    """The header of a file of *size* bytes, or of a folder, that belongs to the image's user."""
+def _entry(path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE) -> Any:
     entry = tarfile.TarInfo(path)
     entry.size, entry.type, entry.mode, entry.mtime = size, kind, mode, _TIME
     entry.uid = entry.gid = USER

@@ -16,11 +16,9 @@ container on the same volume, before anything runs.
 
 from __future__ import annotations
 
-import io
 import ipaddress
 import json
 import re
-import tarfile
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,15 +31,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers.calibrate import Rates, requested_by_worker
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
-from harness.providers.docker.host import (
-    AGENT,
-    AGENT_COMMAND,
-    BASE,
-    LOGS,
-    PIDS,
-    DockerHost,
-    archive_entry,
-)
+from harness.providers.docker.host import AGENT, AGENT_COMMAND, BASE, LOGS, PIDS, DockerHost, pack
 from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
 from harness.records.trial import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT, ClusterSpec
 from harness.text import excerpt
@@ -119,21 +109,6 @@ def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome)
     return pack(contents, folders)
 
 
-def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
-    """An archive, for `BASE`, of *folders* and *files* (path -> content) below it."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in folders:
-            entry = archive_entry(
-                path.removeprefix(f"{BASE}/"), 0, mode=0o755, kind=tarfile.DIRTYPE
-            )
-            archive.addfile(entry)
-        for path, content in files.items():
-            entry = archive_entry(path.removeprefix(f"{BASE}/"), len(content))
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
 @dataclass(frozen=True, slots=True)
 class NodeMaker:
     """Makes and removes the nodes of one cluster."""
@@ -148,11 +123,8 @@ class NodeMaker:
     def make(self, member: Member, rates: Rates | None = None, device: str = "") -> None:
         """Make a node with limits *rates* (of the disk *device*), give it its files, start it."""
         client, container_name = self.engine.client.api, name_of(self.cluster, member.name)
-        network = {
-            network_name(self.cluster): client.create_endpoint_config(
-                ipv4_address=member.address, aliases=[member.name]
-            )
-        }
+        endpoint = client.create_endpoint_config(ipv4_address=member.address, aliases=[member.name])
+        network = {network_name(self.cluster): endpoint}
         with self.engine.translate_errors(f"container {container_name}"):
             options = {**self.host_config(member), **host_options(rates or {}, device)}
             container = client.create_container(
@@ -342,6 +314,7 @@ class DockerLimiter:
 
     def set(self, settings: Mapping[str, Rates]) -> None:
         """Set limits of nodes; others stay as they are."""
+        engine = self.maker.engine
         for node_name, rates in settings.items():
             before = self._current.get(node_name, {})
             changed = {control for control, rate in rates.items() if before.get(control) != rate}
@@ -353,10 +326,8 @@ class DockerLimiter:
                 changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
             if CORES in changed:
                 container = self.hosts[node_name].container
-                with self.maker.engine.translate_errors(f"processors of {node_name}"):
-                    self.maker.engine.client.api.update_container(
-                        container, **cpu_quota(rates[CORES])
-                    )
+                with engine.translate_errors(f"processors of {node_name}"):
+                    engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
             if changed & {NETWORK_OUT, NETWORK_IN}:
                 self._shape_link(node_name, every)
 
