@@ -1,9 +1,8 @@
 """
 The answer to an experiment's question, in sentences.
 
-The question of every experiment with predictions is how large the models' errors are, and which
-model is nearest.  A model is called nearer than another only where the paired comparison of the two
-lies outside the noise.
+How large are the models' errors, and which model is nearest?  A model is called nearer than another
+only where the paired comparison of the two lies outside the noise.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ def answer(results: ReportData) -> Answer:
     ranked = _ranking(results, "raw")
     if not ranked:
         return Answer(_missing(results), tuple(_caveats(results)))
-    details = _differences(results, ranked) + _sentences(results, ranked) + _caveats(results)
     cards = []
     for summary in ranked:
         noise, error = error_noise(summary), summary.metrics["mape"]
@@ -48,6 +46,21 @@ def answer(results: ReportData) -> Answer:
             low = percent(error.low, noise).removesuffix(" %")
             lines.insert(0, f"95 % interval {low} to {percent(error.high, noise)}")
         cards.append(Card(summary.model, percent(error.value, noise), lines))
+    # Every other model's error, and how it compares with the best one's cell by cell.
+    best, details = ranked[0].model, []
+    for other in ranked[1:]:
+        comparison = _comparison(results, best, other.model, "raw")
+        if comparison is None:
+            difference = f"It was not compared with {best} cell by cell."
+        else:
+            points = "{} points (95 % interval {} to {})".format(*gain_points(comparison))
+            difference = f"Cell by cell, its error and that of {best} differ by {points}: inside"
+            if comparison.outside_noise:
+                better = comparison.better
+                difference = f"Cell by cell, the error of {better} is smaller by {points}: outside"
+            difference += " the noise."
+        details.append(f"{other.model} is off by {error_text(other)}. {difference}")
+    details += _sentences(results, ranked) + _caveats(results)
     return Answer(_headline(results, ranked), tuple(details), tuple(cards))
 
 
@@ -121,27 +134,6 @@ def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
         f"No model is nearest: over {cells} the mean error of the job time is {errors},"
         " and the difference lies inside the noise."
     )
-
-
-def _differences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
-    """Every other model's error, and how it compares with the best one's cell by cell."""
-    best_model, *others = ranked
-    sentences = []
-    for other in others:
-        comparison = _comparison(results, best_model.model, other.model, "raw")
-        if comparison is None:
-            difference = f"It was not compared with {best_model.model} cell by cell."
-        else:
-            interval = "{} points (95 % interval {} to {})".format(*gain_points(comparison))
-            difference = (
-                f"Cell by cell, the error of {comparison.better} is smaller by {interval}: outside"
-                " the noise."
-                if comparison.outside_noise
-                else f"Cell by cell, its error and that of {best_model.model} differ by {interval}:"
-                " inside the noise."
-            )
-        sentences.append(f"{other.model} is off by {error_text(other)}. {difference}")
-    return sentences
 
 
 def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:

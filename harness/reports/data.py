@@ -53,15 +53,12 @@ class ReportData:
     """
     Everything a report shows; all but the experiment may be empty.
 
-    *cells* maps a cell's id to the cell and the label people see.  *metrics* say how the values in
-    the summaries of *score_book* are shown.  *timelines* hold one
-    representative job per workload.  *machine* maps a trial's id to means over the trial: `busy`
-    and `steal` (shares of all cores) and `rate` (of the speed probe, units per CPU second).  *jobs*
-    are those of a timeline, by its trial: where a trial has several, the timeline's trace holds
-    them all, joined.  *order* lists trial ids as they ran; without it the trials' starts decide.
-    *evidence* maps a trial's id to the place of its logs, as the reader would type it.
-    *task_times* maps the trial of a timeline to what is known of its tasks.  *vet* is the overhead
-    of the jobs whose tasks have times of units.
+    *cells* have the label people see.  *timelines* hold one representative job per workload; where
+    its trial has several, they are joined in it, and *jobs* has each, by the trial.  *machine* has
+    means over a trial: `busy` and `steal` (shares of all cores) and `rate` (of the speed probe,
+    units per CPU second).  *order* lists trials as they ran; without it their starts decide.
+    *evidence* is the place of a trial's logs, as the reader would type it.  *task_times* is what is
+    known of the tasks of a timeline, by its trial.
     """
 
     experiment: Experiment
@@ -103,10 +100,8 @@ class ReportData:
 
     def workloads(self) -> tuple[str, ...]:
         """Workloads that were run, profiled or scored, in the experiment's order, then by name."""
-        seen_names = {record.trial.cell.workload.name for record in self.trials} | set(
-            self.profiles
-        )
-        seen_names |= {measurement.workload for measurement in self.measurements}
+        seen_names = {record.trial.cell.workload.name for record in self.trials}
+        seen_names |= {*self.profiles, *(measured.workload for measured in self.measurements)}
         seen_names |= {self.workload_of(score.cell) for score in self.score_book.scores} - {""}
         return _in_order((workload.name for workload in self.experiment.workloads), seen_names)
 

@@ -1,9 +1,8 @@
 """
 Figures as inline SVG: accessible, the same bytes every time, in the page's own colours.
 
-Figures are drawn in the colours of the light theme; `render_figure` names them by the custom
-properties of the page's style sheet instead, so that one drawing serves the light and the dark
-theme.  Bars of tasks differ in texture as well as in colour; the page defines each texture once.
+`render_figure` replaces the colours of the light theme, in which figures are drawn, by custom
+properties of the page's style sheet, so that one drawing serves both themes.
 """
 
 from __future__ import annotations
@@ -43,81 +42,45 @@ VARIABLES = {
 _PLAIN, _RISING = (8, ""), (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4")
 _FALLING = (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1")
 _UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (8, "M0 0L8 8M8 0L0 8")
-# Phases of tasks; then parts of a task: grey before and after the work, the hue of its phase within
-# it, one hue for all waiting; what only logs show, a sum, is crossed.
-TEXTURES: dict[str, tuple[str, tuple[int, str]]] = {
-    "map": ("map", _PLAIN),
-    "map_tail": ("map-tail", _RISING),
-    "shuffle": ("shuffle", _UPRIGHT),
-    "sort": ("sort", (5, "M0 0L5 5M0 5L5 0")),
-    "reduce": ("reduce", (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1")),
-    "failed": ("surface", (6, "M0 0L6 6M0 6L6 0")),
-    "killed": ("surface", (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5")),
-    "launch": ("start", _RISING),
-    "jvm": ("start", _PLAIN),
-    "init": ("start", _UPRIGHT),
-    "start": ("start", _CROSSED),
-    "read": ("map", _RISING),
-    "map_function": ("map", _PLAIN),
-    "collect": ("map", _UPRIGHT),
-    "map_loop": ("map", _PLAIN),
-    "map_loop_blocked": ("map", _CROSSED),
-    "blocked": ("wait", _PLAIN),
-    "wait_spill": ("wait", _RISING),
-    "spill_sort": ("sort", _PLAIN),
-    "spill_combine": ("sort", _RISING),
-    "spill_write": ("sort", _UPRIGHT),
-    "spill": ("sort", _CROSSED),
-    "merge": ("map-tail", _LEVEL),
-    "wait": ("wait", _UPRIGHT),
-    "stall": ("wait", _CROSSED),
-    "connect": ("shuffle", _UPRIGHT),
-    "copy": ("shuffle", _PLAIN),
-    "memory_merge": ("sort", _LEVEL),
-    "disk_merge": ("sort", _FALLING),
-    "last_merges": ("sort", _LEVEL),
-    "read_merge": ("reduce", _RISING),
-    "reduce_function": ("reduce", _PLAIN),
-    "output": ("reduce", _UPRIGHT),
-    "reduce_loop": ("reduce", _PLAIN),
-    "commit": ("start", _LEVEL),
-    "end": ("start", _FALLING),
-    "other": ("band", _PLAIN),
+# Tiles of phases and parts of tasks by hue: grey before and after the work, the hue of its phase
+# within it, one hue for all waiting; what only logs show, a sum, is crossed.
+_TILES: dict[str, dict[str, tuple[int, str]]] = {
+    "map": {"map": _PLAIN, "read": _RISING, "map_function": _PLAIN, "collect": _UPRIGHT,
+            "map_loop": _PLAIN, "map_loop_blocked": _CROSSED},
+    "map-tail": {"map_tail": _RISING, "merge": _LEVEL},
+    "shuffle": {"shuffle": _UPRIGHT, "connect": _UPRIGHT, "copy": _PLAIN},
+    "sort": {"sort": (5, "M0 0L5 5M0 5L5 0"), "spill_sort": _PLAIN, "spill_combine": _RISING,
+             "spill_write": _UPRIGHT, "spill": _CROSSED, "memory_merge": _LEVEL,
+             "disk_merge": _FALLING, "last_merges": _LEVEL},
+    "reduce": {"reduce": (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1"), "read_merge": _RISING,
+               "reduce_function": _PLAIN, "output": _UPRIGHT, "reduce_loop": _PLAIN},
+    "wait": {"blocked": _PLAIN, "wait_spill": _RISING, "wait": _UPRIGHT, "stall": _CROSSED},
+    "start": {"launch": _RISING, "jvm": _PLAIN, "init": _UPRIGHT, "start": _CROSSED,
+              "commit": _LEVEL, "end": _FALLING},
+    "surface": {"failed": (6, "M0 0L6 6M0 6L6 0"), "killed": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5")},
+    "band": {"other": _PLAIN},
+}  # fmt: skip
+TEXTURES = {
+    texture: (hue, tile) for hue, tiles in _TILES.items() for texture, tile in tiles.items()
 }
 _EDGES = {"failed": BAD, "killed": BAD, "other": MUTED}
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "p")
 _FILLS = ("full", "none", "left", "top", "right", "bottom")
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "mapreduce-harness",
-    "text.parse_math": False,
-    "font.size": 9.0,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED,
-    "axes.facecolor": "none",
-    "axes.linewidth": 0.8,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "figure.facecolor": "none",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "legend.handletextpad": 0.5,
-    "legend.handleheight": 1.0,
-    "figure.constrained_layout.h_pad": 0.06,
-    "figure.constrained_layout.w_pad": 0.06,
-}
+_SETTINGS: dict[str, Any] = {
+    "svg": {"fonttype": "none", "hashsalt": "mapreduce-harness"},
+    "font": {"size": 9.0},
+    "text": {"color": INK, "parse_math": False},
+    "axes": {"labelcolor": INK, "edgecolor": MUTED, "facecolor": "none", "linewidth": 0.8,
+             "titlesize": 9.5, "titleweight": "bold", "titlelocation": "left", "axisbelow": True},
+    "axes.spines": {"top": False, "right": False},
+    "axes.formatter": {"useoffset": False},
+    "xtick": {"color": MUTED, "labelcolor": INK},
+    "ytick": {"color": MUTED, "labelcolor": INK},
+    "grid": {"color": GRID, "linewidth": 0.7},
+    "figure": {"facecolor": "none"},
+    "figure.constrained_layout": {"h_pad": 0.06, "w_pad": 0.06},
+    "legend": {"frameon": False, "fontsize": 8.5, "handletextpad": 0.5, "handleheight": 1.0},
+}  # fmt: skip
 _REFERENCE = re.compile(r"(?<=url\(#)[^)]+|(?<=^#).+")
 _DECIMALS = re.compile(r"\d+\.\d{3,}")
 
@@ -132,7 +95,8 @@ def drawing() -> Iterator[None]:
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
+        for group, settings in _SETTINGS.items():
+            mpl.rcParams.update({f"{group}.{key}": value for key, value in settings.items()})
         yield
 
 

@@ -67,11 +67,7 @@ def render_html(document: Document) -> str:
 
 
 def render_markdown(document: Document) -> str:
-    """
-    Write the sections for a code review or an issue, without folded tables.
-
-    The data of a drawing stands in its place.
-    """
+    """Write the sections without folded tables; the data of a drawing stands in its place."""
     blocks = [
         f"# {escape(document.question)}",
         f"Experiment {escape(document.name)}.",

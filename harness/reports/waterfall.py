@@ -1,10 +1,8 @@
 """
 A recorded task as bars over time, a job's tasks as a list, and both as Chrome's trace events.
 
-Bars and lists are plain text, without escapes.
-Spans are gathered into rows, one for each kind of span at its place in the nesting: a map task has
-hundreds of combines and a reduce thousands of copies, and what is wanted of them is how many, how
-long in all, and where in time.
+Bars and lists are plain text, without escapes.  A row stands for all spans of one kind at one place
+in the nesting: of thousands of copies one wants to know how many, how long in all, and when.
 """
 
 from __future__ import annotations
@@ -26,45 +24,21 @@ Place = tuple[str, tuple[str, ...]]
 
 _NUMBERED = re.compile(r"[#-]?\d+$")
 _NAMES = {
-    "main": "process",
-    "task": "task",
-    "reader_open": "open the input",
-    "collector_open": "set up the buffer",
-    "map_loop": "map loop",
-    "reader_close": "close the input",
-    "collector_close": "close the output",
-    "blocked": "blocked: buffer full",
-    "write_file": "write",
-    "done": "report done",
-    "spill_single": "spill of one record",
-    "merge_pass": "merge pass",
-    "run_mapper": "mapper",
-    "run_reducer": "reducer",
-    "events": "ask for map outputs",
-    "visit": "visit a host",
-    "segment": "copy a segment",
-    "wait_memory": "wait for memory",
-    "stall": "no memory for a segment",
-    "memory_merge": "merge in memory",
-    "disk_merge": "merge on disk",
-    "close_merges": "end the merges",
-    "final_merge": "final merge",
-    "writer_close": "close the output",
-    "reduce_combine": "combine",
-    "reduce_loop": "reduce loop",
-    "configuration": "read the configuration",
-    "get_task": "ask for the task",
-    "configure_task": "configure the task",
-    "local_folders": "find local folders",
-    "job_file": "write job.xml",
-    "file_system": "make a file system",
-    "split": "read the split",
-    "writer_open": "open the output",
-    "shuffle_open": "set up the shuffle",
-    "shut_down": "shut down",
-}
-
-
+    "main": "process", "configuration": "read the configuration", "get_task": "ask for the task",
+    "configure_task": "configure the task", "local_folders": "find local folders",
+    "job_file": "write job.xml", "file_system": "make a file system", "split": "read the split",
+    "reader_open": "open the input", "reader_close": "close the input",
+    "collector_open": "set up the buffer", "collector_close": "close the output",
+    "writer_open": "open the output", "writer_close": "close the output",
+    "run_mapper": "mapper", "map_loop": "map loop", "blocked": "blocked: buffer full",
+    "spill_single": "spill of one record", "write_file": "write", "merge_pass": "merge pass",
+    "run_reducer": "reducer", "reduce_loop": "reduce loop", "reduce_combine": "combine",
+    "shuffle_open": "set up the shuffle", "events": "ask for map outputs",
+    "visit": "visit a host", "segment": "copy a segment", "wait_memory": "wait for memory",
+    "stall": "no memory for a segment", "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk", "close_merges": "end the merges", "final_merge": "final merge",
+    "done": "report done", "shut_down": "shut down",
+}  # fmt: skip
 _SHADES = " ░▒▓█"
 _LEAST_BAR = 20
 _HEAD = ("", "count", "wall", "CPU")
@@ -148,25 +122,23 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
     return [*before, *ordered[:mains], *after, *ordered[mains:]]
 
 
-def _record_sums(span_row: Row, record_loop: RecordLoop) -> Iterable[Row]:
+def _record_sums(span_row: Row, loop: RecordLoop) -> Iterable[Row]:
     """Sums over records, below the span of their loop."""
-    split, calls = "read_s" in record_loop.sampled, "output_s" in record_loop.sampled
+    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
     sums: list[tuple[str, float, int, bool]] = []
-    if span_row.name == "map loop" and record_loop.records:
-        alone = record_loop.records - record_loop.overlapped
-        sums.append(("read", record_loop.read_s, record_loop.records, split))
-        sums.append(("map, no spill running", record_loop.function_s, alone, split))
-        if record_loop.overlapped:
-            sums.append(
-                ("map while spilling", record_loop.spilling_s, record_loop.overlapped, False)
-            )
-        if record_loop.outputs:
-            sums.append(("of both: collect", record_loop.output_s, record_loop.outputs, calls))
-    elif span_row.name == "reduce loop" and record_loop.records:
-        function_s = max(record_loop.function_s - record_loop.output_s, 0.0)
-        sums.append(("read and merge", record_loop.read_s, record_loop.records, split))
-        sums.append(("reduce", function_s, record_loop.records, split or calls))
-        sums.append(("write", record_loop.output_s, record_loop.outputs, calls))
+    if span_row.name == "map loop" and loop.records:
+        alone = loop.records - loop.overlapped
+        sums.append(("read", loop.read_s, loop.records, split))
+        sums.append(("map, no spill running", loop.function_s, alone, split))
+        if loop.overlapped:
+            sums.append(("map while spilling", loop.spilling_s, loop.overlapped, False))
+        if loop.outputs:
+            sums.append(("of both: collect", loop.output_s, loop.outputs, calls))
+    elif span_row.name == "reduce loop" and loop.records:
+        function_s = max(loop.function_s - loop.output_s, 0.0)
+        sums.append(("read and merge", loop.read_s, loop.records, split))
+        sums.append(("reduce", function_s, loop.records, split or calls))
+        sums.append(("write", loop.output_s, loop.outputs, calls))
     for name, wall_s, count, sampled in sums:
         yield Row(span_row.threads, span_row.depth + 1, name, count, wall_s, sampled=sampled)
 
@@ -187,12 +159,10 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
         row_texts.append((name, f"{span_row.count:,}" if span_row.count > 1 else "", wall, cpu))
     heads = aligned(row_texts, "lrrr")
     columns = max(width - len(heads[0]) - 4, _LEAST_BAR)
-    moments = [
-        moment for span_row in shown for interval in span_row.intervals for moment in interval
-    ]
-    start, end = (min(moments), max(moments)) if moments else (0.0, 0.0)
+    intervals = [interval for span_row in shown for interval in span_row.intervals]
+    start = min((first for first, _ in intervals), default=0.0)
+    end = max((last for _, last in intervals), default=0.0)
     end = max(end, start + 1e-9)
-
     title = task.attempt_id
     if attempt is not None:
         where = f"{attempt.kind} on {attempt.host}"
@@ -273,9 +243,8 @@ def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Mapping
     """
     Events of *job* in Chrome's trace format, which Perfetto and ``chrome://tracing`` open.
 
-    Every attempt of its history is a process, and a thread of one in *tasks* with its spans is a
-    thread; times are microseconds since the job was submitted.  Events stand in the order of the
-    attempts' starts; the caller puts them into one JSON list.
+    A process is a task attempt, a thread one of those in *tasks* with its spans; times are
+    microseconds since the job was submitted.
     """
 
     def work(

@@ -2,9 +2,7 @@
 Numbers and names as people read them.
 
 A number is never given more digits than its noise supports: it ends where the first digit of its
-noise stands, or one place later where that digit is 1.  Text from outside (labels, reasons, host
-names) loses nothing but its power: characters that steer a terminal or the direction of the text
-are written out.
+noise stands, or one place later where that digit is 1.
 """
 
 from __future__ import annotations

@@ -37,18 +37,12 @@ PHASE_NAMES = {
     "failed": "failed attempt",
     "killed": "killed attempt",
 }
-# Texture of each phase that is scored.
-PHASE_TEXTURES = {
-    "map_main_s": "map",
-    "map_tail_s": "map_tail",
-    "shuffle_s": "shuffle",
-    "sort_s": "sort",
-    "reduce_rest_s": "reduce",
-}
+# Phases that are scored, with their textures, by the kind of task.
 _KINDS = {
-    "map task": ("map_main_s", "map_tail_s"),
-    "reduce task": ("shuffle_s", "sort_s", "reduce_rest_s"),
+    "map task": {"map_main_s": "map", "map_tail_s": "map_tail"},
+    "reduce task": {"shuffle_s": "shuffle", "sort_s": "sort", "reduce_rest_s": "reduce"},
 }
+PHASE_TEXTURES = _KINDS["map task"] | _KINDS["reduce task"]
 _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
     "rest_s": "overlap and overhead",
@@ -141,9 +135,8 @@ def phases_figure(
     for task_kind, phases in _KINDS.items():
         for source, means in mean_seconds.items():
             pieces = []
-            for phase in phases:
+            for phase, texture in phases.items():
                 if phase in means:
-                    texture = PHASE_TEXTURES[phase]
                     tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(means[phase])}"
                     pieces.append((texture, means[phase], tooltip))
                     rows.append((source, PHASE_NAMES[texture], number(means[phase])))

@@ -182,10 +182,9 @@ def _draw_task(canvas: Canvas, axes: Axes, task: ShownTask, longest_s: float) ->
     attempt = task.attempt
     for row, track in enumerate(task.tracks):
         for piece in thinned(track.pieces, longest_s / _STEPS):
-            start_s, end_s = piece.since(attempt.start_s)
-            tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(end_s - start_s)}"
-            tooltip += f", from {seconds(start_s)}"
-            times_s = (start_s, end_s)
+            times_s = piece.since(attempt.start_s)
+            tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
+            tooltip += f", from {seconds(times_s[0])}"
             canvas.bar(axes, row, times_s, piece.part, tooltip=tooltip, height=0.8, edge=0.3)
     axes.set_yticks(range(len(task.tracks)), [track.name for track in task.tracks])
     axes.set_ylim(len(task.tracks) - 0.4, -0.6)

@@ -1,9 +1,8 @@
 """
 Vet: how much of the finished tasks' time was overhead, by jobs and kinds of tasks.
 
-Figures show the ordered unit times of a typical task beside its ideal, as figure 4 of the paper.
-Where the longest units are far above the others, times stand on a logarithmic axis; where the
-change point lies among the last few, so do the units, counted from the longest.
+Figures show the ordered unit times of a typical task beside its ideal, as figure 4 of the paper; an
+axis is logarithmic where the longest units, or those after the change point, could not be seen.
 """
 
 from __future__ import annotations
