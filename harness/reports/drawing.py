@@ -66,7 +66,7 @@ TEXTURES = {
 _EDGES = {"failed": BAD, "killed": BAD, "other": MUTED}
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "p")
 _FILLS = ("full", "none", "left", "top", "right", "bottom")
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {
     "svg": {"fonttype": "none", "hashsalt": "mapreduce-harness"},
     "font": {"size": 9.0},
     "text": {"color": INK, "parse_math": False},
@@ -96,7 +96,7 @@ def drawing() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         mpl.rcdefaults()
         for group, settings in _SETTINGS.items():
-            mpl.rcParams.update({f"{group}.{key}": value for key, value in settings.items()})
+            mpl.rc(group, **settings)
         yield
 
 
