@@ -356,8 +356,10 @@ class ExistingCluster(Cluster):
             time.sleep(_POLL_S)
         answer = discovery.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
         masters = [
-            Container(str(each.get("containerId")), str(each.get("nodeId")).rpartition(":")[0])
-            for each in discovery.elements(answer, "appAttempts", "appAttempt")
+            Container(
+                str(attempt.get("containerId")), str(attempt.get("nodeId")).rpartition(":")[0]
+            )
+            for attempt in discovery.elements(answer, "appAttempts", "appAttempt")
         ]
         tasks = self._task_containers(application.replace("application", "job", 1))
         servers = discovery.servers(discovery.running_nodes(manager))
@@ -374,5 +376,6 @@ class ExistingCluster(Cluster):
         if not histories:
             return []
         trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
-        hosts = {each.container_id: each.host for each in trace.attempts if each.container_id}
+        attempts = [attempt for attempt in trace.attempts if attempt.container_id]
+        hosts = {attempt.container_id: attempt.host for attempt in attempts}
         return [Container(container, host) for container, host in hosts.items()]

@@ -215,7 +215,8 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
 def gpus(node: Mapping[str, Any]) -> int:
     """GPUs that a node offers to containers, whoever uses them now."""
     keys = ("totalResource", "resourceInformations", "resourceInformation")
-    offered = {str(each.get("name")): each.get("value") for each in elements(node, *keys)}
+    resources = elements(node, *keys)
+    offered = {str(resource.get("name")): resource.get("value") for resource in resources}
     return whole(offered.get(site.GPU))
 
 
@@ -272,9 +273,11 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
 def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
     """NodeManagers among the *nodes* that the ResourceManager lists."""
     keys = ("nodeHostName", "nodeHTTPAddress")
-    every = [Server(*(str(node.get(key)) for key in keys)) for node in nodes]
+    listed = [Server(*(str(node.get(key)) for key in keys)) for node in nodes]
     return [
-        each for each in every if _NODE.fullmatch(each.host) and _ADDRESS.fullmatch(each.address)
+        server
+        for server in listed
+        if _NODE.fullmatch(server.host) and _ADDRESS.fullmatch(server.address)
     ]
 
 
@@ -323,8 +326,8 @@ def copy_logs(
             infos = elements(answer, "containerLogsInfo") or elements(
                 answer, "containerLogsInfoes", "containerLogsInfo"
             )
-            files = [file for info in infos for file in elements(info, "containerLogInfo")]
-            log_names = {str(file.get("fileName")) for file in files}
+            log_files = [entry for info in infos for entry in elements(info, "containerLogInfo")]
+            log_names = {str(log_file.get("fileName")) for log_file in log_files}
             if plain_names := sorted(filter(LOG.fullmatch, log_names)):
                 folder = into / container.host / container.id
                 folder.mkdir(parents=True, exist_ok=True)
