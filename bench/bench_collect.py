@@ -18,9 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Connection, trust
+from harness.providers.ssh.connection import Connection, pins_file, trust
 from harness.providers.ssh.host import SshHost
-from harness.providers.ssh.pins import pins_file
 from harness.providers.state import agent_file
 from harness.records.trial import SshAccess
 from tests.live.bare_hosts import BareHosts, lacking

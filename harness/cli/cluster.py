@@ -219,8 +219,8 @@ def trust(host: str, fingerprint: str, port: int) -> None:
     Example:
         harness trust node1 --fingerprint SHA256:Hq4Ri3tYD5rGdYMTgVfqnjYhHpyFHfNiqCOSxfkxuM0
     """
+    from harness.providers.ssh.connection import pins_file
     from harness.providers.ssh.connection import trust as pin_key
-    from harness.providers.ssh.pins import pins_file
 
     kind = pin_key(host, fingerprint, port)
     click.echo(f"{host}: {kind} key pinned in {pins_file()}", err=True)

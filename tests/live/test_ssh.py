@@ -18,9 +18,8 @@ from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
 from harness.providers.ssh.collect import Source, collect
-from harness.providers.ssh.connection import Connection, trust
+from harness.providers.ssh.connection import Connection, pins_file, trust
 from harness.providers.ssh.host import SshHost
-from harness.providers.ssh.pins import pins_file
 from harness.records.trial import SshAccess
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking

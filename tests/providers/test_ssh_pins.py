@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError, HarnessError, SpecError
-from harness.providers.ssh.connection import trust
-from harness.providers.ssh.pins import entry_name, fingerprint, host_name, pins_file
+from harness.providers.ssh.connection import entry_name, fingerprint, host_name, pins_file, trust
 
 
 class Key:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError
-from harness.providers.ssh.pins import pins_file
+from harness.providers.ssh.connection import pins_file
 from harness.text import printable
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
