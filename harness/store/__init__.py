@@ -16,7 +16,7 @@ import calendar
 import re
 import time
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import DataError
@@ -26,6 +26,7 @@ from harness.records.trial import digest
 from harness.store.files import (
     check_name,
     exclusive_lock,
+    folders,
     full_disk_as_machine_error,
     is_name,
     json_bytes,
@@ -66,8 +67,8 @@ class Store:
                 return earlier_run
             # Runs are named by time, to 1/65536 s: after all others even if the clock went back.
             earlier, created_s = self.runs(experiment.name), self._clock()
-            for earlier_run in earlier:
-                stamp, _, ticks = earlier_run.id.rpartition("-")
+            if earlier:
+                stamp, _, ticks = earlier[-1].id.rpartition("-")
                 started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
                 created_s = max(created_s, started_s + _TICK_S)
             second, part = divmod(created_s, 1)
@@ -85,19 +86,18 @@ class Store:
                 (scratch / EXPERIMENT).write_bytes(text.encode())
                 sync_tree(scratch)
                 rename_durably(scratch, target)
-        other = next(
-            (earlier_run.id for earlier_run in reversed(earlier) if not earlier_run.finished), ""
-        )
-        note = f"the experiment differs from that of the unfinished run {other}: new run"
-        return Run(target, note if other and not new else "")
+        others = [earlier_run.id for earlier_run in earlier if not earlier_run.finished]
+        if new or not others:
+            return Run(target)
+        note = f"the experiment differs from that of the unfinished run {others[-1]}: new run"
+        return Run(target, note)
 
     def unfinished(self, experiment: Experiment) -> Run | None:
         """Give the newest unfinished run with the resolved content of *experiment*, if any."""
-        for earlier_run in reversed(self.runs(experiment.name)):
-            if not earlier_run.finished and earlier_run.read_manifest().experiment_id == _identity(
-                experiment
-            ):
-                return earlier_run
+        identity = _identity(experiment)
+        for run in reversed(self.runs(experiment.name)):
+            if not run.finished and run.read_manifest().experiment_id == identity:
+                return run
         return None
 
     def latest(self, experiment_name: str) -> Run:
@@ -114,20 +114,12 @@ class Store:
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
         experiment_dir = self._folder(experiment_name)
-        with os_error_as_machine_error(experiment_dir):
-            folder_names = (
-                [path.name for path in experiment_dir.iterdir()] if experiment_dir.is_dir() else []
-            )
-        return tuple(
-            Run(experiment_dir / name) for name in sorted(folder_names) if _RUN.fullmatch(name)
-        )
+        runs = [Run(path) for path in folders(experiment_dir) if _RUN.fullmatch(path.name)]
+        return tuple(runs)
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
-        runs = sorted(self._all_runs(), key=lambda earlier_run: earlier_run.id)
-        return list(
-            dict.fromkeys(trial for earlier_run in runs for trial in earlier_run.trial_ids())
-        )
+        return list(dict.fromkeys(trial for run in self._all_runs() for trial in run.trial_ids()))
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
         """
@@ -136,14 +128,14 @@ class Store:
         `DataError` where there is none, or several.
         """
         matching = {
-            trial: earlier_run
-            for earlier_run in sorted(self._all_runs(), key=lambda earlier_run: earlier_run.id)
-            for trial in earlier_run.trial_ids()
+            trial: run
+            for run in self._all_runs()
+            for trial in run.trial_ids()
             if trial.startswith(prefix)
         }
         if len(matching) == 1 and prefix:
-            ((trial, earlier_run),) = matching.items()
-            return earlier_run, trial
+            ((trial, run),) = matching.items()
+            return run, trial
         several = f"'{excerpt(prefix)}' matches several trials: {', '.join(sorted(matching)[:4])}"
         raise DataError(
             several if matching else f"no trial '{excerpt(prefix)}'",
@@ -151,14 +143,10 @@ class Store:
             fix="write more of its id" if matching else "harness plan FILE names the trials",
         )
 
-    def _all_runs(self) -> Iterator[Run]:
-        with os_error_as_machine_error(self.results_dir):
-            folders = self.results_dir.iterdir() if self.results_dir.is_dir() else iter(())
-            folder_names = [
-                folder.name for folder in folders if folder.is_dir() and is_name(folder.name)
-            ]
-        for name in folder_names:
-            yield from self.runs(name)
+    def _all_runs(self) -> list[Run]:
+        """All runs of all experiments, oldest first."""
+        names = [folder.name for folder in folders(self.results_dir) if is_name(folder.name)]
+        return sorted((run for name in names for run in self.runs(name)), key=lambda run: run.id)
 
     def _folder(self, experiment_name: str) -> Path:
         return self.results_dir / check_name(experiment_name, "an experiment")

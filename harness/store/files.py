@@ -148,6 +148,13 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
         yield
 
 
+def folders(parent: Path) -> list[Path]:
+    """Folders in *parent*, sorted; none where it does not exist."""
+    with os_error_as_machine_error(parent):
+        paths = parent.iterdir() if parent.is_dir() else ()
+        return sorted(path for path in paths if path.is_dir())
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames inside *folder* survive a loss of power."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -215,8 +222,12 @@ def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     return (json.dumps(value, indent=indent, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
-    """Return the JSON object in *data*, of a schema version that this harness knows."""
+def read_json_file(path: Path, fix: str) -> dict[str, Any]:
+    """Return the JSON object in a file, of a schema version that this harness knows."""
+    return _parse_json(read_file(path, fix), path, fix)
+
+
+def _parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -230,11 +241,9 @@ def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
 def check_version(version: object, path: Path) -> None:
     """Refuse a file of a later harness, or one that does not say its version."""
     if type(version) is not int or version < 1:
-        raise DataError(
-            f"schema_version {excerpt(repr(version))} is not a version",
-            where=str(path),
-            fix="this file was not written by the harness: restore it, or remove it",
-        )
+        problem = f"schema_version {excerpt(repr(version))} is not a version"
+        fix = "this file was not written by the harness: restore it, or remove it"
+        raise DataError(problem, where=str(path), fix=fix)
     if version > SCHEMA_VERSION:
         raise DataError(
             f"schema_version {version} is newer than {SCHEMA_VERSION}, the last one known here",
@@ -244,9 +253,14 @@ def check_version(version: object, path: Path) -> None:
         )
 
 
-def read_record(record_type: type[R], data: bytes, path: Path, fix: str) -> R:
+def read_record(record_type: type[R], path: Path, fix: str) -> R:
+    """Return the record of *record_type* in a file."""
+    return parse_record(record_type, read_file(path, fix), path, fix)
+
+
+def parse_record(record_type: type[R], data: bytes, path: Path, fix: str) -> R:
     """Return the record of *record_type* in *data*; *path* is named in the error."""
-    value = parse_json(data, path, fix)
+    value = _parse_json(data, path, fix)
     if "schema_version" not in record_type.model_fields:
         del value["schema_version"]
     return validate_stored(record_type.model_validate, value, path, fix)

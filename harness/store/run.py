@@ -25,12 +25,14 @@ from harness.store.files import (
     SCHEMA_VERSION,
     check_name,
     exclusive_lock,
+    folders,
     free_bytes,
     json_bytes,
     os_error_as_machine_error,
-    parse_json,
+    parse_record,
     path_below,
     read_file,
+    read_json_file,
     read_record,
     remove_tree,
     rename_durably,
@@ -72,7 +74,7 @@ class Run:
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
         path = self.path / MANIFEST
-        return read_record(Manifest, read_file(path, _NEW_RUN), path, _NEW_RUN)
+        return read_record(Manifest, path, _NEW_RUN)
 
     def update_manifest(self, **entries: Any) -> Manifest:
         """Replace *entries* of the manifest, by the names of its fields; return all of it."""
@@ -119,12 +121,9 @@ class Run:
         """Raise `MachineError` unless *least* bytes are free on the disk of this run."""
         free = free_bytes(self.path)
         if free < least:
-            raise MachineError(
-                f"{format_bytes(free)} are free for results,"
-                f" and a trial needs {format_bytes(least)}",
-                where=str(self.path),
-                fix=MAKE_ROOM,
-            )
+            problem = f"{format_bytes(free)} are free for results"
+            problem += f", and a trial needs {format_bytes(least)}"
+            raise MachineError(problem, where=str(self.path), fix=MAKE_ROOM)
 
     @property
     def scratch(self) -> Path:
@@ -149,21 +148,18 @@ class Run:
 
     def trials(self) -> dict[str, TrialRecord]:
         """Trials that have ended, by id; failed ones too."""
-        return {folder.name: read_trial(folder, folder.name) for folder in _folders(self._trials)}
+        return {folder.name: read_trial(folder, folder.name) for folder in folders(self._trials)}
 
     def trial_ids(self) -> tuple[str, ...]:
         """Ids of the trials that have ended, without a look into them."""
-        return tuple(folder.name for folder in _folders(self._trials))
+        return tuple(folder.name for folder in folders(self._trials))
 
     def trial_dir(self, trial_id: str) -> Path:
         """Folder of a trial that has ended (`DataError` where there is none)."""
         folder = self._trials / check_name(trial_id, "a trial")
         if not folder.is_dir():
-            raise DataError(
-                f"no trial {trial_id} in this run",
-                where=str(self._trials),
-                fix="measure it: harness run FILE",
-            )
+            problem = f"no trial {trial_id} in this run"
+            raise DataError(problem, where=str(self._trials), fix="measure it: harness run FILE")
         return folder
 
     def raw(self, trial_id: str) -> RawLogs:
@@ -215,7 +211,7 @@ class Run:
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
         return {
-            path.stem: read_record(Profile, read_file(path, _PROFILE), path, _PROFILE)
+            path.stem: read_record(Profile, path, _PROFILE)
             for path in sorted((self.path / PROFILES).glob("*.json"))
         }
 
@@ -226,10 +222,8 @@ class Run:
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
-        paths = {path.stem: path for path in (self.path / PREDICTIONS).glob("*.jsonl")}
-        return {
-            model: tuple(_read_lines(Prediction, paths[model], _PREDICT)) for model in sorted(paths)
-        }
+        paths = sorted((self.path / PREDICTIONS).glob("*.jsonl"), key=lambda path: path.stem)
+        return {path.stem: tuple(_read_lines(Prediction, path, _PREDICT)) for path in paths}
 
     # The seal: hashes that show whether a prediction, a profile or the plan changed afterwards.  It
     # guards against mistakes, and makes tampering visible to those who keep a copy of it.
@@ -264,15 +258,13 @@ class Run:
                 raise DataError(problem, where=str(where), fix=_PREDICT)
 
     def _sealed_names(self) -> list[str]:
-        names = [f"{PROFILES}/{path.name}" for path in (self.path / PROFILES).glob("*.json")]
-        names += [
-            f"{PREDICTIONS}/{path.name}" for path in (self.path / PREDICTIONS).glob("*.jsonl")
-        ]
-        return [PLAN, *sorted(names)]
+        patterns = (f"{PREDICTIONS}/*.jsonl", f"{PROFILES}/*.json")
+        paths = (path for pattern in patterns for path in sorted(self.path.glob(pattern)))
+        return [PLAN, *(path.relative_to(self.path).as_posix() for path in paths)]
 
     def _read_seal(self) -> dict[str, str]:
         path = self.path / SEAL
-        hashes = parse_json(read_file(path, _PREDICT), path, _PREDICT).get("sha256")
+        hashes = read_json_file(path, _PREDICT).get("sha256")
         if not isinstance(hashes, dict):
             raise DataError("the seal holds no hashes", where=str(path), fix=_PREDICT)
         return hashes
@@ -315,12 +307,6 @@ class Run:
             remove_tree(older)
 
 
-def _folders(parent: Path) -> list[Path]:
-    with os_error_as_machine_error(parent):
-        folders = parent.iterdir() if parent.exists() else ()
-        return sorted(folder for folder in folders if folder.is_dir())
-
-
 def _lines(records: Iterable[Record]) -> bytes:
     version = {"schema_version": SCHEMA_VERSION}
     return b"".join(
@@ -330,4 +316,4 @@ def _lines(records: Iterable[Record]) -> bytes:
 
 def _read_lines(record_type: Any, path: Path, fix: str) -> Iterator[Any]:
     for number, line in enumerate(read_file(path, fix).splitlines(), start=1):
-        yield read_record(record_type, line, path.with_name(f"{path.name}:{number}"), fix)
+        yield parse_record(record_type, line, path.with_name(f"{path.name}:{number}"), fix)

@@ -42,8 +42,7 @@ from harness.store.files import (
     check_version,
     json_bytes,
     os_error_as_machine_error,
-    parse_json,
-    read_file,
+    read_json_file,
     validate_stored,
 )
 from harness.text import excerpt
@@ -55,7 +54,6 @@ _VERSION = b"schema_version"
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
 _JOB = tuple(field.name for field in fields(JobTrace) if field.name not in (*_SCOPES, "attempts"))
-_ATTEMPT = tuple(field.name for field in fields(TaskAttempt) if field.name != "counters")
 _COUNTERS = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
 _DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
 _HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
@@ -73,6 +71,7 @@ _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
 _SPAN = {"attempt_id": str, "place": int, **_columns(Span, "details")}
 _SPAN |= dict.fromkeys(_DETAILS, int | None)
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
+_ATTEMPT = {"job_id": str, **_columns(TaskAttempt, "counters")}
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -202,12 +201,12 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     """Write `job.json`, `attempts.parquet` and `counters.parquet` into *folder*."""
     jobs = [{column: getattr(trace, column) for column in _JOB} for trace in traces]
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
-    rows = [
+    rows = (
         {"job_id": trace.job_id, **asdict(attempt)}
         for trace in traces
         for attempt in trace.attempts
-    ]
-    write_table(folder / "attempts.parquet", _attempt_columns(), rows)
+    )
+    write_table(folder / "attempts.parquet", _ATTEMPT, rows)
     owners = [
         (trace.job_id, attempt_id, scope, counters)
         for trace in traces
@@ -224,11 +223,6 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     write_table(folder / "counters.parquet", _COUNTERS, counts)
 
 
-def _attempt_columns() -> dict[str, Any]:
-    hints = get_type_hints(TaskAttempt)
-    return {"job_id": str, **{column: hints[column] for column in _ATTEMPT}}
-
-
 def read_traces(folder: Path) -> tuple[JobTrace, ...]:
     """Read what `write_traces` wrote: equal records, in the same order."""
     file_path = folder / "job.json"
@@ -237,11 +231,11 @@ def read_traces(folder: Path) -> tuple[JobTrace, ...]:
         owner = table_row["job_id"], table_row["scope"], table_row["attempt_id"]
         counters.setdefault(owner, {})[table_row["name"]] = table_row["value"]
     attempts: dict[str, list[dict[str, Any]]] = {}
-    for table_row in read_table(folder / "attempts.parquet", _attempt_columns()):
+    for table_row in read_table(folder / "attempts.parquet", _ATTEMPT):
         job_id = table_row.pop("job_id")
         table_row["counters"] = counters.get((job_id, "attempt", table_row["attempt_id"]), {})
         attempts.setdefault(job_id, []).append(table_row)
-    document = parse_json(read_file(file_path, FROM_RAW), file_path, FROM_RAW)
+    document = read_json_file(file_path, FROM_RAW)
     jobs = validate_stored(
         _adapter(list[dict[str, Any]]).validate_python, document.get("jobs"), file_path, FROM_RAW
     )
@@ -413,7 +407,7 @@ def write_scores(folder: Path, scores: ScoreBook) -> None:
 def read_scores(folder: Path) -> ScoreBook:
     """Read what `write_scores` wrote."""
     file_path = folder / "book.json"
-    rest = parse_json(read_file(file_path, _RESCORE), file_path, _RESCORE)
+    rest = read_json_file(file_path, _RESCORE)
     for table_name, record_type in _score_tables().items():
         rest[table_name] = list(
             read_table(folder / f"{table_name}.parquet", _record_columns(record_type), _RESCORE)
@@ -442,16 +436,11 @@ def _record_columns(record_type: type[Record]) -> dict[str, Any]:
 
 def _score_tables() -> dict[str, type[Record]]:
     """The lists of a score book whose records are flat."""
-    hints = {
-        table_name: get_type_hints(ScoreBook)[table_name] for table_name in ScoreBook.model_fields
-    }
-    kinds = {
-        table_name: get_args(hint)[0]
-        for table_name, hint in hints.items()
-        if get_origin(hint) is tuple
-    }
+    hints = get_type_hints(ScoreBook)
+    lists = [name for name in ScoreBook.model_fields if get_origin(hints[name]) is tuple]
+    record_types = {table_name: get_args(hints[table_name])[0] for table_name in lists}
     return {
         table_name: record_type
-        for table_name, record_type in kinds.items()
+        for table_name, record_type in record_types.items()
         if all(get_origin(hint) is not tuple for hint in _record_columns(record_type).values())
     }

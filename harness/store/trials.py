@@ -19,7 +19,6 @@ from harness.store.files import (
     json_bytes,
     os_error_as_machine_error,
     path_below,
-    read_file,
     read_record,
     remove_tree,
     rename_durably,
@@ -110,7 +109,7 @@ class TrialFolder:
 def read_trial(folder: Path, trial_id: str) -> TrialRecord:
     """Read the record of *trial_id* in *folder*."""
     log_path = folder / RECORD
-    record = read_record(TrialRecord, read_file(log_path, _RERUN), log_path, _RERUN)
+    record = read_record(TrialRecord, log_path, _RERUN)
     if record.trial.id != trial_id:
         problem = f"{RECORD} is the record of trial '{excerpt(record.trial.id)}'"
         raise DataError(problem, where=str(log_path), fix=_RERUN)
