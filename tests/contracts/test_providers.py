@@ -258,7 +258,7 @@ def test_a_provider_is_registered_by_its_own_name():
 
 
 class TestLife:
-    def test_up_attach_down_from_elsewhere_and_again(self, maker):
+    def test_another_process_attaches_and_takes_the_cluster_down(self, maker):
         """
         Another process finds it up and takes it down; further times nothing happens.
         """
@@ -300,7 +300,7 @@ class TestLife:
 
         assert left(maker, "interrupted") == []
 
-    def test_what_is_not_up_can_only_be_taken_down(self, maker, tmp_path):
+    def test_a_cluster_that_is_not_up_accepts_only_down(self, maker, tmp_path):
         """
         Everything else says so, and how to start one.
         """
@@ -312,7 +312,7 @@ class TestLife:
             nothing.hosts[0].run(["true"])
         assert caught.value.fix.startswith("harness cluster up")
 
-    def test_what_belongs_to_the_provider_is_refused(self, maker, is_ours):
+    def test_properties_that_the_provider_sets_are_refused(self, maker, is_ours):
         """
         Before anything is started.
         """
@@ -321,7 +321,7 @@ class TestLife:
 
         assert left(maker, "refused") == []
 
-    def test_a_name_is_taken_once(self, maker, cluster):
+    def test_a_second_start_of_a_name_is_refused(self, maker, cluster):
         """
         A second start of the name is refused, and the first goes on.
         """
@@ -331,7 +331,7 @@ class TestLife:
         assert cluster.dead_daemons() == []
         assert type(cluster).attach("shared").is_up()
 
-    def test_a_name_of_another_provider_is_taken(self, maker):
+    def test_the_name_of_another_providers_cluster_is_refused(self, maker):
         """
         Its cluster would lose its state, and run for ever.
         """
@@ -351,7 +351,7 @@ class TestLife:
 
 
 class TestHosts:
-    def test_master_first_then_the_workers(self, cluster, is_ours):
+    def test_hosts_are_the_master_and_then_the_workers(self, cluster, is_ours):
         """
         Each with its name.
         """
@@ -375,7 +375,7 @@ class TestHosts:
         """
         assert node(cluster).run(["cat"], timeout=60).out == ""
 
-    def test_run_has_an_end(self, cluster):
+    def test_run_ends_at_its_time_limit(self, cluster):
         """
         A command that takes too long is ended on the host, too, and named.
         """
@@ -386,7 +386,7 @@ class TestHosts:
         assert host.name in caught.value.where
         assert until(lambda: not running(cluster, mark))
 
-    def test_start_writes_to_a_log_of_ours(self, cluster, tmp_path):
+    def test_start_writes_to_a_log_on_this_machine(self, cluster, tmp_path):
         """
         Standard output and errors, in their order, behind what was there.
         """
@@ -400,7 +400,7 @@ class TestHosts:
         assert log.read_text() == "before\nout\nerr\n"
 
     @pytest.mark.parametrize("how", ["start", "open"])
-    def test_kill_ends_it_on_the_host(self, cluster, tmp_path, how):
+    def test_kill_ends_the_command_on_the_host(self, cluster, tmp_path, how):
         """
         With what it has started itself.
         """
@@ -419,7 +419,7 @@ class TestHosts:
         assert status != 0
         assert until(lambda: not running(cluster, mark))
 
-    def test_wait_has_an_end(self, cluster, tmp_path):
+    def test_wait_ends_at_its_time_limit(self, cluster, tmp_path):
         """
         As that of a process of ours.
         """
@@ -431,7 +431,7 @@ class TestHosts:
             process.kill()
             process.wait()
 
-    def test_open_is_a_pair_of_pipes(self, cluster):
+    def test_open_connects_the_commands_streams(self, cluster):
         """
         Any bytes go in and come out; errors have a pipe of their own.
         """
@@ -462,7 +462,7 @@ class TestHosts:
 
             assert back.read_bytes() == source.read_bytes()
 
-    def test_getting_what_is_not_there(self, cluster, tmp_path):
+    def test_get_of_a_missing_file_is_an_error(self, cluster, tmp_path):
         """
         An error, and no empty file.
         """
@@ -470,7 +470,7 @@ class TestHosts:
             node(cluster).get("not-there", tmp_path / "back")
         assert not (tmp_path / "back").exists()
 
-    def test_a_file_of_ours_on_the_gateway(self, cluster, tmp_path):
+    def test_a_file_of_this_machine_is_copied_to_the_gateway_once(self, cluster, tmp_path):
         """
         It is where the answer says, the second time, too.
         """
@@ -483,7 +483,7 @@ class TestHosts:
 
 
 class TestServices:
-    def test_files(self, cluster):
+    def test_files_in_hdfs(self, cluster):
         """
         HDFS keeps what is put there, lists it, and forgets it again.
         """
@@ -497,7 +497,7 @@ class TestServices:
         with pytest.raises(ClusterError, match="does not exist"):
             list(cluster.hdfs.open(f"{folder}/a b"))
 
-    def test_a_large_file_that_is_refused(self, cluster):
+    def test_a_large_file_that_hdfs_refuses(self, cluster):
         """
         In the middle of it, in HDFS's own words: they say what to do about it.
         """
@@ -518,26 +518,26 @@ class TestServices:
 
         assert metrics["appsRunning"] == 0
 
-    def test_idle(self, cluster):
+    def test_await_idle(self, cluster):
         """
         Nothing runs.
         """
         cluster.await_idle(timeout_s=PATIENCE_S)
 
-    def test_nobody_is_lost(self, cluster):
+    def test_no_daemon_is_missing(self, cluster):
         """
         The masters hear all of their daemons.
         """
         assert cluster.missing_daemons() == []
 
-    def test_site(self, cluster):
+    def test_site_properties(self, cluster):
         """
         What a client sees.
         """
         assert cluster.site_properties()["mapreduce.framework.name"] == "yarn"
 
     @pytest.mark.parametrize("name", ["..", "application_1_2/../..", "", "application_1_2\n"])
-    def test_ids_are_ids(self, cluster, name):
+    def test_invalid_application_ids_are_refused(self, cluster, name):
         """
         No other text becomes part of an address.
         """
@@ -546,7 +546,7 @@ class TestServices:
 
 
 class TestEvidence:
-    def test_hosts_tell_of_themselves(self, cluster):
+    def test_hosts_report_their_facts(self, cluster):
         """
         Each its clock, its disk and its versions.
         """
@@ -571,7 +571,7 @@ class TestEvidence:
         }  # fmt: skip
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(logs.values()))
 
-    def test_zz_a_dead_daemon_is_named(self, cluster, is_ours):
+    def test_a_dead_daemon_is_named(self, cluster, is_ours):
         """
         The last of the tests: it leaves the cluster ill.
         """

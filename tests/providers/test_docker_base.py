@@ -112,7 +112,7 @@ def test_without_a_registry_the_fix_is_a_command():
     ],
     ids=["stuck", "cut"],
 )
-def test_a_pull_that_does_not_end_well(monkeypatch, engine, reason):
+def test_a_failed_pull_is_an_error(monkeypatch, engine, reason):
     """
     It is given up after a while of silence; errors in its midst are errors.
     """
@@ -124,7 +124,7 @@ def test_a_pull_that_does_not_end_well(monkeypatch, engine, reason):
 
 
 @pytest.mark.process
-class TestOnTheSpot:
+class TestMakeBase:
     @pytest.fixture
     def script(self, tmp_path, monkeypatch):
         """
@@ -142,7 +142,7 @@ class TestOnTheSpot:
 
         return write
 
-    def test_a_root_is_made(self, script, capfd):
+    def test_makes_a_debian_root(self, script, capfd):
         """
         For that engine; why the registry gave none is reported before.
         """
@@ -152,7 +152,7 @@ class TestOnTheSpot:
         assert (folder / "where").read_text() == "unix:///fake\n"
         assert "no route to host" in capfd.readouterr().err
 
-    def test_one_that_cannot_be_made(self, script):
+    def test_a_root_that_cannot_be_made_is_an_error(self, script):
         """
         Both ways are named.
         """
@@ -161,7 +161,7 @@ class TestOnTheSpot:
         with pytest.raises(MachineError, match=r"pulled and no Debian root could be built\n"):
             images.find_base(FakeEngine(), {})
 
-    def test_has_an_end_and_cleans_up(self, script, monkeypatch):
+    def test_ends_at_its_time_limit_and_cleans_up(self, script, monkeypatch):
         """
         It gets SIGTERM, so that it removes what it has made; its children end, too.
         """

@@ -44,7 +44,7 @@ def test_names_are_known_without_a_resolver():
     }  # fmt: skip
 
 
-def test_nothing_of_the_machine_is_given():
+def test_a_container_gets_nothing_of_its_machine():
     """
     No right, no folder, no port; the data lies on a volume with the cluster's labels.
     """
@@ -56,7 +56,7 @@ def test_nothing_of_the_machine_is_given():
     assert not {"binds", "port_bindings", "privileged", "devices"} & set(host)
 
 
-def test_gpus_are_shared_by_nobody():
+def test_each_worker_has_gpus_of_its_own():
     """
     Each worker has devices of its own; the master has none.
     """
@@ -83,7 +83,7 @@ def test_memory_is_the_workers_own():
 
 
 class TestRequire:
-    def test_memory_is_to_hold_tasks_and_daemons(self):
+    def test_memory_too_small_for_tasks_and_daemons_is_refused(self):
         """
         Two slots of 512 MiB, an application master, two daemons: the error has the size needed.
         """
@@ -93,7 +93,7 @@ class TestRequire:
             require_memory(spec)
         require_memory(ClusterSpec(workers=1, node=NodeSpec(memory_bytes=2176 * MIB)))
 
-    def test_memory_takes_a_control_group(self):
+    def test_a_memory_limit_needs_a_control_group(self):
         """
         Only a cluster with a limit is refused.
         """
@@ -103,7 +103,7 @@ class TestRequire:
         with pytest.raises(MachineError, match="cannot limit the memory of nodes"):
             require(engine, ClusterSpec(workers=1, nodes=limited))
 
-    def test_gpus_take_a_runtime(self):
+    def test_gpus_need_the_nvidia_runtime(self):
         """
         With it they are given, without it the run does not start.
         """
@@ -113,7 +113,7 @@ class TestRequire:
         with pytest.raises(MachineError, match="no NVIDIA runtime"):
             require(FakeEngine(Runtimes={"runc": {}}), spec)
 
-    def test_containers_are_linux(self):
+    def test_an_engine_without_linux_containers_is_refused(self):
         """
         The error names the cause.
         """

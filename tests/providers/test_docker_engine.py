@@ -34,7 +34,7 @@ def connect_error(**environment):
 
 
 class TestConnect:
-    def test_a_socket_that_is_not_there(self, tmp_path):
+    def test_a_missing_socket(self, tmp_path):
         """
         A `MachineError`, and how to start an engine.
         """
@@ -68,7 +68,7 @@ class TestConnect:
 
     @pytest.mark.process
     @pytest.mark.skipif(os.geteuid() != 0, reason="root can become somebody who may not")
-    def test_a_socket_of_others(self, tmp_path_factory):
+    def test_a_socket_that_this_user_may_not_use(self, tmp_path_factory):
         """
         The error is about permission, not about a missing engine.
         """
@@ -159,7 +159,7 @@ def test_a_lost_connection_is_an_engine_error():
         ("tcp://10.0.0.1:2375", platform.node(), False),
     ],
 )
-def test_an_engine_behind_a_carried_socket_is_far(address, name, near):
+def test_an_engine_behind_a_forwarded_socket_is_not_near(address, name, near):
     """
     ``ssh -L`` makes a socket here of an engine there: the name of its machine shows it.
     """
@@ -180,7 +180,7 @@ def test_owners_differ_by_their_state_folder(tmp_path, monkeypatch):
     assert owners[0] == owners[2] != owners[1]
 
 
-def test_all_are_done_before_the_first_error_leaves():
+def test_all_parallel_tasks_end_before_the_first_error_is_raised():
     """
     Nothing still runs when clean-up after an error starts.
     """

@@ -79,7 +79,7 @@ def test_both_directions_at_once(host):
     assert (output == CONTENT, running.wait(LIMIT_S)) == (True, 0)
 
 
-def test_a_dialogue_line_by_line(host):
+def test_input_and_output_alternate_line_by_line(host):
     """
     No line waits for the next one.
     """

@@ -139,8 +139,8 @@ class TestEnsure:
         assert fix in caught.value.fix
 
 
-class TestAuthorities:
-    def test_go_into_the_image(self, tmp_path):
+class TestCertificates:
+    def test_certificates_go_into_the_image(self, tmp_path):
         """
         Certificates of the folder, and nothing else in it; they are part of the image's name.
         """
@@ -153,7 +153,7 @@ class TestAuthorities:
         assert [n for n in entries if n.startswith("ca/")] == ["ca/one.crt"]
         assert images.digest_of(entries, one) != images.digest_of(images.context(one, {}), one)
 
-    def test_are_to_be_there(self, tmp_path):
+    def test_a_folder_without_certificates_is_refused(self, tmp_path):
         """
         A folder without certificates is a typing error, and refused.
         """

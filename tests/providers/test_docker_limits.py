@@ -95,7 +95,7 @@ def limited(engine, host=None):
     return DockerLimiter(maker, {"worker1": host}), made
 
 
-def test_processors_are_given_while_it_runs():
+def test_a_processor_limit_is_set_on_a_running_container():
     """
     A share is a quota of each period; no new container for that.
     """
@@ -148,7 +148,7 @@ def test_both_ends_of_a_link_are_shaped_and_no_helper_stays():
     assert (sorted(there), engine.helpers) == (["container:c1", "host"], [])
 
 
-def test_a_hidden_link_is_an_error():
+def test_a_link_that_the_engine_hides_is_an_error():
     """
     An engine whose machine does not show the nodes' links cannot limit what they receive.
     """
@@ -191,7 +191,7 @@ def test_an_engine_without_control_groups_limits_no_processor(limits, facts, is_
 
 
 class TestDevice:
-    def test_of_a_partition_is_its_disk(self, tmp_path):
+    def test_the_device_of_a_partition_is_its_disk(self, tmp_path):
         """
         The kernel limits whole disks alone.
         """
@@ -204,7 +204,7 @@ class TestDevice:
         assert block_device(os.makedev(259, 2), tmp_path / "block") == "/dev/nvme0n1"
         assert block_device(os.makedev(259, 0), tmp_path / "block") == "/dev/nvme0n1"
 
-    def test_is_nothing_on_a_file_system_without_one(self, tmp_path):
+    def test_a_file_system_without_a_device_has_none(self, tmp_path):
         """
         Memory and file systems over several disks have none.
         """

@@ -56,7 +56,7 @@ NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']
 class TestFiles:
     @pytest.mark.parametrize("path", NAMES)
     @pytest.mark.parametrize("content", [b"", b"x", bytes(3 * 2**20 + 7)], ids=len)
-    def test_what_is_put_comes_back(self, hdfs, fake, path, content):
+    def test_a_file_is_read_as_it_was_written(self, hdfs, fake, path, content):
         """
         Any name, any length, whatever pieces it is written in.
         """
@@ -117,7 +117,7 @@ class TestFiles:
 
 
 class TestRefusals:
-    def test_a_missing_file_is_told_in_hadoops_words(self, hdfs):
+    def test_a_missing_file_has_hadoops_own_error(self, hdfs):
         """
         One line of them, and what was asked.
         """
@@ -126,7 +126,7 @@ class TestRefusals:
         with pytest.raises(ClusterError, match="does not exist"):
             hdfs.list("/no")
 
-    def test_a_target_that_is_there(self, hdfs, fake):
+    def test_rename_to_an_existing_target_is_refused(self, hdfs, fake):
         """
         Nothing is overwritten by a rename.
         """
@@ -135,7 +135,7 @@ class TestRefusals:
         with pytest.raises(ClusterError, match="/a cannot become /b"):
             hdfs.rename("/a", "/b")
 
-    def test_a_relative_path(self, hdfs):
+    def test_a_relative_path_is_refused(self, hdfs):
         """
         There is no working folder.
         """
@@ -191,7 +191,7 @@ class TestRefusals:
 @pytest.mark.parametrize(
     "answer", ["", "7", "[" * 50_000, '{"bytes": "x"}', '{"bytes": 1e999}', '{"name": []}']
 )
-def test_a_host_that_makes_answers_up(tmp_path, answer):
+def test_invalid_answers_are_errors(tmp_path, answer):
     """
     Listings and headers that are none of ours are an error of the cluster, and no bug.
     """
@@ -209,7 +209,7 @@ def test_a_host_that_makes_answers_up(tmp_path, answer):
     [r"yes | tr -d '\n'", r"exec 3>&2 >&-; yes | tr -d '\n' >&3"],
     ids=["as an answer", "as an error"],
 )
-def test_a_host_that_talks_without_end(tmp_path, script):
+def test_an_endless_answer_is_an_error(tmp_path, script):
     """
     It is left after some KiB: neither a header nor words of an error are read to their end.
     """
@@ -224,7 +224,7 @@ def test_a_host_that_talks_without_end(tmp_path, script):
 @pytest.mark.parametrize(
     "say", ["", """echo '{"bytes": 5}'; printf abc; """], ids=["nothing", "a part"]
 )
-def test_a_host_that_falls_silent(tmp_path, monkeypatch, say):
+def test_a_host_that_stops_answering_is_an_error(tmp_path, monkeypatch, say):
     """
     It is waited for so long and no longer.
     """
@@ -236,7 +236,7 @@ def test_a_host_that_falls_silent(tmp_path, monkeypatch, say):
         list(mute_hdfs.open("/f"))
 
 
-def test_a_caller_may_take_its_time(hdfs, fake, monkeypatch):
+def test_a_slow_caller_is_not_timed_out(hdfs, fake, monkeypatch):
     """
     Only waits for the cluster are counted.
     """

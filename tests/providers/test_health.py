@@ -56,7 +56,7 @@ def health_error(answer):
 
 
 class TestAwait:
-    def test_silence_is_told_with_the_log(self):
+    def test_a_daemon_that_does_not_answer_is_named_with_its_log(self):
         """
         Who, how long, where, and the last lines of the first of them.
         """
@@ -68,7 +68,7 @@ class TestAwait:
         assert "the last line" in message
         assert "cluster 'c'" in message
 
-    def test_death_is_told_before_silence(self):
+    def test_dead_daemons_are_named_first(self):
         """
         The dead daemon is the reason, whoever else is silent because of it.
         """
@@ -76,7 +76,7 @@ class TestAwait:
 
         assert message.startswith("datanode on worker1 died at start\nthe last line")
 
-    def test_many_silent_ones_are_counted(self):
+    def test_many_missing_daemons_are_counted(self):
         """
         A message stays readable with two hundred workers.
         """
@@ -99,7 +99,7 @@ class TestAwait:
             ({"missing": ["x" * 10**6] * 5000}, f"no {'x' * 77}..., {'x' * 77}"),
         ],
     )
-    def test_a_host_that_makes_answers_up(self, answer, message):
+    def test_invalid_answers_are_errors(self, answer, message):
         """
         What it names is shown short and safe; its log is asked for by our own names.
         """
@@ -111,7 +111,7 @@ class TestAwait:
         assert raised.value.what.startswith(message)
         assert len(raised.value.what) < 1000
 
-    def test_a_waiter_that_is_stuck(self, monkeypatch):
+    def test_a_check_that_does_not_end_is_an_error(self, monkeypatch):
         """
         The time is over, and nothing came back.
         """

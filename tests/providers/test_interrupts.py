@@ -32,7 +32,7 @@ class TestDeferredInterrupt:
 
         assert done == [True]
 
-    def test_patience_ends(self):
+    def test_more_signals_than_its_patience_take_effect_at_once(self):
         """
         The second one cuts a block that lets one wait; each that waits is told.
         """
@@ -49,7 +49,7 @@ class TestDeferredInterrupt:
 
         assert (done, notified) == (["once"], [1])
 
-    def test_leaves_everything_as_it_was(self):
+    def test_handlers_are_restored(self):
         """
         Before and after the block a signal does what it did, and nothing waits.
         """
@@ -61,7 +61,7 @@ class TestDeferredInterrupt:
         assert [signal.getsignal(n) for n in SIGNALS] == before
         assert not block.is_pending
 
-    def test_inside_another(self):
+    def test_nested_blocks(self):
         """
         What the inner one let wait, the outer one does too.
         """
@@ -75,7 +75,7 @@ class TestDeferredInterrupt:
 
         assert done == ["inner", "outer"]
 
-    def test_again(self):
+    def test_a_block_can_be_used_again(self):
         """
         One that was used can be used again, and has forgotten what was.
         """
@@ -86,7 +86,7 @@ class TestDeferredInterrupt:
         with block:
             assert not block.is_pending
 
-    def test_an_error_goes_first(self):
+    def test_an_error_is_raised_before_the_signal(self):
         """
         What goes wrong in the block is more telling than who was impatient.
         """
@@ -94,7 +94,7 @@ class TestDeferredInterrupt:
             interrupt()
             raise ValueError("telling")
 
-    def test_keeps_what_ends_a_process_silently(self):
+    def test_an_ignored_signal_stays_ignored(self):
         """
         A signal without a handler of Python's is left alone.
         """
@@ -106,7 +106,7 @@ class TestDeferredInterrupt:
         finally:
             signal.signal(signal.SIGHUP, before)
 
-    def test_in_another_thread(self):
+    def test_does_nothing_in_another_thread(self):
         """
         Signals come to the main thread; elsewhere the block is an ordinary one.
         """

@@ -94,7 +94,7 @@ def test_only_disks_of_the_folder_are_its_own(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root makes disks")
-def test_an_ordinary_user_makes_none():
+def test_an_ordinary_user_cannot_make_disks():
     """
     The loop_devices lets nobody else attach files.
     """

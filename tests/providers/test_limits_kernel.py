@@ -156,7 +156,7 @@ class TestRefusal:
         assert groups.refusal(cores=True, disk=False) == ""
         assert groups.refusal(cores=True, disk=True) == "the kernel's control groups lack io"
 
-    def test_says_that_there_are_none(self, tmp_path):
+    def test_names_missing_control_groups(self, tmp_path):
         """
         As in a container without them.
         """

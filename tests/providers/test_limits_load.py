@@ -153,7 +153,7 @@ def test_a_bucket_holds_what_passes_between_two_ticks():
     assert argv[argv.index("burst") + 1] == "5000000b"
 
 
-def test_what_memory_forgets_is_as_it_was(tmp_path, monkeypatch):
+def test_a_file_is_unchanged_when_its_page_cache_is_dropped(tmp_path, monkeypatch):
     """
     Files keep what is in them; links, and files that are gone, are left alone.
     """

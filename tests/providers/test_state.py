@@ -54,7 +54,7 @@ class TestProcess:
 
         assert (alive, process.alive()) == (True, False)
 
-    def test_a_number_used_again_is_somebody_else(self, sleeper):
+    def test_a_reused_process_id_is_another_process(self, sleeper):
         """
         Same number, other start time: not ours, and left alone.
         """
@@ -64,7 +64,7 @@ class TestProcess:
 
         assert (before.alive(), now.alive()) == (False, True)
 
-    def test_a_number_of_another_boot_is_somebody_else(self, sleeper):
+    def test_a_process_id_of_another_boot_is_another_process(self, sleeper):
         """
         Start times count from the boot: after the next one they may meet again.
         """
@@ -74,7 +74,7 @@ class TestProcess:
 
         assert (before.alive(), now.alive()) == (False, True)
 
-    def test_a_number_without_process(self, sleeper):
+    def test_a_process_id_without_a_process_is_an_error(self, sleeper):
         """
         There is nothing to speak about.
         """
@@ -102,7 +102,7 @@ class TestFolders:
 
         assert state.cluster_folder("run-20261121T014500Z-0a1b") == expected
 
-    def test_is_not_taken_from_a_relative_path(self, tmp_path, monkeypatch):
+    def test_a_relative_state_home_is_ignored(self, tmp_path, monkeypatch):
         """
         As the XDG rules have it: such a path is no path.
         """
@@ -193,7 +193,7 @@ class TestClusterState:
 
         assert ClusterState.load("c") is None
 
-    def test_alive_as_long_as_both_ends(self, sleeper):
+    def test_alive_while_both_processes_are(self, sleeper):
         """
         Without the first process inside, or without the outer one, the cluster is gone.
         """

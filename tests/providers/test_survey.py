@@ -55,7 +55,7 @@ def survey(cluster):
     return survey_hosts(cluster.hosts, command)
 
 
-def test_each_host_tells_of_itself(cluster, tmp_path):
+def test_each_host_reports_its_facts(cluster, tmp_path):
     """
     Its clock, what it has, what runs there.
     """
@@ -107,7 +107,7 @@ def test_nothing_is_left_on_a_host(cluster, tmp_path):
     assert (tmp_path / "bin" / "java.asked").read_text().startswith("-XX:-UsePerfData ")
 
 
-def test_clocks_apart_are_seen(cluster):
+def test_clock_offsets_are_measured(cluster):
     """
     By how much, as far as the way there lets it be known.
     """
@@ -116,7 +116,7 @@ def test_clocks_apart_are_seen(cluster):
     assert ahead.clock_s - here.clock_s == pytest.approx(3600, abs=1)
 
 
-def test_a_host_without_java_says_so(cluster):
+def test_a_host_without_java_reports_that(cluster):
     """
     The rest is known all the same.
     """
@@ -155,7 +155,7 @@ def test_a_host_that_answers_nonsense_is_named(cluster, monkeypatch, script, mes
     assert any(word in bad.error for word in message.split("|"))
 
 
-def test_a_host_that_says_nothing_is_given_up(cluster, monkeypatch):
+def test_a_host_that_does_not_answer_is_given_up(cluster, monkeypatch):
     """
     After its time.
     """
