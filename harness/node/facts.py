@@ -11,8 +11,7 @@ Facts about a host.
 
 This file imports nothing of the agent: its text is what a host runs before it has the agent.
 
-    REQUEST: {"base": PATH or "", "cluster": NAME, "ports": [...], "names": {NAME: ADDRESS},
-              "gpus": NUMBER}
+    REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}, "gpus": NUMBER}
     answer:  {"time", "python", "user", "root", "home", "base", "machine",
               "java": [{"home", "version", "build"}, ...], "copied": [paths],
               "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
@@ -139,7 +138,7 @@ def block_device(number: int, blocks: Path = Path("/sys/dev/block")) -> str:
 def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     """The facts of a host that is to become a node."""
     user_home = str(Path.home())
-    base_folder = request["base"] or f"{user_home}/.mapreduce-harness"
+    base_folder = f"{user_home}/.mapreduce-harness"
     above = (Path(base_folder), *Path(base_folder).parents)
     nearest = next(str(folder) for folder in above if folder.is_dir())
     try:

@@ -28,7 +28,7 @@ from harness.providers.ssh.connection import pins_file
 from harness.text import printable
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
-LIMIT_S = 1800.0
+_LIMIT_S = 1800
 _FORKS = 20
 _MOST_WORDS = 600
 _CLOSE_S = 15.0
@@ -86,7 +86,7 @@ class Outcome:
             self.messages.append(printable(event["stdout"]))
         return False
 
-    def require_success(self, status: str, playbook: str, limit_s: float) -> None:
+    def require_success(self, status: str, playbook: str) -> None:
         """`ClusterError` unless every task of *playbook* was fine; *status* is the runner's."""
         location = f"playbooks/{playbook}"
         if self.failed:
@@ -100,7 +100,7 @@ class Outcome:
             )
         if status == "timeout":
             raise ClusterError(
-                f"the hosts are not ready after {limit_s:g} s",
+                f"the hosts are not ready after {_LIMIT_S} s",
                 where=location,
                 fix="see which host hangs: ssh to it, and look at its load and its disks",
             )
@@ -139,7 +139,6 @@ def play(
     *,
     progress: Callable[[str], None] | None = None,
     check: bool = False,
-    limit_s: float = LIMIT_S,
 ) -> Outcome:
     """
     Run a playbook of `PLAYBOOKS` on the hosts of *inventory*; *folder* is the runner's own.
@@ -165,14 +164,14 @@ def play(
             suppress_env_files=True,
             event_handler=lambda event: outcome.note(event, progress),
             cancel_callback=stopped.is_set,
-            timeout=int(limit_s),
+            timeout=_LIMIT_S,
         )
         try:
             status = future.result().status
         except BaseException:
             stopped.set()
             raise
-    outcome.require_success(status, playbook, limit_s)
+    outcome.require_success(status, playbook)
     return outcome
 
 
