@@ -41,6 +41,7 @@ from harness.models.nearest import input_per_slot, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
+from harness.units import MIB
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")
 COEFFICIENTS = ("fixed_s", "s_per_byte", "s_per_log_machine", "s_per_machine")
@@ -74,7 +75,7 @@ class Ernest:
         columns = independent_columns(design)
         work = FEATURES.index("scale/machines")
         if work not in columns:
-            low, high = design[:, work].min() / 2**20, design[:, work].max() / 2**20
+            low, high = design[:, work].min() / MIB, design[:, work].max() / MIB
             raise ModelError(
                 "ernest needs job times at two ratios of input to slots, and the"
                 f" {len(design)} profiled jobs have {low:.4g} to {high:.4g} MiB for each slot in"

@@ -15,15 +15,15 @@ from typing import Any
 
 from harness.errors import ModelError
 from harness.models.checks import (
+    METADATA_BYTES,
     check_number,
     not_finite_error,
     number_field,
     range_error,
     read_fields,
 )
+from harness.units import MIB
 
-MB = 2**20
-METADATA_BYTES = 16  # of the sort buffer, per record
 WHERE = "prophet map and spill"
 
 REQUIRED = (
@@ -190,13 +190,13 @@ def spill_sizes(task: MapTask) -> Spills:
 
 def records_per_spill(task: MapTask, record_bytes: float) -> int:
     """Records that fill the buffer to its threshold, (u4); at least one."""
-    full_bytes = task.sort_buffer_mb * MB * task.sort_spill_percent
+    full_bytes = task.sort_buffer_mb * MIB * task.sort_spill_percent
     return max(1, math.floor(full_bytes / (record_bytes + METADATA_BYTES)))
 
 
 def headroom_records(task: MapTask, record_bytes: float) -> float:
     """Records for which a buffer at its threshold has room, (u9), not rounded (P01)."""
-    free_bytes = task.sort_buffer_mb * MB * (1 - task.sort_spill_percent)
+    free_bytes = task.sort_buffer_mb * MIB * (1 - task.sort_spill_percent)
     return free_bytes / (record_bytes + METADATA_BYTES)
 
 

@@ -35,9 +35,10 @@ from harness.models.checks import (
     read_fields,
 )
 from harness.models.merge import File  # compressed bytes, records
+from harness.units import MIB
 
 WHERE = "prophet shuffle"
-HEAP_BYTES = 0.8 * 1024 * 2**20  # of a reduce task where none is given: Hadoop 3's share
+HEAP_BYTES = 0.8 * 1024 * MIB  # of a reduce task where none is given: Hadoop 3's share
 
 COSTS_OF_CODEC = frozenset({"map_output_decompress_s_per_byte", "map_output_compress_s_per_byte"})
 _NO_PLACE = -1

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_number, range_error
-from harness.models.spn_gc.net import VARIANTS
+from harness.models.spn_gc.net import VARIANTS, check_tasks
 from harness.models.spn_gc.phases import PHASES, WHERE
 from harness.sim.phasetype import Quantiles, maximum
 
@@ -150,10 +150,7 @@ class _Job:
     """Tasks and means, checked: a column per phase, a row per task or one for all."""
 
     def __init__(self, phases: Phases, num_maps: int, num_reduces: int, variant: str) -> None:
-        if variant not in VARIANTS:
-            raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
-        self.maps = check_count("num_maps", num_maps, where=WHERE, low=1)
-        self.reduces = check_count("num_reduces", num_reduces, where=WHERE)
+        self.maps, self.reduces = check_tasks(num_maps, num_reduces, variant)
         if not self.reduces:  # no shuffle, and nothing that follows
             phases = {**phases, **dict.fromkeys(PHASES[6:], 0.0)}
         self.shared = _means(phases, SHARED[variant], 0)[0]

@@ -144,10 +144,7 @@ class SpnGc:
                 if name not in PHASES and name not in estimates
             },
             estimates=estimates,
-            timeline=(
-                *task_spans("map", maps, load_s),
-                *task_spans("reduce", reduces, load_s),
-            ),
+            timeline=(*task_spans("map", maps, load_s), *task_spans("reduce", reduces, load_s)),
             warnings=tuple(warnings),
         )
 

@@ -62,7 +62,7 @@ def num_arcs(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
 
 def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> dict[str, Any]:
     """Counts and lists of the net, by name; above `MOST_ARCS` counts alone."""
-    num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
+    num_maps, num_reduces = check_tasks(num_maps, num_reduces, variant)
     inputs, outputs = num_arcs(num_maps, num_reduces, variant)
     if num_reduces and inputs + outputs > MOST_ARCS:
         return {
@@ -88,7 +88,7 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
 
 def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "shared_read") -> Net:
     """The net with the delays of *phases*: a mean per phase, or one per map or reduce."""
-    num_maps, num_reduces = _tasks(num_maps, num_reduces, variant)
+    num_maps, num_reduces = check_tasks(num_maps, num_reduces, variant)
     if sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
         what = f"a net of {num_maps} maps and {num_reduces} reduces"
         raise ModelError(f"{what} is too large to list", where=WHERE)
@@ -157,7 +157,8 @@ def final_marking(num_maps: int, num_reduces: int, variant: str) -> dict[str, in
     return {"map_outputs": num_maps}
 
 
-def _tasks(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
+def check_tasks(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
+    """Numbers of maps and reduces, checked with the *variant* of their net."""
     if variant not in VARIANTS:
         raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
     maps = check_count("num_maps", num_maps, where=WHERE, low=1)

@@ -15,13 +15,19 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
-from harness.models.checks import count_field, flag_field, number_field, range_error, read_fields
+from harness.models.checks import (
+    METADATA_BYTES,
+    count_field,
+    flag_field,
+    number_field,
+    range_error,
+    read_fields,
+)
 from harness.models.merge import inter_merge
+from harness.units import MIB
 
-MB = 2**20
 RULES = ("paper", "mr2")
 WHERE = "spn-gc"
-METADATA_BYTES = 16  # of the sort buffer, per record
 
 PHASES = (
     "t1_load_s", "t2_read_s", "t3_to_gpu_s", "t4_gpu_s", "t5_from_gpu_s", "t6_spill_s",
@@ -43,7 +49,7 @@ class Parameters:
 
     input_bytes: float = number_field(above=True)
     test_input_bytes: float = number_field(above=True)
-    split_bytes: float = number_field(128.0 * MB, above=True)
+    split_bytes: float = number_field(128.0 * MIB, above=True)
     gpu_block_bytes: float = number_field(above=True)
     num_reduces: int = count_field(1)
     num_datanodes: int = count_field(low=1)
@@ -78,7 +84,7 @@ class Parameters:
     sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
     sort_record_percent: float = number_field(0.05, low=-math.inf)
     merge_factor: int = count_field(10, low=2)
-    reduce_heap_bytes: float = number_field(1024.0 * MB, above=True)
+    reduce_heap_bytes: float = number_field(1024.0 * MIB, above=True)
     shuffle_buffer_percent: float = number_field(0.7, high=1.0, above=True)
     shuffle_merge_percent: float = number_field(0.66, high=1.0, above=True)
     reduce_buffer_percent: float = number_field(0.0, high=1.0)
@@ -287,7 +293,7 @@ def spills(inputs: Parameters, sizes: Numbers) -> Numbers:
     """Buffers, spills and merges before Eq. (11) (S11)."""
     metadata_bytes = sizes["metadata_bytes"]
     data_bytes = max(0.0, sizes["map_out_bytes_per_task"] - metadata_bytes)
-    buffer_bytes = inputs.sort_buffer_mb * MB
+    buffer_bytes = inputs.sort_buffer_mb * MIB
     for_metadata = buffer_bytes * inputs.sort_record_percent * inputs.sort_spill_percent
     for_data = buffer_bytes * (1 - inputs.sort_record_percent) * inputs.sort_spill_percent
     num_spills = max(ceil_ratio(metadata_bytes, for_metadata), ceil_ratio(data_bytes, for_data))
@@ -313,7 +319,7 @@ def t6_spill_s(inputs: Parameters, spill_sizes: Numbers) -> float:
 
 def spills_mr2(inputs: Parameters, sizes: Numbers) -> Numbers:
     """Spills of one buffer, and how often the merge passes over the data (S13)."""
-    buffer_bytes = inputs.sort_buffer_mb * MB * inputs.sort_spill_percent
+    buffer_bytes = inputs.sort_buffer_mb * MIB * inputs.sort_spill_percent
     num_spills = ceil_ratio(sizes["map_out_bytes_per_task"] + sizes["metadata_bytes"], buffer_bytes)
     reads = float(inter_merge(float(num_spills), float(inputs.merge_factor)))
     disk_passes = 0.0 if num_spills <= 1 else 1 + reads / num_spills

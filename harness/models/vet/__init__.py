@@ -44,12 +44,4 @@ the flag `negative_overhead` needs an overhead beyond rounding, and times too la
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample, pearson, tail_index, vet_job, vet_task
 
-__all__ = [
-    "assess",
-    "ks_two_sample",
-    "pearson",
-    "tail_index",
-    "vet_curve",
-    "vet_job",
-    "vet_task",
-]
+__all__ = ["assess", "ks_two_sample", "pearson", "tail_index", "vet_curve", "vet_job", "vet_task"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import check_count
+from harness.models.checks import METADATA_BYTES, check_count
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many
 from harness.models.vet.change_point import WHERE, Times, order_units
 from harness.models.vet.equations import (
@@ -42,10 +42,10 @@ from harness.records.vet import (
     VetReport,
     VetTask,
 )
+from harness.units import MIB
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
 MOST_POINTS = 400  # of a curve
-METADATA_BYTES = 16  # of a record in the sort buffer
 
 _MUCH_SPILLING = 0.1  # of a map task's time (V17)
 
@@ -156,7 +156,7 @@ def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
     if not config.use_combiner:
         combined, after_combiner = written, written
     if None in (spilled, combined, after_combiner):
-        buffer_bytes = 2**20 * config.sort_buffer_mb * config.sort_spill_percent
+        buffer_bytes = MIB * config.sort_buffer_mb * config.sort_spill_percent
         return output_bytes + METADATA_BYTES * written > buffer_bytes
     return spilled != after_combiner or combined != written
 

@@ -34,13 +34,13 @@ from harness.models.checks import (
     number_field,
     range_error,
 )
+from harness.units import MIB
 
-MB = 2**20
 RULES = ("paper", "mr2")
 
 # Heap of a reduce task where none is given: mapred.child.java.opts of Hadoop 1, and Hadoop 3's
 # share of the container.
-HEAP_BYTES = {"paper": 200.0 * MB, "mr2": 0.8 * 1024 * MB}
+HEAP_BYTES = {"paper": 200.0 * MIB, "mr2": 0.8 * 1024 * MIB}
 
 # Fields of the specification's tables that no equation reads.
 _UNUSED = frozenset(
@@ -106,7 +106,7 @@ class Config:
 
     num_maps: Counts = _count_field()
     num_reduces: Counts = _count_field(1)
-    split_bytes: Numbers = number_field(128.0 * MB)
+    split_bytes: Numbers = number_field(128.0 * MIB)
     sort_buffer_mb: Numbers = number_field(100.0)
     sort_spill_percent: Numbers = number_field(0.80, high=1.0, above=True)
     sort_record_percent: Numbers = number_field(0.05, high=1.0)
@@ -118,7 +118,7 @@ class Config:
     shuffle_segment_limit_percent: Numbers = number_field(0.25, high=1.0)
     reduce_buffer_percent: Numbers = number_field(0.0, high=1.0)
     reduce_slowstart: Numbers = number_field(0.05, high=1.0)
-    reduce_heap_bytes: Numbers = number_field(200.0 * MB)
+    reduce_heap_bytes: Numbers = number_field(200.0 * MIB)
     use_combiner: Flags = flag_field()
     map_output_compressed: Flags = flag_field()
     output_compressed: Flags = flag_field()

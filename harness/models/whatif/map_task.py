@@ -12,11 +12,10 @@ from functools import reduce
 
 import numpy as np
 
-from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
+from harness.models.checks import METADATA_BYTES, Counts, Flags, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, first_pass, inter_merge, merge_passes
-from harness.models.whatif.inputs import MB, Config, Costs, Job
-
-METADATA_BYTES = 16  # of the sort buffer, per record
+from harness.models.whatif.inputs import Config, Costs, Job
+from harness.units import MIB
 
 
 @dataclass(frozen=True)
@@ -123,20 +122,20 @@ def map_out_record_bytes(out_bytes: Numbers, out_records: Numbers) -> Numbers:
 
 def max_serialization_records(config: Config, record_bytes: Numbers) -> Counts:
     """Records that fill the data part of the buffer, Eq. (12); no bound if they have no width."""
-    space = config.sort_buffer_mb * MB * (1 - config.sort_record_percent)
+    space = config.sort_buffer_mb * MIB * (1 - config.sort_record_percent)
     records = np.floor(nan_if_infinite(space * config.sort_spill_percent / record_bytes))
     return np.where(record_bytes == 0, np.inf, records)
 
 
 def max_accounting_records(config: Config) -> Counts:
     """Records that fill the metadata part of the buffer, Eq. (13)."""
-    space = config.sort_buffer_mb * MB * config.sort_record_percent
+    space = config.sort_buffer_mb * MIB * config.sort_record_percent
     return np.floor(nan_if_infinite(space * config.sort_spill_percent / METADATA_BYTES))
 
 
 def max_buffer_records(config: Config, record_bytes: Numbers) -> Counts:
     """Records that fill Hadoop 3's one buffer, Eq. (12') (W09)."""
-    space = config.sort_buffer_mb * MB * config.sort_spill_percent
+    space = config.sort_buffer_mb * MIB * config.sort_spill_percent
     return np.floor(nan_if_infinite(space / (record_bytes + METADATA_BYTES)))
 
 
