@@ -13,7 +13,8 @@ import time
 
 import numpy as np
 
-from harness.models.whatif import COSTS, evaluate, evaluate_grid
+from harness.models.whatif.evaluation import evaluate, evaluate_grid
+from harness.models.whatif.inputs import COSTS
 
 NUMBER, SAMPLE, REPEATS, SEED = 1_000_000, 500, 7, 7
 MIB = 2**20

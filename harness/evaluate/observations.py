@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from harness.evaluate.model_inputs import model_inputs, planned_jobs
-from harness.models.vet import assess, ks_two_sample, vet_curve
+from harness.models.vet.assessment import assess, vet_curve
+from harness.models.vet.equations import ks_two_sample
 from harness.parsing.task_log import read_shuffle_log, read_task_log, spills_of
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources

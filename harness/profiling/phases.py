@@ -43,7 +43,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import ModelError
-from harness.models.whatif import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection

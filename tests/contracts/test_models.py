@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic
 from harness.models import MODELS
-from harness.models.whatif import COSTS
+from harness.models.whatif.inputs import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, ProfiledJob, Statistic
 

@@ -14,7 +14,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes
-from harness.models.vet import ks_two_sample, vet_job
+from harness.models.vet.equations import ks_two_sample, vet_job
 from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.records.trial import Tracing, TrialRecord, Versions

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models import EVALUATORS
-from harness.models.ptc import predict_ptc, ptc
 from harness.models.ptc.equations import (
     METHODS,
     TIMES,
@@ -24,7 +23,9 @@ from harness.models.ptc.equations import (
     Waves,
     evaluate_waves,
     leftover_by_waves,
+    ptc,
 )
+from harness.models.ptc.quantities import predict_ptc
 from harness.models.vectors import CaseInput, compute
 
 VECTORS = Path(__file__).parent.parent / "validation" / "vectors" / "mrtuner_ptc_examples.json"

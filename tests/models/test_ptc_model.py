@@ -13,7 +13,8 @@ from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
 from harness.models.ptc.model import PHASES
 from harness.models.ptc.quantities import copy_rate, reduce_buffer_bytes
-from harness.models.whatif import COSTS, evaluate
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.inputs import COSTS
 from tests.models.profiled import MIB, cell_inputs, job, profile, stat
 
 NAMES = ("ptc-wave", "ptc-closed")

@@ -10,15 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
-from harness.models.whatif import (
-    COSTS,
-    MAP_PARTS,
-    REDUCE_PARTS,
-    evaluate,
-    measurable,
-    part_terms,
-    phase_terms,
-)
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.inputs import COSTS
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, measurable, part_terms, phase_terms
 
 MIB = 2**20
 rules = st.sampled_from(["paper", "mr2"])

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
-from harness.models.whatif import COSTS, evaluate, evaluate_grid, evaluation
-from harness.models.whatif.evaluation import quantity_names
+from harness.models.whatif import evaluation
+from harness.models.whatif.evaluation import evaluate, evaluate_grid, quantity_names
+from harness.models.whatif.inputs import COSTS
 from harness.models.whatif.shuffle import disk_file_units
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic

@@ -6,7 +6,8 @@ import pytest
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
-from harness.models.whatif import COSTS, evaluate
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.inputs import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 

@@ -1,6 +1,6 @@
 """Jobs whose times are made from known costs, as observations."""
 
-from harness.models.whatif import phase_terms
+from harness.models.whatif.model import phase_terms
 from harness.profiling.jobs import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import (

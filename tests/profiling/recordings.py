@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from harness.models.whatif import evaluate, part_terms
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.model import part_terms
 from harness.records.tasks import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TASK_COUNTER
 from tests.profiling.jobs import COSTS, flow, no_noise, observation

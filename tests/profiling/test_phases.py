@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models.whatif import MAP_PARTS, REDUCE_PARTS
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
 from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
 from harness.profiling.phases import part_times

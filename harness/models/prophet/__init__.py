@@ -42,9 +42,3 @@ P20) are corrected, undefined cases guarded (P04 to P06, P17, P19, P21, P22, P31
 merges of the shuffle are Hadoop's (P15, P16, P32, P33).  A map's measured start is added as the
 specification allows (`startup_s`); a reduce's is added likewise, before its copying starts.
 """
-
-from harness.models.prophet.map_spill import map_and_spill
-from harness.models.prophet.shuffle import shuffle
-from harness.models.prophet.tasks import tasks
-
-__all__ = ["map_and_spill", "shuffle", "tasks"]

@@ -42,8 +42,3 @@ all from section 5.1 on.  Corrected and checked with the five examples of Figure
 R07.  Ours, for lack of text: section 4 (times from cluster and profile, in `quantities`), map-only
 jobs, late starts of the reduces (section 7) and what follows from them for the closed form.
 """
-
-from harness.models.ptc.equations import ptc
-from harness.models.ptc.quantities import predict_ptc
-
-__all__ = ["predict_ptc", "ptc"]

@@ -25,7 +25,7 @@ from harness.models.ptc.quantities import (
 )
 from harness.models.scheduler import task_spans
 from harness.models.vectors import CaseInput, Evaluator
-from harness.models.whatif import measurable
+from harness.models.whatif.model import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 

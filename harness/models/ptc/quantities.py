@@ -33,7 +33,7 @@ from harness.errors import ModelError
 from harness.models.checks import check_number, count_field, number_field, range_error, read_fields
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, check_method, ptc
-from harness.models.whatif import evaluate
+from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.model import AFTER_SHUFFLE, one_node, statistics_and_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile

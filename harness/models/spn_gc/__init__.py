@@ -58,8 +58,3 @@ blocks and time on the device (S18).  S28 and S29 are as printed.
 The net has no slots.  With slots (section 4.2, ours) stand the estimates `scheduler_separate_s`
 and `scheduler_shared_s`, whose reduces take their own slots or those that the maps have left.
 """
-
-from harness.models.spn_gc.net import build_net
-from harness.models.spn_gc.phases import PHASES, spn_phases
-
-__all__ = ["PHASES", "build_net", "spn_phases"]

@@ -40,8 +40,3 @@ Where the specification says nothing,
 the flag `negative_overhead` needs an overhead beyond rounding, and times too large to be squared
 (above 1e100 s) are refused.
 """
-
-from harness.models.vet.assessment import assess, vet_curve
-from harness.models.vet.equations import ks_two_sample, pearson, tail_index, vet_job, vet_task
-
-__all__ = ["assess", "ks_two_sample", "pearson", "tail_index", "vet_curve", "vet_job", "vet_task"]

@@ -66,18 +66,3 @@ by simulation (W23, W24), merge cost before the combiner (W25), share of the shu
 evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (W30), whole waves
 (W34), setup and cleanup (W04).  W31, W35 and W37 are as printed.
 """
-
-from harness.models.whatif.evaluation import evaluate, evaluate_grid
-from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, measurable, part_terms, phase_terms
-
-__all__ = [
-    "COSTS",
-    "MAP_PARTS",
-    "REDUCE_PARTS",
-    "evaluate",
-    "evaluate_grid",
-    "measurable",
-    "part_terms",
-    "phase_terms",
-]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.prophet import map_and_spill
-from harness.models.prophet.map_spill import waiting_for_spill_s
+from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 
 TIMES = (
     "sort_s_per_record", "combine_s_per_record", "spill_write_s_per_byte", "map_s_per_record",

@@ -6,8 +6,8 @@ import pytest
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
-from harness.models.prophet import map_and_spill
-from harness.models.whatif import COSTS
+from harness.models.prophet.map_spill import map_and_spill
+from harness.models.whatif.inputs import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.prophet import shuffle
-from harness.models.prophet.shuffle import read_groups, read_setting, run_shuffle
+from harness.models.prophet.shuffle import read_groups, read_setting, run_shuffle, shuffle
 from tests.models.prophet.obvious import ObviousShuffle
 
 MIB = 2**20

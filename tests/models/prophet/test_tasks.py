@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.prophet import tasks
 from harness.models.prophet.shuffle import Outcome, Segment, read_setting
 from harness.models.prophet.tasks import (
     Plan,
@@ -21,6 +20,7 @@ from harness.models.prophet.tasks import (
     job_times,
     num_evicted,
     task_job,
+    tasks,
 )
 from harness.models.scheduler import schedule
 from harness.models.whatif.inputs import Costs

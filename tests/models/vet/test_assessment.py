@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from harness.errors import ModelError
-from harness.models.vet import assess, tail_index, vet_curve, vet_job
-from harness.models.vet.assessment import assess_task
+from harness.models.vet.assessment import assess, assess_task, vet_curve
 from harness.models.vet.change_point import order_units
+from harness.models.vet.equations import tail_index, vet_job
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits

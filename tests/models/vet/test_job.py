@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.vet import ks_two_sample, pearson, vet_job, vet_task
+from harness.models.vet.equations import ks_two_sample, pearson, vet_job, vet_task
 
 numbers = st.floats(-1e6, 1e6)
 STEP = [1.0] * 20 + [3.0, 8.0, 30.0]

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.vet import tail_index
-from harness.models.vet.equations import hill_points
+from harness.models.vet.equations import hill_points, tail_index
 
 
 def pareto(alpha, n=20_000, seed=7):

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ModelError
-from harness.models.vet import vet_task
 from harness.models.vet.change_point import order_units
-from harness.models.vet.equations import estimated_ideal, ideal_after
+from harness.models.vet.equations import estimated_ideal, ideal_after, vet_task
 from harness.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE
 from tests.models.vet.obvious import obvious_change_point
 

@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from harness.models.vet import assess, ks_two_sample, vet_curve
+from harness.models.vet.assessment import assess, vet_curve
+from harness.models.vet.equations import ks_two_sample
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER
 from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
