@@ -31,8 +31,9 @@ Pair = tuple[float, float]
 # Compressed over uncompressed bytes of an observation's input, map output and output.
 Ratios = Mapping[str, float]
 
-_CODECS = ("input_compression_ratio", "map_output_compression_ratio", "output_compression_ratio")
-_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC = _CODECS
+_INPUT_CODEC = "input_compression_ratio"
+_MAP_OUTPUT_CODEC = "map_output_compression_ratio"
+_OUTPUT_CODEC = "output_compression_ratio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +196,12 @@ def _ratio(pairs: Sequence[Pair]) -> float:
 
 # Bytes for each byte or record, with which compression shows: of tasks of a kind, two counters.
 _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
-    "map_output_compression_ratio": (
+    _MAP_OUTPUT_CODEC: (
         "map",
         f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES",
         f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
     ),
-    "output_compression_ratio": (
+    _OUTPUT_CODEC: (
         "reduce",
         f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN",
         f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
@@ -211,9 +212,9 @@ _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
 def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statistic]:
     """Ratios that the observations give, by the models' names."""
     ratios = {}
-    for place, statistic in enumerate(_CODECS):
-        jobs_with = [job for job in observations if _compressed(job)[place]]
-        jobs_without = [job for job in observations if not _compressed(job)[place]]
+    for statistic in (_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC):
+        jobs_with = [job for job in observations if _compressed(job)[statistic]]
+        jobs_without = [job for job in observations if not _compressed(job)[statistic]]
         value, source = 1.0, "compression is off"
         if jobs_with:
             if statistic not in _DENSITIES or not jobs_without:
@@ -241,13 +242,17 @@ def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statist
 
 def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios | None:
     """Ratios that hold for one observation; `None` where it needs one that is not known."""
-    flags = dict(zip(_CODECS, _compressed(observation), strict=True))
+    flags = _compressed(observation)
     if any(is_on and statistic not in known for statistic, is_on in flags.items()):
         return None
     return {codec: known[codec].value if is_on else 1.0 for codec, is_on in flags.items()}
 
 
-def _compressed(observation: Observation) -> tuple[bool, bool, bool]:
-    """Whether the job's input, map output and output are compressed."""
+def _compressed(observation: Observation) -> dict[str, bool]:
+    """Whether the job's input, map output and output are compressed, by the name of the ratio."""
     config = observation.config
-    return config.input_compressed, config.map_output_compressed, config.output_compressed
+    return {
+        _INPUT_CODEC: config.input_compressed,
+        _MAP_OUTPUT_CODEC: config.map_output_compressed,
+        _OUTPUT_CODEC: config.output_compressed,
+    }

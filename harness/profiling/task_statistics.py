@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
@@ -242,15 +243,6 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
 _DEFINITIONS: dict[str, TaskStatistic[Any]] = {**MAP, **REDUCE}
 
 
-class _Value(NamedTuple):
-    """A statistic of one task of one source."""
-
-    source: Source
-    host: str
-    pair: Pair
-    is_estimate: bool
-
-
 def task_statistics(
     observations: Sequence[Observation], speed: SpeedCorrection
 ) -> dict[str, Statistic]:
@@ -259,7 +251,9 @@ def task_statistics(
 
     A task counts once in a statistic: by its spans where any task has them, else by its log.
     """
-    values: dict[str, list[_Value]] = {}
+    # By the statistic's name and its source: hosts and pairs of tasks, and which are estimates.
+    pairs = defaultdict[tuple[str, Source], list[tuple[str, Pair]]](list)
+    estimated = set[tuple[str, Source]]()
     for observation in observations:
         factor = observation.at_reference(1.0, speed)
         attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
@@ -279,25 +273,21 @@ def task_statistics(
                     numerator * factor if definition.time == "top" else numerator,
                     denominator * factor if definition.time == "bottom" else denominator,
                 )
-                task_value = _Value(
-                    task_times.source, task_times.host, pair, definition.of in task_times.sampled
-                )
                 suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
-                values.setdefault(statistic + suffix, []).append(task_value)
+                pairs[statistic + suffix, task_times.source].append((task_times.host, pair))
+                if definition.of in task_times.sampled:
+                    estimated.add((statistic + suffix, task_times.source))
     statistics = {}
     for statistic, definition in _DEFINITIONS.items():
         kind = "map" if statistic in MAP else "reduce"
         for suffixed in (statistic, statistic + COMPRESSED):
-            if suffixed not in values:
+            source: Source = "spans" if (suffixed, "spans") in pairs else "logs"
+            if not (chosen := pairs.get((suffixed, source))):
                 continue
-            has_spans = any(task_value.source == "spans" for task_value in values[suffixed])
-            source: Source = "spans" if has_spans else "logs"
-            chosen = [task_value for task_value in values[suffixed] if task_value.source == source]
             text = f"{source}: {definition.text}, over {len(chosen)} {kind} tasks"
-            if any(task_value.is_estimate for task_value in chosen):
+            if (suffixed, source) in estimated:
                 text += "; estimated for some"
-            pairs = [(task_value.host, task_value.pair) for task_value in chosen]
-            statistics[suffixed] = pooled(pairs, text)
+            statistics[suffixed] = pooled(chosen, text)
     return statistics
 
 

@@ -120,14 +120,14 @@ class Parameter:
     def complaint(self, value: Value) -> str:
         """What is wrong with *value*, or nothing; a whole number may stand for a fraction."""
         if self.choices:
-            return "" if value in self.choices else f"it is one of {', '.join(self.choices)}"
+            return "" if value in self.choices else f"it must be one of {', '.join(self.choices)}"
         if isinstance(self.default, str):
-            return "" if isinstance(value, str) else "it is a text"
+            return "" if isinstance(value, str) else "it must be a text"
         kinds = (int,) if isinstance(self.default, int) else (int, float)
         if not isinstance(value, kinds):
-            return "it is a whole number" if kinds == (int,) else "it is a number"
+            return "it must be a whole number" if kinds == (int,) else "it must be a number"
         if not self.least <= float(value) <= self.most:
-            return f"it lies from {self.least:g} to {self.most:g}"
+            return f"it must be from {self.least:g} to {self.most:g}"
         return ""
 
 

@@ -63,16 +63,10 @@ def device_parameters(block: int) -> dict[str, Parameter]:
             " any: a CUDA device where there is one",
             choices=("gpu", "cpu", "any"),
         ),
-        "block": Parameter(
-            block, "bytes that the device gets at once: one whole record or more", 1, 2**30
-        ),
+        "block": Parameter(block, "bytes that the device gets at once: whole records", 1, 2**30),
         "threads": Parameter(1, "threads of a map, where the processor computes", 1, 1024),
-        "pinned": Parameter(
-            "no", "whether blocks lie in pinned memory of the host", choices=("no", "yes")
-        ),
-        "memory": Parameter(
-            0, "bytes of the device's memory that a map takes at most; 0: no limit", 0
-        ),
+        "pinned": Parameter("no", "blocks in pinned memory of the host?", choices=("no", "yes")),
+        "memory": Parameter(0, "most bytes of the device's memory for a map; 0: no limit", 0),
     }
 
 

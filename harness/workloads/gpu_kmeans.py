@@ -51,9 +51,7 @@ class GpuKMeans(GpuWorkload):
         "dimensions": Parameter(4, "coordinates of a point", 1, 1024),
         "spread": Parameter(5.0, "standard deviation of a cluster in each coordinate", 0.0, 1e6),
         "iterations": Parameter(5, "iterations, and so jobs, at most", 1, 1000),
-        "epsilon": Parameter(
-            0.001, "iterations end when no centre has moved farther than this", 0.0, 1e6
-        ),
+        "epsilon": Parameter(0.001, "ends when no centre has moved farther", 0.0, 1e6),
     }
     # HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
     scales = input_sizes(480e3, 48e6, 320e6, 1.6e9, 3.2e9, 19.2e9)

@@ -78,10 +78,10 @@ class KMeans(Workload):
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     uses_combiner = True
     parameters: ClassVar = {
-        "centres": Parameter(10, "centres looked for (k)", 1, 10_000),
+        "centres": Parameter(10, "centres to find (k)", 1, 10_000),
         "dimensions": Parameter(20, "coordinates of a point", 1, 1000),
         "clusters": Parameter(5, "normal distributions that points are drawn from", 1, 1000),
-        "spread": Parameter(5.0, "their standard deviation; middles lie 0 to 100", 0, 1e6),
+        "spread": Parameter(5.0, "their standard deviation; their means are from 0 to 100", 0, 1e6),
         "epsilon": Parameter(0.5, "ends when no centre moves farther", 0, 1e9),
         "iterations": Parameter(5, "jobs at most", 1, 100),
     }

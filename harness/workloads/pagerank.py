@@ -84,8 +84,8 @@ class PageRank(Workload):
     uses_combiner = True
     parameters: ClassVar = {
         "iterations": Parameter(3, "jobs, each of which is one iteration", 1, 100),
-        "damping": Parameter(0.85, "share of its rank that a page hands on over links", 0, 0.99),
-        "skew": Parameter(2, "links lead to page N u^skew, u uniform: more is steeper", 1, 20),
+        "damping": Parameter(0.85, "share of its rank that a page passes on by links", 0, 0.99),
+        "skew": Parameter(2, "links lead to page N u^skew, u uniform; larger is steeper", 1, 20),
     }
     # HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny`
     # has one iteration, here it has three, as all others.

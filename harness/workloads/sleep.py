@@ -48,9 +48,9 @@ class Sleep(Workload):
         "map_ms": Parameter(1.0, "sleep per record mapped, milliseconds", 0, _LONGEST),
         "reduce_ms": Parameter(100.0, "sleep per key reduced, milliseconds", 0, _LONGEST),
         "maps": Parameter(1, "fewest maps; one for each file of the input", 1, 1e5),
-        "keys": Parameter(10, "keys, dealt out in turn by each map", 1, 1e6),
+        "keys": Parameter(10, "keys, assigned in turn by each map", 1, 1e6),
         "outputs": Parameter(1, "records that a record becomes", 1, 1000),
-        "bytes": Parameter(100, "bytes of each of these", 1, 2**20),
+        "bytes": Parameter(100, "bytes of each such record", 1, 2**20),
     }
     # HiBench's durations of a map: 3, 30, 90, 90, 90 and 10 s, at a millisecond for each record.
     scales = input_sizes(*(1000 * seconds * RECORD for seconds in (3, 30, 90, 90, 90, 10)))

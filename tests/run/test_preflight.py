@@ -42,8 +42,8 @@ def test_workloads_give_their_arguments_and_sizes():
 
 @pytest.mark.parametrize(
     ("value", "what"),
-    [(3, None), (10, "rounds of rounded is '10': it lies from 1 to 9"),
-     ("x", "rounds of rounded is 'x': it is a whole number")],
+    [(3, None), (10, "rounds of rounded is '10': it must be from 1 to 9"),
+     ("x", "rounds of rounded is 'x': it must be a whole number")],
 )  # fmt: skip
 def test_values_are_judged_by_the_workload(value, what):
     """

@@ -86,5 +86,5 @@ def test_order_reaches_the_job():
     (job,) = workload.submit(spec(order="total"), "/in", "/out")
 
     assert job.argv({}) == ("-Dsort.order=total", "/in", "/out")
-    with pytest.raises(SpecError, match="it is one of partition, total"):
+    with pytest.raises(SpecError, match="it must be one of partition, total"):
         workload.plan_input(spec(order="none"), 2**20)
