@@ -75,11 +75,9 @@ class Evaluation:
         """Traces of the jobs that a done trial measured, in their order; one at least."""
         traces = self.run.read_trace(record.trial.id)
         if not traces:
-            raise DataError(
-                f"trial {record.trial.id} is done, and its trace has no job",
-                where=str(self.run.trial_dir(record.trial.id)),
-                fix="reproduce the trace from the raw logs: harness collect FILE",
-            )
+            what = f"trial {record.trial.id} is done, and its trace has no job"
+            fix = "reproduce the trace from the raw logs: harness collect FILE"
+            raise DataError(what, where=str(self.run.trial_dir(record.trial.id)), fix=fix)
         return traces
 
     def rate(self, record: TrialRecord) -> float | None:
@@ -105,11 +103,9 @@ class Evaluation:
                 workload = record.trial.cell.workload.name
                 observations.setdefault(workload, []).extend(self.observe(record))
         if not observations:
-            raise DataError(
-                "no profiling trial has succeeded",
-                where=str(self.run.path),
-                fix="run the experiment first (harness run), or read the failed trials' reasons",
-            )
+            what = "no profiling trial has succeeded"
+            fix = "run the experiment first (harness run), or read the failed trials' reasons"
+            raise DataError(what, where=str(self.run.path), fix=fix)
         # One machine, one reference speed: all workloads of the run share it.
         speed = fit_speed([one for several in observations.values() for one in several])
         rates = rate_statistics(self.run.read_manifest().rates)

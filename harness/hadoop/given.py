@@ -86,22 +86,18 @@ def services(properties: Mapping[str, str]) -> Services:
     ):
         value = expanded(properties, property_name, supported)
         if value.lower() not in (supported, "http_and_https"):
-            raise SpecError(
-                f"{property_name} = {value!r:.80}: {reason}",
-                where="configuration of the existing cluster",
-                fix="measure on a cluster without it, or on a new one (provider: local)",
-            )
+            what = f"{property_name} = {value!r:.80}: {reason}"
+            fix = "measure on a cluster without it, or on a new one (provider: local)"
+            raise SpecError(what, where="configuration of the existing cluster", fix=fix)
     namenodes = _namenodes(properties)
     prefix = "yarn.resourcemanager"
     endings = [""]
     if expanded(properties, f"{prefix}.ha.enabled").lower() == "true":
         endings = [f".{node}" for node in _words(properties, f"{prefix}.ha.rm-ids")]
     if not endings:
-        raise SpecError(
-            f"{prefix}.ha.rm-ids names no ResourceManager, and {prefix}.ha.enabled is true",
-            where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site",
-            fix=f"name them, or leave {prefix}.ha.enabled out",
-        )
+        what = f"{prefix}.ha.rm-ids names no ResourceManager, and {prefix}.ha.enabled is true"
+        fix = f"name them, or leave {prefix}.ha.enabled out"
+        raise SpecError(what, where="yarn-site.xml of HADOOP_CONF_DIR, or cluster.site", fix=fix)
     resourcemanagers = []
     for ending in endings:
         address = expanded(properties, f"{prefix}.webapp.address{ending}")
@@ -150,11 +146,9 @@ def _host(address: str) -> str:
 def _checked_address(text: str, property_name: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if not match or not 0 < int(match[2]) < 65536 or match[1] in _ANYWHERE:
-        raise SpecError(
-            f"{property_name} = {text!r:.80} is not the address of a service",
-            where="configuration of the existing cluster",
-            fix=f"write host:port: cluster.site.{property_name}, or in files of HADOOP_CONF_DIR",
-        )
+        what = f"{property_name} = {text!r:.80} is not the address of a service"
+        fix = f"write host:port: cluster.site.{property_name}, or in files of HADOOP_CONF_DIR"
+        raise SpecError(what, where="configuration of the existing cluster", fix=fix)
     return text
 
 

@@ -272,11 +272,9 @@ def block_bytes(spec: ClusterSpec) -> int:
     match = re.fullmatch(r"\s*(\d{1,18})([kmgt]?)\s*", value, re.IGNORECASE)
     size = int(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ") if match else 0
     if size < _LEAST_BLOCK or size % _CHECKSUM_BYTES:
-        raise SpecError(
-            f"dfs.blocksize = {value!r:.80} is not the size of a block",
-            where="cluster.site.dfs.blocksize",
-            fix="write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB",
-        )
+        what = f"dfs.blocksize = {value!r:.80} is not the size of a block"
+        fix = "write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB"
+        raise SpecError(what, where="cluster.site.dfs.blocksize", fix=fix)
     return size
 
 
@@ -295,11 +293,9 @@ def render_xml(properties: Mapping[str, str]) -> str:
     """Text of a site file; `SpecError` for a character that XML cannot hold."""
     for text in (*properties, *properties.values()):
         if bad := re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text):
-            raise SpecError(
-                f"{text!r} holds the character {bad[0]!r}, which a site file cannot hold",
-                where="cluster.site",
-                fix="write the value without control characters",
-            )
+            what = f"{text!r} holds the character {bad[0]!r}, which a site file cannot hold"
+            fix = "write the value without control characters"
+            raise SpecError(what, where="cluster.site", fix=fix)
     lines = (
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
         for name, value in properties.items()
@@ -402,11 +398,9 @@ def task_properties(
         if options not in own:
             properties[options] = container_options(traced, memory_mb, PATH_JAR)
         elif re.search(r"(^|\s)(-cp|-classpath|--class-path\S*)(\s|$)", own[options]):
-            raise SpecError(
-                f"{options} sets a class path, and traced tasks need another",
-                where=f"configuration, {options}",
-                fix="leave the class path out, or write trace: off",
-            )
+            what = f"{options} sets a class path, and traced tasks need another"
+            fix = "leave the class path out, or write trace: off"
+            raise SpecError(what, where=f"configuration, {options}", fix=fix)
         admin_options = own.get(admin, _ADMIN_DEFAULT).split()
         properties[admin] = " ".join([*admin_options, recorder])
     return properties

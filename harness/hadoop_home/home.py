@@ -84,11 +84,8 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     version = java_version(str(java_home))
     major = re.match(r"(\d+)", version.removeprefix("1."))
     if major is None or int(major[1]) < OLDEST:
-        raise MachineError(
-            f"Java {version or '(no version)'} is too old: Hadoop 3.5 needs {OLDEST} or newer",
-            where=source,
-            fix=fix_command,
-        )
+        what = f"Java {version or '(no version)'} is too old: Hadoop 3.5 needs {OLDEST} or newer"
+        raise MachineError(what, where=source, fix=fix_command)
     return Java(java_home, version)
 
 
@@ -147,11 +144,8 @@ class HadoopHome:
     def require_formatted(self) -> Path:
         """The formatted name space to copy; `MachineError` where there is none."""
         if self.formatted is None:
-            raise MachineError(
-                "the Hadoop home has no formatted name space that this user can read",
-                where=f"{self.path}/name",
-                fix=SETUP,
-            )
+            what = "the Hadoop home has no formatted name space that this user can read"
+            raise MachineError(what, where=f"{self.path}/name", fix=SETUP)
         return self.formatted
 
     @property

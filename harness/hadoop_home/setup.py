@@ -130,11 +130,8 @@ def _copy_dependencies(target: Path) -> None:
             return
         output = process.stdout + process.stderr
     errors = [line for line in output.splitlines() if "ERROR" in line][:3]
-    raise MachineError(
-        "Maven cannot resolve Hadoop's jars: " + " ".join(errors or ["no message"]),
-        where=pom_file,
-        fix=" ".join(command),
-    )
+    what = "Maven cannot resolve Hadoop's jars: " + " ".join(errors or ["no message"])
+    raise MachineError(what, where=pom_file, fix=" ".join(command))
 
 
 def ensure_formatted(hadoop_home: HadoopHome) -> None:

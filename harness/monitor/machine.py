@@ -72,11 +72,9 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
     try:
         return node_sample.read_counters(root)
     except OSError as error:
-        raise MachineError(
-            f"the machine cannot be sampled: {error.strerror}",
-            where=str(error.filename),
-            fix="run the harness on Linux, with /proc mounted",
-        ) from error
+        what = f"the machine cannot be sampled: {error.strerror}"
+        fix = "run the harness on Linux, with /proc mounted"
+        raise MachineError(what, where=str(error.filename), fix=fix) from error
 
 
 def between(before: Reading, after: Reading) -> MachineSample | None:

@@ -88,21 +88,15 @@ class SpeedProbe:
                 )
             except OSError as error:
                 self._errors.close()
-                raise MachineError(
-                    f"the speed probe does not start: {error.strerror}",
-                    where=java,
-                    fix="harness doctor",
-                ) from error
+                what = f"the speed probe does not start: {error.strerror}"
+                raise MachineError(what, where=java, fix="harness doctor") from error
         try:
             # The probe writes its first line when it is warm.
             deadline = time.monotonic() + _START_LIMIT_S
             while self.log.stat().st_size <= start:
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise MachineError(
-                        f"the speed probe does not measure: {self._reason()}",
-                        where=str(jar),
-                        fix="make setup, then harness doctor",
-                    )
+                    what = f"the speed probe does not measure: {self._reason()}"
+                    raise MachineError(what, where=str(jar), fix="make setup, then harness doctor")
                 time.sleep(0.01)
             # A thread gets its name, by which it is found, when it first runs, which on a busy
             # machine may be a moment later.

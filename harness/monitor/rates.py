@@ -82,11 +82,8 @@ def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
     completed = host.run([java, "-Xmx256m", *_FLAGS, "-cp", jar, CLASS, folder], timeout=_LIMIT_S)
     node_rates = read_rates(completed.out) if completed.status == 0 else None
     if node_rates is None:
-        raise MachineError(
-            f"the rates of {host.name} cannot be measured: {first_line(completed.err)}",
-            where=folder,
-            fix="make setup, then run it again",
-        )
+        what = f"the rates of {host.name} cannot be measured: {first_line(completed.err)}"
+        raise MachineError(what, where=folder, fix="make setup, then run it again")
     return node_rates
 
 

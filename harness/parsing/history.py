@@ -104,12 +104,9 @@ def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
     job = _Job(source, "byte" if form == b"Avro-Binary" else "line")
     if form not in (b"Avro-Json", b"Avro-Binary"):
         is_hadoop_1 = form.startswith(b"Meta VERSION=")
-        raise ParseError(
-            f"{'a Hadoop 1 history' if is_hadoop_1 else 'not a job history'}: '{excerpt(first)}'",
-            source=source,
-            line=1,
-            fix="give the .jhist file of a job that ran on Hadoop 0.23 or later",
-        )
+        what = f"{'a Hadoop 1 history' if is_hadoop_1 else 'not a job history'}: '{excerpt(first)}'"
+        fix = "give the .jhist file of a job that ran on Hadoop 0.23 or later"
+        raise ParseError(what, source=source, line=1, fix=fix)
     try:
         schema = orjson.loads(schema_line)
         symbols = frozenset(map(str.encode, schema["fields"][0]["type"]["symbols"]))

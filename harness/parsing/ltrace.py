@@ -229,11 +229,8 @@ def read_units(unit_file: bytes, source: str) -> tuple[int, NDArray[Any]]:
 
     size = len(unit_file)
     if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
-        raise ParseError(
-            f"not durations of units: '{excerpt(unit_file[:8])}'",
-            source=source,
-            fix="give the ltrace.units of one task",
-        )
+        what = f"not durations of units: '{excerpt(unit_file[:8])}'"
+        raise ParseError(what, source=source, fix="give the ltrace.units of one task")
     _, unit_records, _ = _UNITS_HEAD.unpack_from(unit_file)
     if unit_records < 1:
         raise ParseError(f"units of {unit_records} records", source=source)

@@ -156,11 +156,9 @@ class Execution:
                         yield attempt.record
                 clusters_lost += is_lost
             if clusters_lost >= _CLUSTERS_LOST and trials:
-                raise ClusterError(
-                    f"{clusters_lost} clusters were lost, and no trial was done in between",
-                    where=str(self.run.path),
-                    fix="read the reasons in the failed trials, then start the command again",
-                )
+                what = f"{clusters_lost} clusters were lost, and no trial was done in between"
+                fix = "read the reasons in the failed trials, then start the command again"
+                raise ClusterError(what, where=str(self.run.path), fix=fix)
 
     @contextmanager
     def _start_cluster(self, cluster_spec: ClusterSpec) -> Iterator[Cluster]:

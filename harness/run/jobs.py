@@ -77,11 +77,9 @@ class JobRunner:
                 current_s = time.monotonic()
                 if current_s > deadline:
                     self.on_limit()
-                    raise TimeLimitError(
-                        "the job did not end within its time limit",
-                        where="job client",
-                        fix="raise trial_limit, or read the container logs of the trial",
-                    )
+                    what = "the job did not end within its time limit"
+                    fix = "raise trial_limit, or read the container logs of the trial"
+                    raise TimeLimitError(what, where="job client", fix=fix)
                 if current_s - checked_s > _HEALTH_S:
                     checked_s = current_s
                     self.check_alive()
@@ -97,21 +95,17 @@ class JobRunner:
             progress = ""
             if len(submitted) > 1:
                 progress = f" after it had submitted job {len(submitted)}, {submitted[-1]}"
-            raise JobError(
-                f"the client ended with status {status}{progress}: {last_line(log)}",
-                where=log.name,
-                fix="read that log and the container logs beside it",
-            )
+            what = f"the client ended with status {status}{progress}: {last_line(log)}"
+            fix = "read that log and the container logs beside it"
+            raise JobError(what, where=log.name, fix=fix)
         return submitted
 
     def check_alive(self) -> None:
         """Raise `ClusterError` when a daemon has died."""
         if dead := self.cluster.dead_daemons():
-            raise ClusterError(
-                f"{', '.join(dead)} died during the job",
-                where="cluster",
-                fix="read the daemon's log, kept with the trial",
-            )
+            what = f"{', '.join(dead)} died during the job"
+            fix = "read the daemon's log, kept with the trial"
+            raise ClusterError(what, where="cluster", fix=fix)
 
 
 def job_ids(log: Path) -> tuple[str, ...]:
@@ -140,11 +134,9 @@ def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: fl
     deadline = time.monotonic() + wait_s
     while not _copy_history(cluster, job, history, configuration):
         if time.monotonic() > deadline:
-            raise JobError(
-                f"no history of {job} after {wait_s:g} s",
-                where=" and ".join(cluster.history_folders(job)),
-                fix="read the application master's syslog among the trial's container logs",
-            )
+            what = f"no history of {job} after {wait_s:g} s"
+            fix = "read the application master's syslog among the trial's container logs"
+            raise JobError(what, where=" and ".join(cluster.history_folders(job)), fix=fix)
         time.sleep(0.1)
     with history.open("rb") as lines:
         return read_history(lines, history.name)

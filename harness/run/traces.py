@@ -100,10 +100,8 @@ def remake_trace(run: Run, record: TrialRecord) -> bool:
             raise
         traces = []
     if record.state == "done" and not traces:
-        raise DataError(
-            f"trial {trial_id} has no history",
-            where=str(run.trial_dir(trial_id)),
-            fix="its logs were removed: move the trial's folder away and run it again",
-        )
+        what = f"trial {trial_id} has no history"
+        fix = "its logs were removed: move the trial's folder away and run it again"
+        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
     write_trace(run, record, traces)
     return bool(traces)

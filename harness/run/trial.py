@@ -141,11 +141,9 @@ class TrialRunner:
         self._collect_containers(outcome.job_ids, raw_folder)
         jobs.check_alive()
         if unreachable := cluster.missing_daemons():
-            raise ClusterError(
-                f"{', '.join(unreachable)} was lost during the trial",
-                where="cluster",
-                fix="look at its node's network; the next trial gets a new cluster",
-            )
+            what = f"{', '.join(unreachable)} was lost during the trial"
+            fix = "look at its node's network; the next trial gets a new cluster"
+            raise ClusterError(what, where="cluster", fix=fix)
         end_lap("logs_s")
 
     def _verify(
