@@ -321,7 +321,5 @@ def _similar_names() -> dict[tuple[str, str], list[str]]:
 def _table() -> dict[str, str]:
     """Every name that Hadoop has or had, with its replacement where it is out of use."""
     text = (files("harness.hadoop") / "property-names.txt").read_text(encoding="utf-8")
-    return {
-        name: replacement
-        for name, _, replacement in (line.partition(" ") for line in text.splitlines())
-    }
+    rows = [line.partition(" ") for line in text.splitlines()]
+    return {name: replacement for name, _, replacement in rows}

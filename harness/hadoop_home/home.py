@@ -201,12 +201,8 @@ def instrumented_digest(hadoop_home: HadoopHome) -> str:
         return ""
     digest = file_digest(instrumented_jar)
     tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
-    fits = made == {
-        "hadoop": sums_digest(hadoop_home.sums),
-        "tracer": tracer,
-        "instrumented": digest,
-    }
-    return digest if fits else ""
+    jars = sums_digest(hadoop_home.sums)
+    return digest if made == {"hadoop": jars, "tracer": tracer, "instrumented": digest} else ""
 
 
 def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:

@@ -177,14 +177,8 @@ def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> N
     if worker is not None:
         try:
             jar = cluster.host_path(worker, job_jar(GPU))
-            argv = [
-                cluster.java_on(worker),
-                "-Xmx64m",
-                *_FLAGS,
-                f"-Duser.dir={worker.folder}",
-                "-cp",
-                jar,
-            ]
+            flags = ("-Xmx64m", *_FLAGS, f"-Duser.dir={worker.folder}")
+            argv = [cluster.java_on(worker), *flags, "-cp", jar]
             completed = worker.run([*argv, _GPU_CLASS], timeout=_GPU_LIMIT_S)
         except (HarnessError, OSError) as error:
             reason = first_line(str(error))

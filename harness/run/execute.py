@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -32,7 +31,7 @@ from harness.providers.state import DeferredInterrupt
 from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run import Console
-from harness.run.jobs import Inputs, JobRunner, StoppedError, generator_properties
+from harness.run.jobs import Inputs, JobRunner, StoppedError
 from harness.run.manifest import record_limits, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner
@@ -129,15 +128,8 @@ class Execution:
             ):
                 if monitor.machines:
                     self.run.update_manifest(machines=monitor.machines)
-                inputs = Inputs(
-                    cluster.hdfs,
-                    JobRunner(cluster, self.limit_s, on_tick=check_interrupt),
-                    logs,
-                    self.console.say,
-                    partial(cluster.await_idle, timeout_s=60.0),
-                    generator_properties(cluster.site_properties()),
-                    folder=f"{cluster.root}/input",
-                )
+                jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt)
+                inputs = Inputs(jobs, logs, self.console.say)
                 block_size = block_bytes(cluster.spec)
                 runner = TrialRunner(cluster, inputs, block_size, self.limit_s, check_interrupt)
                 is_lost = any(

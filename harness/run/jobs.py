@@ -197,23 +197,13 @@ class ReadyInput:
 
 @dataclass
 class Inputs:
-    """
-    The inputs of one running cluster.
+    """The inputs of the cluster of *jobs*, which makes them with its logs in *logs*."""
 
-    *await_idle* returns when no application has a container: the trial after a generator's job
-    must not share the cluster with its application master.  *properties* are those of generators;
-    *folder* of the file system has the inputs.
-    """
-
-    hdfs: Hdfs
     jobs: JobRunner
     logs: Path
     say: Callable[[str], None]
-    await_idle: Callable[[], None]
-    properties: Mapping[str, str] = field(default_factory=dict)
     ready: dict[str, ReadyInput] = field(default_factory=dict)
     partial: str = ""
-    folder: str = "/harness/input"
 
     def ensure(
         self, workload: Workload, workload_spec: WorkloadSpec, block_bytes: int
@@ -222,15 +212,17 @@ class Inputs:
         input_plan = workload.plan_input(workload_spec, block_bytes)
         if input_plan.key in self.ready:
             return self.ready[input_plan.key]
+        cluster, hdfs = self.jobs.cluster, self.jobs.cluster.hdfs
         what = f"{workload_spec.name} {workload_spec.input_bytes} bytes"
         self.say(f"input: {what} in {len(input_plan.files)} files")
-        target = f"{self.folder}/{input_plan.key}"
-        self.partial = f"{self.folder}/.partial-{input_plan.key}-{time.time_ns()}"
-        self.hdfs.delete(target)
+        target = f"{cluster.root}/input/{input_plan.key}"
+        self.partial = f"{cluster.root}/input/.partial-{input_plan.key}-{time.time_ns()}"
+        hdfs.delete(target)
         command = workload.generate(workload_spec, block_bytes, self.partial)
-        self.jobs.run(command, self.properties, self.logs / f"generate-{input_plan.key}.log")
+        properties = generator_properties(cluster.site_properties())
+        self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
-        entries = self.hdfs.list(self.partial)
+        entries = hdfs.list(self.partial)
         sizes = {name: size for name, size, is_folder in entries if not is_folder}
         total_bytes = sum(sizes.get(file.name, 0) for file in input_plan.files)
         if abs(total_bytes - input_plan.bytes) > INPUT_TOLERANCE * input_plan.bytes:
@@ -240,19 +232,20 @@ class Inputs:
                 where=self.partial,
                 fix="read the generator's log, kept with the trial",
             )
-        opened = self.hdfs.open_many([f"{self.partial}/{file.name}" for file in input_plan.files])
+        opened = hdfs.open_many([f"{self.partial}/{file.name}" for file in input_plan.files])
         files = ((path.rpartition("/")[2], chunks) for path, chunks in opened)
         sample = workload.sample(workload_spec, files)
-        self.hdfs.rename(self.partial, target)
+        hdfs.rename(self.partial, target)
         self.partial = ""
-        self.await_idle()
+        # The trial after a generator's job must not share the cluster with its application master.
+        cluster.await_idle(timeout_s=60.0)
         self.ready[input_plan.key] = ReadyInput(target, input_plan, sample)
         return self.ready[input_plan.key]
 
     def remove_partial(self) -> None:
         """Remove what a generator left half-made: a full file system has room again."""
         if self.partial:
-            self.hdfs.delete(self.partial)
+            self.jobs.cluster.hdfs.delete(self.partial)
             self.partial = ""
 
 

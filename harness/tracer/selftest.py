@@ -26,7 +26,7 @@ from harness.parsing.task_log import read_task_log
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.run import Console
-from harness.run.jobs import Inputs, JobRunner, fetch_history, generator_properties
+from harness.run.jobs import Inputs, JobRunner, fetch_history
 from harness.tracer import checks
 from harness.tracer.checks import Check, Observed
 from harness.units import MIB
@@ -177,14 +177,7 @@ class JobBench:
     @cached_property
     def inputs(self) -> Inputs:
         """Inputs on the cluster, made when they are first wanted."""
-        return Inputs(
-            self.cluster.hdfs,
-            JobRunner(self.cluster, _LIMIT_S),
-            self.folder,
-            self.console.say,
-            partial(self.cluster.await_idle, timeout_s=60.0),
-            generator_properties(self.cluster.site_properties()),
-        )
+        return Inputs(JobRunner(self.cluster, _LIMIT_S), self.folder, self.console.say)
 
     def run(
         self, name: str, command: JobCommand, properties: Mapping[str, str], jars: _Jars = ()

@@ -2,8 +2,6 @@
 Tests for `harness.run.jobs`, on a file system in memory.
 """
 
-from functools import partial
-
 import pytest
 
 from harness.errors import JobError
@@ -31,9 +29,7 @@ def make(tmp_path):
 
     def build(**faults):
         cluster = FakeCluster(Clusters(**faults))
-        idle = partial(cluster.await_idle, timeout_s=1.0)
-        inputs = Inputs(cluster.hdfs, JobRunner(cluster, 10.0), tmp_path, messages.append, idle)
-        return inputs, cluster
+        return Inputs(JobRunner(cluster, 10.0), tmp_path, messages.append), cluster
 
     messages = []
     return build
@@ -65,14 +61,16 @@ class TestEnsure:
 
     def test_the_generator_runs_with_the_properties_of_generators(self, make):
         """
-        Those of the inputs are among the options of its client.
+        Its client has them among its options.
         """
         inputs, cluster = make()
-        inputs.properties = {"mapreduce.map.java.opts": "-Xmx1g"}
+        options = "-Xmx1g -XX:TieredStopAtLevel=1"
+        cluster.site_properties = lambda: {"mapreduce.map.java.opts": options}
 
         inputs.ensure(TERASORT, rows(), BLOCK)
 
-        assert "-Dmapreduce.map.java.opts=-Xmx1g" in cluster.arguments[0]
+        expected = f"-Dmapreduce.map.java.opts={options} -XX:TieredStopAtLevel=4"
+        assert expected in cluster.arguments[0]
 
     def test_is_made_once_per_content(self, make):
         """

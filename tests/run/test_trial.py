@@ -5,7 +5,6 @@ Tests for `harness.run.trial`: a recorded TeraSort on a cluster in memory.
 import re
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -32,8 +31,7 @@ class Bench:
         self.raw.mkdir()
         logs.mkdir()
         self.cluster = FakeCluster(Clusters(**faults))
-        jobs, idle = JobRunner(self.cluster, 10.0), partial(self.cluster.await_idle, timeout_s=1.0)
-        inputs = Inputs(self.cluster.hdfs, jobs, logs, lambda _: None, idle)
+        inputs = Inputs(JobRunner(self.cluster, 10.0), logs, lambda _: None)
         self.runner = TrialRunner(self.cluster, inputs, BLOCK, limit_s)
 
     def run(self, trial=None):
