@@ -367,28 +367,30 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
 
 def copy_container_logs(host: DockerHost, application: str, into: Path) -> list[Path]:
     """Copy logs of an application's containers to ``into/container/file``; none where none ran."""
-    folder = f"{host.folder}/userlogs/{application}"
-    wanted = re.compile(f"{re.escape(application)}/({CONTAINER.pattern}/{LOG.pattern})", re.ASCII)
-    try:
-        with host.engine.translate_errors(f"container logs of {host.name}"):
-            pieces, _ = host.engine.client.api.get_archive(host.container, folder)
-            return archives.unpack(pieces, wanted, into, f"{host.name}: {folder}", _LIMITS)
-    except EngineError as error:
-        if error.status == 404:
-            return []
-        raise
+    name = f"({CONTAINER.pattern}/{LOG.pattern})"
+    return _copy_folder(host, f"userlogs/{application}", name, into)
 
 
 def copy_thread_dumps(host: DockerHost, into: Path) -> list[Path]:
     """Have the JVMs of one node dump their threads, and copy that to *into*."""
-    folder = f"{host.folder}/threads"
-    argv = [*AGENT_COMMAND, "dump", PIDS, folder]
+    argv = [*AGENT_COMMAND, "dump", PIDS, f"{host.folder}/threads"]
     if host.run(argv, _DUMP_LIMIT_S).status != 0:
         return []
-    wanted = re.compile(r"threads/([A-Za-z0-9][A-Za-z0-9._-]{0,199}\.txt)", re.ASCII)
-    with host.engine.translate_errors(f"thread dumps of {host.name}"):
-        pieces, _ = host.engine.client.api.get_archive(host.container, folder)
-        return archives.unpack(pieces, wanted, into, f"{host.name}: {folder}", _LIMITS)
+    return _copy_folder(host, "threads", r"([A-Za-z0-9][A-Za-z0-9._-]{0,199}\.txt)", into)
+
+
+def _copy_folder(host: DockerHost, name: str, wanted: str, into: Path) -> list[Path]:
+    """Copy *wanted* files of a folder of a node's own; none where there is no such folder."""
+    path = PurePosixPath(host.folder, name)
+    pattern = re.compile(f"{re.escape(path.name)}/{wanted}", re.ASCII)
+    try:
+        with host.engine.translate_errors(f"{host.name}: reading {path}"):
+            pieces, _ = host.engine.client.api.get_archive(host.container, str(path))
+            return archives.unpack(pieces, pattern, into, f"{host.name}: {path}", _LIMITS)
+    except EngineError as error:
+        if error.status == 404:
+            return []
+        raise
 
 
 def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:

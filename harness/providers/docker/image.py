@@ -133,31 +133,26 @@ def digest_of(entries: Entries, home: HadoopHome) -> str:
     return state.hexdigest()
 
 
-def write_context(entries: Entries, archive_file: Any) -> None:
-    """Write the archive that the engine builds from; equal files make equal archives."""
-    with tarfile.open(fileobj=archive_file, mode="w") as archive:
-        for entry_name, content in sorted(entries.items()):
-            entry = tarfile.TarInfo(entry_name)
-            entry.mtime, entry.mode = JAR_TIME, 0o644
-            if content is None:
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                archive.addfile(entry)
-            elif isinstance(content, bytes):
-                entry.size = len(content)
-                archive.addfile(entry, io.BytesIO(content))
-            else:
-                with content.open("rb") as stream:
-                    entry.size = os.fstat(stream.fileno()).st_size
-                    archive.addfile(entry, stream)
-
-
 def _build(engine: Engine, image_name: str, digest: str, entries: Entries) -> None:
     base, origin = find_base(engine)
     report(f"building the image of a node, {image_name} (once, a minute or two)")
     report(f"its base is {base}, {origin}")
     proxies = {name: os.environ[name] for name in _PROXIES if os.environ.get(name)}
     with tempfile.TemporaryFile(prefix="harness-image-") as archive_file:
-        write_context(entries, archive_file)
+        with tarfile.open(fileobj=archive_file, mode="w") as archive:
+            for entry_name, content in sorted(entries.items()):
+                entry = tarfile.TarInfo(entry_name)  # equal files make equal archives
+                entry.mtime, entry.mode = JAR_TIME, 0o644
+                if content is None:
+                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                    archive.addfile(entry)
+                elif isinstance(content, bytes):
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+                else:
+                    with content.open("rb") as stream:
+                        entry.size = os.fstat(stream.fileno()).st_size
+                        archive.addfile(entry, stream)
         archive_file.seek(0)
         with engine.translate_errors(f"building {image_name}"):
             events = engine.client.api.build(
@@ -211,11 +206,17 @@ def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tu
     try:
         _pull(engine, image_name)
     except EngineError as error:
-        obstacle = "" if chosen else _obstacle_to_making()
+        obstacle = ""  # why this user cannot make a base here
+        if os.geteuid() != 0:
+            obstacle = "only root can build one"
+        elif shutil.which("debootstrap") is None:
+            obstacle = "debootstrap is not installed"
+        elif not (SOURCE / "base").is_file():
+            obstacle = f"{SOURCE}/base is not there"
         if chosen or obstacle:
             raise MachineError(
                 f"the base image {image_name} is not available: {error.what}"
-                + (f"; it cannot be built here: {obstacle}" if obstacle else ""),
+                + ("" if chosen else f"; it cannot be built here: {obstacle}"),
                 where=error.where,
                 fix="sudo docker/base  (builds one with debootstrap), or name one that the engine"
                 " has: HARNESS_DOCKER_BASE",
@@ -260,15 +261,6 @@ def _pull(engine: Engine, image_name: str) -> None:
             raise EngineError(excerpt(pull_event["error"], 500), where=where)
     if not is_there(engine, image_name):
         raise EngineError(f"the engine has not pulled {image_name}", where=where)
-
-
-def _obstacle_to_making() -> str:
-    """Why this user cannot make a base here, in a few words; empty where it can be tried."""
-    if os.geteuid() != 0:
-        return "only root can build one"
-    if shutil.which("debootstrap") is None:
-        return "debootstrap is not installed"
-    return "" if (SOURCE / "base").is_file() else f"{SOURCE}/base is not there"
 
 
 def _make_base(engine: Engine) -> None:
