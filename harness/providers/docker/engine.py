@@ -172,8 +172,8 @@ class Engine:
             containers = listing(all=True, filters=wanted, ignore_removed=True)
         return sorted(containers, key=lambda container: str(container.name))
 
-    def reap(self, cluster: str) -> bool:
-        """Remove all that bears the labels of a cluster; `False`: there was nothing."""
+    def reap(self, cluster: str) -> None:
+        """Remove all that bears the labels of a cluster."""
 
         def remove(part: Any, **options: Any) -> None:
             try:
@@ -183,8 +183,8 @@ class Engine:
                 if error.status != 404 and "already in progress" not in error.what:
                     raise
 
-        containers = self.containers(cluster)
-        run_in_parallel([partial(remove, part, v=True, force=True) for part in containers])
+        parts = self.containers(cluster)
+        run_in_parallel([partial(remove, part, v=True, force=True) for part in parts])
         with self.translate_errors(f"networks and volumes of cluster {cluster!r}"):
             networks = self.client.networks.list(filters=self._filter(cluster))
             volumes = self.client.volumes.list(filters=self._filter(cluster))
@@ -192,7 +192,6 @@ class Engine:
             remove(part)
         for part in volumes:
             remove(part, force=True)
-        return bool(containers or networks or volumes)
 
     def _filter(self, cluster: str) -> dict[str, Any]:
         return {"label": [f"{label}={value}" for label, value in self.labels(cluster).items()]}
