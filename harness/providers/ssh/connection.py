@@ -42,9 +42,8 @@ _TRANSFER_S = 120.0  # without a byte of a file
 _MOST_CONNECTIONS = 4
 _CLOSED = (EOFError, ConnectionResetError, BrokenPipeError)
 _NO_GREETING = ("banner", "No existing session")  # the library's words for it
-
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
-_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
+_HOST_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 
 # A server shows one key of the kind that it is asked for; the best kinds first.
@@ -257,7 +256,7 @@ def pins_file() -> Path:
 
 def host_name(text: str) -> str:
     """*text*, if it is a host's name or address and nothing else; `SpecError` otherwise."""
-    if not _NAME.fullmatch(text) and not (":" in text and _ADDRESS.fullmatch(text)):
+    if not _HOST_NAME.fullmatch(text) and not (":" in text and _HOST_ADDRESS.fullmatch(text)):
         raise SpecError(
             f"'{excerpt(text)}' is not a valid name or address of a host",
             where="name of a host",
