@@ -13,7 +13,7 @@ from itertools import combinations
 from harness.evaluate.model_inputs import model_inputs, planned_jobs
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
-from harness.parsing.task_log import read_shuffle_log, read_task_log, spills_of
+from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
@@ -81,9 +81,9 @@ def observe(
     cell, trial_id = record.trial.cell, record.trial.id
     config, cluster, planned = model_inputs(cell)
     joined_trace = joined(jobs)
-    container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
     task_times: list[MapTimes | ReduceTimes] = []
     if record.trial.cell.tracing.mode != "off":
+        container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
         task_times += container_logs.times(is_compressed=config.map_output_compressed)
         attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
         for recording in run.read_recordings(trial_id):
@@ -92,7 +92,6 @@ def observe(
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
-        logs = {name: log for name, log in container_logs.tasks.items() if name in attempt_ids}
         observations.append(
             Observation(
                 trial=record.trial,
@@ -100,7 +99,6 @@ def observe(
                 config=config,
                 cluster=cluster,
                 job_input=input_read(trace, planned),
-                spills={name: spills_of(log) for name, log in logs.items()},
                 rate=rate,
                 task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
                 number=number,

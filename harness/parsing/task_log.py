@@ -38,8 +38,7 @@ from typing import Any, Literal
 
 from harness.errors import ParseError
 from harness.parsing.lines import Event, Messages, Reader, order_error
-from harness.records.tasks import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
-from harness.records.trace import Spill
+from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
 
 _N = r"(\d{1,18})"
 _SIGNED = r"(-?\d{1,18})"
@@ -118,11 +117,6 @@ def read_task_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) -> Ta
         merged_bytes=collected_task.merged_bytes,
         **{f"{name}_s": at_s for name, at_s in collected_task.moments.items()},
     )
-
-
-def spills_of(log: TaskLog) -> tuple[Spill, ...]:
-    """When the task of *log* spilled."""
-    return tuple(Spill(running.start_s, running.finish_s, running.last) for running in log.spills)
 
 
 class _Task:
@@ -319,7 +313,7 @@ class _Shuffle:
         self.visiting: dict[str, _OpenVisit] = {}
         self.copies: list[CopyLog] = []
         self.visits: list[VisitLog] = []
-        self.merges: list[MergeLog] = []
+        self.merges: list[MergeTimes] = []
         self.full_s: list[float] = []
         self._source = source
         self._merging: dict[str, tuple[float, int]] = {}
@@ -352,7 +346,7 @@ class _Shuffle:
                 if started is not None and event.thread not in _MERGER_THREADS:
                     finish_s = max(event.at_s, started[0])
                     self.merges = [merge for merge in self.merges if merge.kind != "final"]
-                    self.merges.append(MergeLog("final", started[0], finish_s, started[1]))
+                    self.merges.append(MergeTimes("final", started[0], finish_s, started[1]))
                     self.moments = replace(self.moments, merged_s=finish_s)
 
     def _take_copy(self, event: Event) -> None:
@@ -385,4 +379,6 @@ class _Shuffle:
             raise order_error(event, "a merge", self._source)
         start_s, segments = started
         size_bytes = event.numbers()[-1]
-        self.merges.append(MergeLog(kind, start_s, max(event.at_s, start_s), segments, size_bytes))
+        self.merges.append(
+            MergeTimes(kind, start_s, max(event.at_s, start_s), segments, size_bytes)
+        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import ProfiledJob, SpeedCorrection, Statistic
 from harness.records.tasks import MapTimes, ReduceTimes
-from harness.records.trace import TASK_COUNTER, JobTrace, Spill, TaskAttempt
+from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.records.trial import Trial
 from harness.stats.spread import median_absolute_deviation
 
@@ -21,8 +21,7 @@ class Observation:
     """
     One job of a profiling trial.
 
-    *spills* maps attempt ids to the spills that the container logs show (may be empty).  *rate* is
-    the speed probe's mean rate during the job, in units of work per CPU second, or `None`.
+    *rate* is the speed probe's mean rate during the job, in units of work per CPU second.
     *task_times* come from spans and from logs; one attempt may stand there from both.
     *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
     `None`: as many as it takes.
@@ -33,7 +32,6 @@ class Observation:
     config: JobConfig
     cluster: Cluster
     job_input: JobInput
-    spills: dict[str, tuple[Spill, ...]]
     rate: float | None
     task_times: tuple[MapTimes | ReduceTimes, ...] = ()
     number: int = 0

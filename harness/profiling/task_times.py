@@ -324,10 +324,7 @@ def logged_reduce_times(
         host=attempt.host,
         records=_counter(attempt, "REDUCE_INPUT_RECORDS"),
         segments=tuple(segments),
-        merges=tuple(
-            MergeTimes(merge.kind, merge.start_s, merge.finish_s, merge.segments, merge.bytes)
-            for merge in shuffle.merges
-        ),
+        merges=shuffle.merges,
         start_up_s=_between(attempt.start_s, shuffle.begin_s),
         shuffle_s=_between(shuffle.begin_s, shuffle.merged_s),
         waited_s=waited_s,

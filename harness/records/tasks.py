@@ -197,17 +197,6 @@ class VisitLog:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeLog:
-    """One merge of a reduce; *bytes* is the size of the file that it wrote."""
-
-    kind: Literal["memory", "disk", "final"]
-    start_s: float
-    finish_s: float
-    segments: int
-    bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ShuffleLog:
     """
     The ``syslog.shuffle`` of a reduce.
@@ -222,7 +211,7 @@ class ShuffleLog:
     merged_s: float | None = None
     copies: tuple[CopyLog, ...] = ()
     visits: tuple[VisitLog, ...] = ()
-    merges: tuple[MergeLog, ...] = ()
+    merges: tuple[MergeTimes, ...] = ()
     full_s: tuple[float, ...] = ()
 
 
@@ -314,7 +303,11 @@ class SegmentTimes:
 
 @dataclass(frozen=True, slots=True)
 class MergeTimes:
-    """One merge of a reduce: of segments in memory, of files on disk, or the final one."""
+    """
+    One merge of a reduce: of segments in memory, of files on disk, or the final one.
+
+    *bytes* is the size of the file that it wrote.
+    """
 
     kind: Literal["memory", "disk", "final"]
     start_s: float

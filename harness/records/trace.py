@@ -132,15 +132,6 @@ def _sums(each: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Spill:
-    """One spill of a map task, from its container log; `last` is the one made by the flush."""
-
-    start_s: float
-    finish_s: float
-    last: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SpeedSample:
     """Speed probe: units of fixed work done, and the CPU seconds they took, on one thread."""
 

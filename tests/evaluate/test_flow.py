@@ -17,7 +17,7 @@ from harness.evaluate.observations import job_task_times
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.machine import MACHINE_LOG, PROBE_LOG
-from harness.records.tasks import RecordLoop, Span, TaskSpans
+from harness.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
 from harness.records.trial import Tracing, TrialRecord
 from harness.reports.data import JobTaskTimes
 from harness.run.traces import remake_trace
@@ -160,10 +160,14 @@ class TestProfile:
         record = next(r for r in e.done.values() if r.trial.cell.workload.name == "terasort")
         (seen,) = e.observe(record)
 
-        (attempt,) = seen.spills
-        (container,) = {a.container_id for a in seen.trace.attempts if a.attempt_id == attempt}
+        (spilled,) = [times for times in seen.task_times if isinstance(times, MapTimes)]
+        (container,) = {
+            attempt.container_id
+            for attempt in seen.trace.attempts
+            if attempt.attempt_id == spilled.attempt_id
+        }
         assert container.endswith("_01_000002")
-        assert len(seen.spills[attempt]) == 3
+        assert len(spilled.spills) == 3
 
     def test_needs_a_trial(self, tmp_path):
         """

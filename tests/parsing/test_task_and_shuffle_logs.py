@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ParseError
 from harness.parsing.task_log import read_shuffle_log, read_task_log
-from harness.records.tasks import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
 from tests.parsing.recorded import JOBS, every, named, reported, text
 
 AT = 1768471200.0  # 2026-01-15 10:00:00 UTC
@@ -320,7 +320,7 @@ class TestReduces:
             log((1, "m", logger, begin), (4, "m", logger, end), (6, "m", logger, begin)), "x"
         )
 
-        assert result.merges == (MergeLog("memory", AT + 0.001, AT + 0.004, 3, 77),)
+        assert result.merges == (MergeTimes("memory", AT + 0.001, AT + 0.004, 3, 77),)
 
     @pytest.mark.parametrize(
         ("logger", "message"),

@@ -101,7 +101,7 @@ def observation(
         job_input=JobInput(
             input_bytes=maps * size, num_files=maps, num_splits=maps, split_bytes=size
         ),
-        spills={}, rate=rate,
+        rate=rate,
     )  # fmt: skip
 
 

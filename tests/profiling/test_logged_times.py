@@ -3,7 +3,7 @@
 import pytest
 
 from harness.profiling.task_times import logged_map_times, logged_reduce_times
-from harness.records.tasks import CopyLog, MergeLog, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
 from harness.records.trace import TASK_COUNTER, TaskAttempt
 from tests.parsing.recorded import every, named
 
@@ -198,7 +198,7 @@ class TestReduces:
                 CopyLog("m1", 4, 9, "disk", 12.5, 13.0, 0),
             ),
             visits=(VisitLog("w2:13562", 11.0, 13.0),),
-            merges=(MergeLog("memory", 14.5, 16.0, 1, 70), MergeLog("final", 21.0, 25.0, 2)),
+            merges=(MergeTimes("memory", 14.5, 16.0, 1, 70), MergeTimes("final", 21.0, 25.0, 2)),
             full_s=(14.0, 15.0, 24.0),
         )  # fmt: skip
         log = TaskLog(shuffle_s=9.0, done_s=60.0, allowed_s=60.5, saved_s=61.5, ended_s=62.0)

@@ -42,7 +42,7 @@ def profile(read=300_000):
             cluster=ClusterSpec(workers=2), workload=WorkloadSpec(name="w", input_bytes=total)
         )
         trial = Trial(id=cell.id, cell=cell, repetition=0, profiling=True)
-        observations.append(Observation(trial, trace, CONFIG, CLUSTER, size(total), {}, None))
+        observations.append(Observation(trial, trace, CONFIG, CLUSTER, size(total), None))
     return fit_profile("w", observations)
 
 

@@ -29,7 +29,7 @@ def profile(name, size, *, combine):
             map_slots=4, reduce_slots=2,
         ),
         job_input=JobInput(input_bytes=size, num_files=1, num_splits=3, split_bytes=size / 3),
-        spills={}, rate=None,
+        rate=None,
     )  # fmt: skip
     return fit_profile(name, [observation])
 
