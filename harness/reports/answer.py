@@ -36,16 +36,17 @@ def answer(results: ReportData) -> Answer:
         return Answer(_missing(results), tuple(_caveats(results)))
     cards = []
     for summary in ranked:
-        noise, error = error_noise(summary), summary.metrics["mape"]
+        half_interval, error = error_noise(summary), summary.metrics["mape"]
         reference = results.summary(summary.model, "reference")
+        corrected = percent(reference.value("mape") if reference else None, half_interval)
         lines = [
-            f"at reference speed {percent(reference.value('mape') if reference else None, noise)}",
+            f"at reference speed {corrected}",
             f"noise floor {floor_percent(summary.value('noise_floor'))}",
         ]
-        if noise:
-            low = percent(error.low, noise).removesuffix(" %")
-            lines.insert(0, f"95 % interval {low} to {percent(error.high, noise)}")
-        cards.append(Card(summary.model, percent(error.value, noise), lines))
+        if half_interval:
+            low = percent(error.low, half_interval).removesuffix(" %")
+            lines.insert(0, f"95 % interval {low} to {percent(error.high, half_interval)}")
+        cards.append(Card(summary.model, percent(error.value, half_interval), lines))
     # Every other model's error, and how it compares with the best one's cell by cell.
     best, details = ranked[0].model, []
     for other in ranked[1:]:
@@ -86,9 +87,9 @@ def error_noise(summary: Summary) -> float | None:
 def gain_points(comparison: Comparison) -> list[str]:
     """By how many points of a percentage the better model's mean error is smaller: interval too."""
     low, high = sorted((-comparison.low, -comparison.high))
-    noise = (high - low) / 2 or None
+    half_interval = (high - low) / 2 or None
     points = (abs(comparison.difference), low, high)
-    return [percent(each, noise).removesuffix(" %") for each in points]
+    return [percent(each, half_interval).removesuffix(" %") for each in points]
 
 
 def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
@@ -151,12 +152,12 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
         sentences.append(f"At reference speed {verdict}{errors}.")
     directions: dict[str, list[str]] = {}  # models that err the same way share a sentence
     for summary in ranked:
-        signed, noise = summary.value("signed_error") or 0.0, error_noise(summary)
+        signed, half_interval = summary.value("signed_error") or 0.0, error_noise(summary)
         if abs(signed) < summary.metrics["mape"].value / 2:
-            direction, size = "err in both directions", percent(signed, noise, signed=True)
+            direction, size = "err in both directions", percent(signed, half_interval, signed=True)
         else:
             direction = f"are too {'short' if signed < 0 else 'long'}"
-            size = percent(abs(signed), noise)
+            size = percent(abs(signed), half_interval)
         directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
     for direction, models in directions.items():
         sentences.append(f"Predicted job times {direction}: on average {listing(models)}.")

@@ -78,13 +78,13 @@ class ReportData:
     task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
     vet: VetBook = field(default_factory=VetBook)
 
-    def label(self, cell: str) -> str:
+    def label(self, cell_id: str) -> str:
         """Label of the cell with this id; the id itself where there is none."""
-        return self.cells[cell][1] if cell in self.cells else cell
+        return self.cells[cell_id][1] if cell_id in self.cells else cell_id
 
-    def workload_of(self, cell: str) -> str:
+    def workload_of(self, cell_id: str) -> str:
         """Name of the workload of the cell with this id, or nothing where it is not known."""
-        return self.cells[cell][0].workload.name if cell in self.cells else ""
+        return self.cells[cell_id][0].workload.name if cell_id in self.cells else ""
 
     def models(self) -> tuple[str, ...]:
         """Models that predicted or were scored: the experiment's order first, then by name."""
@@ -149,15 +149,15 @@ class ReportData:
 
     def cell_places(self, cells: Iterable[str]) -> dict[str, tuple[int, int, str, str]]:
         """Keys that sort *cells* by workload, input size, label, then id."""
-        model_rank = {name: index for index, name in enumerate(self.workloads())}
+        model_rank = {workload_name: index for index, workload_name in enumerate(self.workloads())}
         return {
-            cell: (
-                model_rank.get(self.workload_of(cell), len(model_rank)),
-                self.cells[cell][0].workload.input_bytes if cell in self.cells else 0,
-                self.label(cell),
-                cell,
+            cell_id: (
+                model_rank.get(self.workload_of(cell_id), len(model_rank)),
+                self.cells[cell_id][0].workload.input_bytes if cell_id in self.cells else 0,
+                self.label(cell_id),
+                cell_id,
             )
-            for cell in cells
+            for cell_id in cells
         }
 
     def summary(
@@ -177,8 +177,8 @@ class ReportData:
         rates = {trial: means.get("rate", 0.0) for trial, means in self.machine.items()}
         rates = {trial: rate for trial, rate in rates.items() if rate > 0}
         references = {
-            name: profile.speed.reference_rate
-            for name, profile in sorted(self.profiles.items())
+            workload_name: profile.speed.reference_rate
+            for workload_name, profile in sorted(self.profiles.items())
             if profile.speed is not None and profile.speed.reference_rate > 0
         }
         usual = next(iter(references.values()), median(rates.values()) if rates else 1.0)
@@ -195,5 +195,5 @@ def noise_s(score: Score) -> float | None:
 
 
 def _in_order(first: Iterable[str], seen_names: set[str]) -> tuple[str, ...]:
-    known = dict.fromkeys(name for name in first if name in seen_names)
+    known = dict.fromkeys(workload_name for workload_name in first if workload_name in seen_names)
     return (*known, *sorted(seen_names - set(known)))

@@ -125,7 +125,7 @@ class Canvas:
 
     def bar(
         self,
-        axes: Axes,
+        plot_axes: Axes,
         row: float,
         times: tuple[float, float],
         texture: str,
@@ -142,7 +142,7 @@ class Canvas:
             (start, row - height / 2), end - start, height, linewidth=edge, facecolor=SURFACE,
             edgecolor=_EDGES.get(texture, SURFACE),
         )  # fmt: skip
-        axes.add_patch(bar)
+        plot_axes.add_patch(bar)
         self.mark(bar, texture=texture, tooltip=tooltip)
 
     def texture_legend(self, names: Mapping[str, str], columns: int = 8) -> None:
@@ -178,8 +178,8 @@ def render_figure(figure: Figure) -> str:
     root = ET.fromstring(raw.getvalue())  # noqa: S314 - our own drawing
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
-    values = [value for element in elements for value in element.attrib.values()]
-    referenced = {name for value in values for name in _REFERENCE.findall(value)}
+    values = [attribute for element in elements for attribute in element.attrib.values()]
+    referenced = {name for attribute in values for name in _REFERENCE.findall(attribute)}
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
         texture, tooltip = canvas.marked.get(element.get("id", ""), ("", ""))
@@ -187,18 +187,18 @@ def render_figure(figure: Figure) -> str:
             if "style" in path.attrib:
                 path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
         attributes, element.attrib = element.attrib, {}
-        for name, value in attributes.items():
+        for name, attribute in attributes.items():
             if name == "style":
-                declared = dict(part.split(": ", 1) for part in value.split("; "))
+                declared = dict(part.split(": ", 1) for part in attribute.split("; "))
                 declared.pop("font-family", None)
                 kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
                 element.set(name, "; ".join(kept))
             elif name != "id":
-                plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", " ".join(value.split()))
+                plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", " ".join(attribute.split()))
                 plain = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
                 element.set(name.rpartition("}")[2], plain)
-            elif value in referenced:
-                element.set(name, f"{figure.name}-{value}")
+            elif attribute in referenced:
+                element.set(name, f"{figure.name}-{attribute}")
         if tooltip:
             title = ET.Element("title")
             title.text = tooltip
@@ -246,46 +246,48 @@ def marker(workload: int, model: int) -> dict[str, Any]:
     }
 
 
-def grid(axes: Axes, which: str) -> None:
+def grid(plot_axes: Axes, which: str) -> None:
     """Thin lines at the major ticks of one axis or both."""
-    axes.grid(visible=True, axis=which)  # type: ignore[arg-type]  # a literal in the stubs
-    axes.tick_params(length=0)
+    plot_axes.grid(visible=True, axis=which)  # type: ignore[arg-type]  # a literal in the stubs
+    plot_axes.tick_params(length=0)
 
 
-def row_axes(axes: Axes, names: Sequence[tuple[float, str]], longest: float, label: str) -> None:
+def row_axes(
+    plot_axes: Axes, names: Sequence[tuple[float, str]], longest: float, label: str
+) -> None:
     """Horizontal bars in named rows, the first on top, over an axis from 0 to *longest*."""
-    axes.set_yticks([row for row, _ in names], [name for _, name in names])
-    axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=(0, longest), xlabel=label)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.spines["left"].set_color(INK)
-    axes.tick_params(colors=MUTED, labelcolor=INK)
-    grid(axes, "x")
+    plot_axes.set_yticks([row for row, _ in names], [name for _, name in names])
+    plot_axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=(0, longest), xlabel=label)
+    plot_axes.xaxis.set_major_formatter(lambda attribute, _: f"{attribute:g}")
+    plot_axes.spines["left"].set_color(INK)
+    plot_axes.tick_params(colors=MUTED, labelcolor=INK)
+    grid(plot_axes, "x")
 
 
 def draw_stacks(canvas: Canvas, stacks: Sequence[Stack], label: str) -> None:
     """Draw stacked horizontal bars, the first on top, with their totals; groups stand apart."""
-    axes = canvas.figure.add_subplot()
+    plot_axes = canvas.figure.add_subplot()
     names, row, group, longest_s = [], -1.0, stacks[0].group, 0.0
     for stack in stacks:
         row += 1.5 if stack.group != group else 1.0
         group, start_s = stack.group, 0.0
         for texture, length_s, tooltip in stack.pieces:
             times_s = (start_s, start_s + length_s)
-            canvas.bar(axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
+            canvas.bar(plot_axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
             start_s += length_s
-        axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
+        plot_axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
                       va="center", fontsize=8.5)  # fmt: skip
         names.append((row, stack.name))
         longest_s = max(longest_s, start_s)
-    row_axes(axes, names, longest_s * 1.09, label)
+    row_axes(plot_axes, names, longest_s * 1.09, label)
 
 
-def time_axis(axes: Axes, longest_s: float) -> None:
+def time_axis(plot_axes: Axes, longest_s: float) -> None:
     """Seconds from 0 below rows of bars."""
     from matplotlib.ticker import MaxNLocator
 
-    axes.set_xlim(0, longest_s * 1.01)
-    axes.xaxis.set_major_locator(MaxNLocator(10))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.spines["left"].set_visible(False)
-    grid(axes, "x")
+    plot_axes.set_xlim(0, longest_s * 1.01)
+    plot_axes.xaxis.set_major_locator(MaxNLocator(10))
+    plot_axes.xaxis.set_major_formatter(lambda attribute, _: f"{attribute:g}")
+    plot_axes.spines["left"].set_visible(False)
+    grid(plot_axes, "x")

@@ -188,9 +188,9 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
 
-def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
+def render_tasks(traced_job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
     """List the attempts of *job* that were recorded, longest first, with where their time went."""
-    attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
+    attempts = {attempt.attempt_id: attempt for attempt in traced_job.attempts}
     known = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
     known.sort(key=lambda pair: -pair[0].duration_s)
     row_texts: list[Sequence[str]] = [("attempt", "on", "took", "longest parts")]
@@ -209,7 +209,7 @@ def render_tasks(job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
         texts = (attempt.attempt_id, attempt.host, _duration_text(attempt), longest)
         row_texts.append(tuple(map(one_line, texts)))
     lines = [line.rstrip() for line in aligned(row_texts, "llll")]
-    head = f"{job.job_id}: {len(job.attempts)} attempts, {len(known)} recorded"
+    head = f"{traced_job.job_id}: {len(traced_job.attempts)} attempts, {len(known)} recorded"
     return "\n".join([one_line(head), "", *lines]) + "\n"
 
 
@@ -239,7 +239,7 @@ def _bar(span_row: Row, start: float, end: float, columns: int) -> str:
     return "".join(shades)
 
 
-def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Mapping[str, Any]]:
+def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Mapping[str, Any]]:
     """
     Events of *job* in Chrome's trace format, which Perfetto and ``chrome://tracing`` open.
 
@@ -250,17 +250,17 @@ def chrome_events(job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[Mapping
     def work(
         name: str, times: tuple[float, float], process: int, thread: int, **args: Any
     ) -> Mapping[str, Any]:
-        start, duration_s = times[0] - job.submit_s, times[1] - times[0]
+        start, duration_s = times[0] - traced_job.submit_s, times[1] - times[0]
         scaled = {"ts": round(start * 1e6, 1), "dur": round(duration_s * 1e6, 1)}
         return {"name": name, "ph": "X", **scaled, "pid": process, "tid": thread, "args": args}
 
     def metadata(kind: str, process: int, thread: int = 0, **args: Any) -> Mapping[str, Any]:
         return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": args}
 
-    yield metadata("process_name", 0, name=f"{job.job_id} {job.name}")
-    yield work("job", (job.submit_s, job.finish_s), 0, 0, state=job.state)
+    yield metadata("process_name", 0, name=f"{traced_job.job_id} {traced_job.name}")
+    yield work("job", (traced_job.submit_s, traced_job.finish_s), 0, 0, state=traced_job.state)
     processes = {}
-    for process, attempt in enumerate(job.attempts, start=1):
+    for process, attempt in enumerate(traced_job.attempts, start=1):
         processes[attempt.attempt_id] = process
         yield metadata("process_name", process, name=f"{attempt.task_id} on {attempt.host}")
         yield metadata("process_sort_index", process, sort_index=process)

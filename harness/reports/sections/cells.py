@@ -41,15 +41,15 @@ def section(results: ReportData) -> Section:
 def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequence[Score]) -> Figure:
     """Errors of one workload's cells; of too many those with the largest errors are drawn."""
     by_cell: dict[str, list[Score]] = {}
-    for score in chosen:
-        by_cell.setdefault(score.cell, []).append(score)
-    worst = {cell: max(score.relative_error for score in by_cell[cell]) for cell in by_cell}
+    for cell_score in chosen:
+        by_cell.setdefault(cell_score.cell, []).append(cell_score)
+    worst = {cell: max(each.relative_error for each in by_cell[cell]) for cell in by_cell}
     drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
     cells = [cell for cell in by_cell if cell in drawn]
     scored, models = results.scored_models(), results.models()
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
+        error_axes = canvas.figure.add_subplot()
         names = []
         for row, cell in enumerate(cells):
             first = by_cell[cell][0]
@@ -57,26 +57,27 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
             names.append(one_line(results.label(cell), 44) + cell_range)
             if first.floor:
                 width = 200 * first.floor
-                (bar,) = axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
+                (bar,) = error_axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
                 floor = floor_percent(first.floor)
                 canvas.mark(bar, tooltip=f"noise floor ±{floor} over {first.trials} trials")
-            for score in by_cell[cell]:
+            for cell_score in by_cell[cell]:
                 # Marks of one cell stand a little apart, so that equal errors do not hide another.
-                aside = scored.index(score.model) - (len(scored) - 1) / 2
+                aside = scored.index(cell_score.model) - (len(scored) - 1) / 2
                 height = row + aside * min(0.22, 0.6 / len(scored))
-                style = marker(place, models.index(score.model))
-                (point,) = axes.plot([100 * score.signed_error], [height], **style, zorder=3)
-                error = percent(score.signed_error, score.floor, signed=True)
-                canvas.mark(point, tooltip=f"{score.model}, {results.label(cell)}: {error}")
-        axes.set_yticks(range(len(cells)), names)
-        axes.set_ylim(len(cells) - 0.4, -0.6)
+                style = marker(place, models.index(cell_score.model))
+                percents = [100 * cell_score.signed_error]
+                (point,) = error_axes.plot(percents, [height], **style, zorder=3)
+                error = percent(cell_score.signed_error, cell_score.floor, signed=True)
+                canvas.mark(point, tooltip=f"{cell_score.model}, {results.label(cell)}: {error}")
+        error_axes.set_yticks(range(len(cells)), names)
+        error_axes.set_ylim(len(cells) - 0.4, -0.6)
         for model in scored:
-            if any(score.model == model for score in chosen):
+            if any(cell_score.model == model for cell_score in chosen):
                 style = marker(place, models.index(model))
-                axes.plot([], [], **style, label=one_line(model, 28))
-        if any(score.floor for score in chosen):
-            axes.barh([0], [0], label="noise floor", **_FLOOR)
-        _draw_error_axis(axes)
+                error_axes.plot([], [], **style, label=one_line(model, 28))
+        if any(cell_score.floor for cell_score in chosen):
+            error_axes.barh([0], [0], label="noise floor", **_FLOOR)
+        _draw_error_axis(error_axes)
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     caption = (
@@ -90,17 +91,17 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     return Figure(f"errors{place}", title, WIDE, height, caption, errors, draw)
 
 
-def _draw_error_axis(axes: Axes) -> None:
+def _draw_error_axis(error_axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-    axes.margins(x=0.08)
-    axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
-    axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(colors=MUTED, labelcolor=INK)
-    grid(axes, "x")
+    error_axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    error_axes.margins(x=0.08)
+    error_axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+    error_axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
+    error_axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
+    error_axes.spines["left"].set_visible(False)
+    error_axes.tick_params(colors=MUTED, labelcolor=INK)
+    grid(error_axes, "x")
 
 
 def error_table(results: ReportData, workload: str) -> Table:
@@ -109,16 +110,16 @@ def error_table(results: ReportData, workload: str) -> Table:
     rows: list[tuple[str | Value, ...]] = []
     for speed in SPEEDS:
         by_cell: dict[str, dict[str, Score]] = {}
-        for score in results.scores("job_s", speed, workload):
-            by_cell.setdefault(score.cell, {})[score.model] = score
+        for cell_score in results.scores("job_s", speed, workload):
+            by_cell.setdefault(cell_score.cell, {})[cell_score.model] = cell_score
         for cell, by_model in by_cell.items():
             first = next(iter(by_model.values()))
             errors = [Value(UNKNOWN)] * len(models)
-            for model, score in by_model.items():
-                text = percent(score.signed_error, score.floor, signed=True)
-                if score.floor:
-                    text += f" ({number(score.relative_error / score.floor, 0.3)}x)"
-                tone = signed_tone(score.signed_error, score.floor)
+            for model, cell_score in by_model.items():
+                text = percent(cell_score.signed_error, cell_score.floor, signed=True)
+                if cell_score.floor:
+                    text += f" ({number(cell_score.relative_error / cell_score.floor, 0.3)}x)"
+                tone = signed_tone(cell_score.signed_error, cell_score.floor)
                 errors[models.index(model)] = Value(text, tone)
             measured = number(first.measured_s, noise_s(first))
             head = (results.label(cell), speed, first.range, str(first.trials), measured)

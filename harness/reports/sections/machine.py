@@ -100,26 +100,26 @@ def speed_over_time(results: ReportData) -> Figure | None:
     speeds = [speed for *_, speed in points]
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        axes.axhline(100, color=INK, linewidth=0.9)
+        speed_axes = canvas.figure.add_subplot()
+        speed_axes.axhline(100, color=INK, linewidth=0.9)
         orders = [position for position, *_ in points]
-        axes.plot(orders, [100 * speed for speed in speeds], color=MUTED, linewidth=0.7)
+        speed_axes.plot(orders, [100 * speed for speed in speeds], color=MUTED, linewidth=0.7)
         for kind, style in _STYLES.items():
             look = {"markersize": 5.5, "linestyle": "none", **style}
             chosen = [point for point in points if point[2] == kind]
             for position, trial, _, speed in chosen:
-                (mark,) = axes.plot([position], [100 * speed], **look)
+                (mark,) = speed_axes.plot([position], [100 * speed], **look)
                 if len(points) <= _MOST_TOOLTIPS:
                     where = f"trial {position}, {results.label(trial.cell.id)}"
                     canvas.mark(mark, tooltip=f"{where}: {percent(speed, 0.004)} of reference")
             if chosen:
-                axes.plot([], [], label=kind, **look)
-        axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
-        axes.margins(x=0.02, y=0.12)
-        grid(axes, "y")
+                speed_axes.plot([], [], label=kind, **look)
+        speed_axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
+        speed_axes.margins(x=0.02, y=0.12)
+        grid(speed_axes, "y")
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
-    rows = [
+    table_rows = [
         (str(position), trial.id, results.label(trial.cell.id), kind, percent(speed, 0.004))
         for position, trial, kind, speed in points
     ]
@@ -130,7 +130,7 @@ def speed_over_time(results: ReportData) -> Figure | None:
         " trials."
     )
     columns = ("Order", "Trial", "Cell", "Kind", "Speed")
-    data = table("Data of the figure", columns, "rcllr", rows, folded=True)
+    data = table("Data of the figure", columns, "rcllr", table_rows, folded=True)
     return Figure("speed", title, WIDE, 2.7, caption, data, draw)
 
 
@@ -157,26 +157,28 @@ def correction_panel(results: ReportData, place: int, workload: str) -> Figure |
     coefficient = profile.speed.coefficient
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
+        speed_axes = canvas.figure.add_subplot()
         low, *_, high = sorted(speed for _, speed, _ in points)
         speeds = [low + (high - low) * step / 40 for step in range(41)]
         line = [100 * (speed / 100) ** -coefficient for speed in speeds]
-        axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
+        speed_axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
         style = marker(place, 0) | {"markersize": 4.5}
         for name, speed, time in points:
-            (mark,) = axes.plot([speed], [time], **style)
+            (mark,) = speed_axes.plot([speed], [time], **style)
             canvas.mark(mark, tooltip=name)
-        axes.set(xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean")
-        axes.set_title(one_line(workload, 40))
-        axes.margins(0.08)
-        grid(axes, "both")
+        speed_axes.set(
+            xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean"
+        )
+        speed_axes.set_title(one_line(workload, 40))
+        speed_axes.margins(0.08)
+        grid(speed_axes, "both")
 
     line_text = (
         f"time \u221d speed^(-{number(coefficient, 0.03)}), fitted on the profiling trials only"
         if coefficient
         else "flat, because no correction was used"
     )
-    rows = [
+    table_rows = [
         (name, percent(speed / 100, 0.004), percent(time / 100, 0.004))
         for name, speed, time in points
     ]
@@ -184,7 +186,7 @@ def correction_panel(results: ReportData, place: int, workload: str) -> Figure |
         f"{workload}: each point is a trial against the mean of its cell. The line is {line_text}."
     )
     columns = ("Trial", "Speed / mean of cell", "Time / mean of cell")
-    data = table(f"{workload}: data", columns, "lrr", rows, folded=True)
+    data = table(f"{workload}: data", columns, "lrr", table_rows, folded=True)
     title = f"{workload}: job time over speed"
     return Figure(f"correction{place}", title, PANEL, 3.4, caption, data, draw)
 
@@ -205,7 +207,7 @@ def hardware_section(results: ReportData) -> Section | None:
     for record in results.ordered_trials():
         if record.state == "done" and record.disk_bytes:
             trials.setdefault(record.trial.cell.id, []).append(record)
-    texts, rows = [_LIMITS], []
+    texts, table_rows = [_LIMITS], []
     if nodes:
         texts.append(
             f"The limit of the disk of {', '.join(nodes)} applies to synced writes alone: tasks and"
@@ -219,7 +221,7 @@ def hardware_section(results: ReportData) -> Section | None:
             for verb in ("read", "written")
         )
         sizes = [format_bytes(amount) for amount in (size, read, written)]
-        rows.append((results.label(cell_id), str(len(records)), *sizes))
+        table_rows.append((results.label(cell_id), str(len(records)), *sizes))
         if is_limited and read < size / 2:
             texts.append(
                 f"{results.label(cell_id)}: of {sizes[0]} of input, {sizes[1]} came from the"
@@ -227,7 +229,7 @@ def hardware_section(results: ReportData) -> Section | None:
             )
     columns = ("Cell", "Trials", "Input", "Read from disks", "Written to disks")
     note = "Of a trial, all nodes together. What came from memory, or stayed in it, is not here."
-    disks = table("Through limited disks while jobs ran", columns, "lrrrr", rows, note=note)
+    disks = table("Through limited disks while jobs ran", columns, "lrrrr", table_rows, note=note)
     return Section(
         id="hardware",
         title="Hardware limited on purpose",
@@ -238,7 +240,7 @@ def hardware_section(results: ReportData) -> Section | None:
 def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
     """Each limit of each node: requested, measured, and the setting that gave it."""
     specs = {cell.cluster.id: cell.cluster for cell, _ in results.cells.values()}
-    rows: list[tuple[str | Value, ...]] = []
+    table_rows: list[tuple[str | Value, ...]] = []
     for order, start in enumerate(starts, start=1):
         words = [start.cluster]
         if spec := specs.get(start.cluster):
@@ -258,7 +260,7 @@ def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
                     if limit.is_enforced:
                         remark = Value(f"buffered writes {rate}")
                 rates = (limit.requested, limit.measured, limit.setting)
-                rows.append(
+                table_rows.append(
                     (
                         *(f"{order}: {', '.join(words) or UNKNOWN}", node),
                         _CONTROLS.get(control, control),
@@ -267,4 +269,4 @@ def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
                     )
                 )
     columns = ("Start of a cluster", "Node", "What", "Requested", "Measured", "Set to", "Remark")
-    return table("Limits of nodes", columns, "lclrrrl", rows)
+    return table("Limits of nodes", columns, "lclrrrl", table_rows)

@@ -131,7 +131,7 @@ def phases_figure(
     place: int, workload: str, mean_seconds: Mapping[str, Mapping[str, float]], cells: int
 ) -> Figure:
     """Stacked mean seconds of each phase, as measured and by model."""
-    stacks, rows = [], []
+    stacks, table_rows = [], []
     for task_kind, phases in _KINDS.items():
         for source, means in mean_seconds.items():
             pieces = []
@@ -139,7 +139,7 @@ def phases_figure(
                 if phase in means:
                     tooltip = f"{source}, {PHASE_NAMES[texture]}: {seconds(means[phase])}"
                     pieces.append((texture, means[phase], tooltip))
-                    rows.append((source, PHASE_NAMES[texture], number(means[phase])))
+                    table_rows.append((source, PHASE_NAMES[texture], number(means[phase])))
             if pieces:
                 stacks.append(Stack(task_kind, f"{task_kind}, {one_line(source, 26)}", pieces))
 
@@ -153,7 +153,7 @@ def phases_figure(
         " and as predicted."
     )
     columns = ("Source", "Phase", "Mean, s")
-    data = table(f"{workload}: data of the figure", columns, "llr", rows, folded=True)
+    data = table(f"{workload}: data of the figure", columns, "llr", table_rows, folded=True)
     height = 1.0 + 0.3 * len(stacks) + 0.2 * len({stack.group for stack in stacks})
     return Figure(f"phases{place}", title, WIDE, height, caption, data, draw)
 
@@ -161,7 +161,7 @@ def phases_figure(
 def level_table(results: ReportData, workload: str) -> Table:
     """Errors at job, task and phase level of one workload, at both speeds."""
     models = results.scored_models()
-    rows: list[tuple[str | Value, ...]] = []
+    table_rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
         for speed in SPEEDS:
             by_cell = {score.cell: score for score in results.scores(quantity, speed, workload)}
@@ -181,12 +181,12 @@ def level_table(results: ReportData, workload: str) -> Table:
                 text += f" ({percent(signed, noise, signed=True)})"
                 errors.append(Value(text, signed_tone(signed, summary.value("noise_floor"))))
             noise_s = mean_s * floor if floor else None
-            rows.append((name, speed, number(mean_s, noise_s), floor_percent(floor), *errors))
+            table_rows.append((name, speed, number(mean_s, noise_s), floor_percent(floor), *errors))
     return table(
         f"{workload}: mean error by level, and in brackets with its sign",
         ("Quantity", "Speed", "Measured, s", "Noise floor", *models),
         "llrr" + "r" * len(models),
-        rows,
+        table_rows,
         note="Makespan: first task start to last task end. Map, main: start, read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )
@@ -222,9 +222,9 @@ def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> 
     ]
     names = [_STEP_NAMES[phase] for phase in phases]
     reached_s = [
-        error.measured_s + math.fsum(list(error.parts.values())[:steps])
-        for error in errors.values()
-        for steps in range(len(error.parts) + 1)
+        mean_error.measured_s + math.fsum(list(mean_error.parts.values())[:steps])
+        for mean_error in errors.values()
+        for steps in range(len(mean_error.parts) + 1)
     ]
     lowest_s, highest_s = min(reached_s), max(reached_s)
     room_s = max(0.08 * (highest_s - lowest_s), _LEAST_ROOM * highest_s)
@@ -236,30 +236,35 @@ def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> 
         for unused in list(panels)[len(errors) :]:
             unused.set_axis_off()
         labels = ["measured", *names, "predicted"]
-        for axes, (model, error) in zip(panels, errors.items(), strict=False):
-            _draw_steps(canvas, axes, one_line(model, 26), error, phases)
-            axes.set(yticks=range(len(labels)), yticklabels=labels, xlabel="seconds")
-            axes.set(ylim=(len(labels) - 0.4, -0.6), xlim=(lowest_s - room_s, highest_s + room_s))
-            axes.label_outer()
-            axes.spines["left"].set_color(INK)
-            grid(axes, "x")
+        for panel_axes, (model, mean_error) in zip(panels, errors.items(), strict=False):
+            _draw_steps(canvas, panel_axes, one_line(model, 26), mean_error, phases)
+            panel_axes.set(yticks=range(len(labels)), yticklabels=labels, xlabel="seconds")
+            panel_axes.set(
+                ylim=(len(labels) - 0.4, -0.6), xlim=(lowest_s - room_s, highest_s + room_s)
+            )
+            panel_axes.label_outer()
+            panel_axes.spines["left"].set_color(INK)
+            grid(panel_axes, "x")
 
-    rows = [
+    table_rows = [
         (
-            *(model, str(error.cells), number(error.measured_s)),
-            *(f"{error.parts[phase]:+.1f}" if phase in error.parts else "" for phase in phases),
-            *(number(error.predicted_s), percent(error.cancelled)),
+            *(model, str(mean_error.cells), number(mean_error.measured_s)),
+            *(
+                f"{mean_error.parts[phase]:+.1f}" if phase in mean_error.parts else ""
+                for phase in phases
+            ),
+            *(number(mean_error.predicted_s), percent(mean_error.cancelled)),
         )
-        for model, error in errors.items()
+        for model, mean_error in errors.items()
     ]
     data = table(
         f"{workload}: where the error of the job time comes from (means over cells, s)",
         ("Model", "Cells", "Measured", *names, "Predicted", "Cancels"),
         "l" + "r" * (len(phases) + 4),
-        rows,
+        table_rows,
         note="What cancels is the share of these errors that the job time does not show.",
     )
-    cells = count(max(error.cells for error in errors.values()), "cell")
+    cells = count(max(mean_error.cells for mean_error in errors.values()), "cell")
     caption = (
         f"{workload}: mean over {cells}. The error of a phase counts once per wave of its tasks;"
         " what phases do not explain is overlap and overhead. The axis does not start at 0."
@@ -270,20 +275,20 @@ def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> 
 
 
 def _draw_steps(
-    canvas: Canvas, axes: Axes, model: str, error: MeanError, phases: Sequence[str]
+    canvas: Canvas, panel_axes: Axes, model: str, mean_error: MeanError, phases: Sequence[str]
 ) -> None:
     """Draw the measured time, a bar for the error of each phase, and the predicted time."""
-    reached_s, last_row = error.measured_s, len(phases) + 1
-    totals = ((0, reached_s, "measured"), (last_row, error.predicted_s, "predicted"))
+    reached_s, last_row = mean_error.measured_s, len(phases) + 1
+    totals = ((0, reached_s, "measured"), (last_row, mean_error.predicted_s, "predicted"))
     for row, total_s, what in totals:
-        (mark,) = axes.plot([total_s], [row], "D", color=INK, markersize=5)
+        (mark,) = panel_axes.plot([total_s], [row], "D", color=INK, markersize=5)
         canvas.mark(mark, tooltip=f"{model}: {what} {seconds(total_s)}")
     for row, phase in enumerate(phases, start=1):
-        error_s = error.parts.get(phase, 0.0)
+        error_s = mean_error.parts.get(phase, 0.0)
         span_s = min(reached_s, reached_s + error_s), max(reached_s, reached_s + error_s)
         tooltip = f"{model}, {_STEP_NAMES[phase]}: {number(error_s)} s in the job time"
-        canvas.bar(axes, row, span_s, PHASE_TEXTURES.get(phase, "other"), tooltip=tooltip)
-        axes.plot([reached_s, reached_s], [row - 1, row], color=MUTED, linewidth=0.6)
+        canvas.bar(panel_axes, row, span_s, PHASE_TEXTURES.get(phase, "other"), tooltip=tooltip)
+        panel_axes.plot([reached_s, reached_s], [row - 1, row], color=MUTED, linewidth=0.6)
         reached_s += error_s
-    axes.plot([reached_s, reached_s], [last_row - 1, last_row], color=MUTED, linewidth=0.6)
-    axes.set_title(f"{model}: {percent(error.cancelled)} cancels")
+    panel_axes.plot([reached_s, reached_s], [last_row - 1, last_row], color=MUTED, linewidth=0.6)
+    panel_axes.set_title(f"{model}: {percent(mean_error.cancelled)} cancels")

@@ -82,11 +82,11 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
     """Axes of a panel: measured over predicted seconds."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-    axes = canvas.figure.add_subplot()
-    axes.set_title(one_line(model, 40))
+    panel_axes = canvas.figure.add_subplot()
+    panel_axes.set_title(one_line(model, 40))
     if limits.logarithmic:
-        axes.set(xscale="log", yscale="log")
-    for axis in (axes.xaxis, axes.yaxis):
+        panel_axes.set(xscale="log", yscale="log")
+    for axis in (panel_axes.xaxis, panel_axes.yaxis):
         if limits.logarithmic:
             wide = limits.highest / limits.lowest > 30
             axis.set_major_locator(LogLocator(subs=(1, 3) if wide else (1, 2, 3, 5, 7)))
@@ -94,14 +94,14 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
         else:
             axis.set_major_locator(MaxNLocator(5))
         axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
-    axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
-    grid(axes, "both")
-    return axes
+    panel_axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
+    panel_axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
+    grid(panel_axes, "both")
+    return panel_axes
 
 
 def draw_points(
-    results: ReportData, canvas: Canvas, axes: Axes, scores: Sequence[Score], model: int
+    results: ReportData, canvas: Canvas, panel_axes: Axes, scores: Sequence[Score], model: int
 ) -> None:
     """Draw a point per cell, with the spread of its repeats; its shape is that of its workload."""
     for place, workload in enumerate(results.workloads()):
@@ -109,16 +109,16 @@ def draw_points(
         chosen = [score for score in scores if results.workload_of(score.cell) == workload]
         for score in chosen:
             times_s, noise = (score.predicted_s, score.measured_s), noise_s(score)
-            axes.errorbar(*times_s, yerr=noise or 0.0, color=colour, linewidth=1)
-            (point,) = axes.plot(times_s[:1], times_s[1:], **style, zorder=3)
+            panel_axes.errorbar(*times_s, yerr=noise or 0.0, color=colour, linewidth=1)
+            (point,) = panel_axes.plot(times_s[:1], times_s[1:], **style, zorder=3)
             predicted, measured = (seconds(time_s, noise) for time_s in times_s)
             error = percent(score.signed_error, score.floor, signed=True)
             tooltip = f"{results.label(score.cell)}: predicted {predicted}, measured {measured}"
             tooltip += f" ({error}; noise {floor_percent(score.floor)})"
             canvas.mark(point, tooltip=tooltip)
         if chosen:
-            axes.plot([], [], **style, label=one_line(workload, 24))
-    if axes.get_legend_handles_labels()[0]:
+            panel_axes.plot([], [], **style, label=one_line(workload, 24))
+    if panel_axes.get_legend_handles_labels()[0]:
         canvas.figure.legend(loc="outside lower center", ncols=2)
 
 
@@ -129,19 +129,19 @@ def scatter_panel(
     place = results.models().index(model)
 
     def draw(canvas: Canvas) -> None:
-        axes, ends = square_axes(canvas, limits, model), limits[:2]
+        panel_axes, ends = square_axes(canvas, limits, model), limits[:2]
         for share in (0.2, 0.1):
             lowest, highest = ([end / (1 + error) for end in ends] for error in (share, -share))
-            axes.fill_between(ends, lowest, highest, facecolor=BAND, alpha=0.5, edgecolor=MUTED,
-                              linewidth=0.5, zorder=0)  # fmt: skip
-        axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
-        axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
-                  transform=axes.transAxes)  # fmt: skip
-        axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
-                  transform=axes.transAxes)  # fmt: skip
-        draw_points(results, canvas, axes, scores, place)
+            panel_axes.fill_between(ends, lowest, highest, facecolor=BAND, alpha=0.5,
+                                    edgecolor=MUTED, linewidth=0.5, zorder=0)  # fmt: skip
+        panel_axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
+        panel_axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
+                        transform=panel_axes.transAxes)  # fmt: skip
+        panel_axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
+                        transform=panel_axes.transAxes)  # fmt: skip
+        draw_points(results, canvas, panel_axes, scores, place)
 
-    rows = [
+    table_rows = [
         (
             results.label(score.cell),
             number(score.predicted_s, noise_s(score)),
@@ -158,7 +158,7 @@ def scatter_panel(
         f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
         f" band), {fair} within 20 % (outer band)."
     )
-    data = table(f"{model}: data of the figure", columns, "lrrrr", rows, folded=True)
+    data = table(f"{model}: data of the figure", columns, "lrrrr", table_rows, folded=True)
     return Figure(f"scatter{place}", title, PANEL, PANEL + 0.25, caption, data, draw)
 
 
@@ -172,15 +172,15 @@ def fit_panel(
     )
 
     def draw(canvas: Canvas) -> None:
-        axes = square_axes(canvas, Range(0.0, longest_s, logarithmic=False), model)
+        panel_axes = square_axes(canvas, Range(0.0, longest_s, logarithmic=False), model)
         ends = (0.0, longest_s)
-        axes.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (2, 3)),
+        panel_axes.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (2, 3)),
                   label="measured = predicted")  # fmt: skip
         line = [intercept_s + slope * end for end in ends]
-        axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
-        draw_points(results, canvas, axes, scores, place)
+        panel_axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
+        draw_points(results, canvas, panel_axes, scores, place)
 
-    rows = []
+    table_rows = []
     for other in results.score_book.summaries:
         if other.model == model and other.level == "job":
             numbers = (UNKNOWN,) * 4
@@ -192,7 +192,7 @@ def fit_panel(
                     str(other.cells),
                 )
             workload = "all" if other.workload == "*" else other.workload
-            rows.append((workload, other.quantity, other.speed, *numbers))
+            table_rows.append((workload, other.quantity, other.speed, *numbers))
     columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
     sign = "+" if intercept_s >= 0 else "\u2212"
     title = f"{model}: measured job time fitted as a line in the predicted one"
@@ -200,5 +200,5 @@ def fit_panel(
         f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
         f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells."
     )
-    data = table(f"{model}: calibration by workload", columns, "lllrrrr", rows, folded=True)
+    data = table(f"{model}: calibration by workload", columns, "lllrrrr", table_rows, folded=True)
     return Figure(f"fit{place}", title, PANEL, PANEL + 0.25, caption, data, draw)

@@ -102,20 +102,20 @@ def _job_rows(
     results: ReportData, columns: Sequence[tuple[str, Speed]]
 ) -> list[tuple[str | Value, ...]]:
     """Metrics of the job time, each at its speed, by workload (or all) and model."""
-    rows: list[tuple[str | Value, ...]] = []
+    table_rows: list[tuple[str | Value, ...]] = []
     for workload in (*results.workloads(), "*"):
         for model in results.models():
             summaries = {speed: results.summary(model, speed, workload) for speed in SPEEDS}
             if (raw_summary := summaries["raw"]) is not None:
                 lacking = raw_summary.not_applicable
-                rows.append(
+                table_rows.append(
                     (
                         *("all" if workload == "*" else workload, model, str(raw_summary.cells)),
                         *(metric_text(results, name, summaries[speed]) for name, speed in columns),
                         Value(str(lacking), "mark" if lacking else ""),
                     )
                 )
-    return rows
+    return table_rows
 
 
 def score_table(results: ReportData) -> Table:
@@ -168,12 +168,12 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
 
     Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
     """
-    rows = []
+    table_rows = []
     for comparison in results.score_book.comparisons:
         if not all_quantities and comparison.quantity != "job_s":
             continue
         gain, low, high = gain_points(comparison)
-        rows.append(
+        table_rows.append(
             (
                 f"{comparison.better} against {comparison.worse}",
                 QUANTITIES.get(comparison.quantity, comparison.quantity),
@@ -189,7 +189,7 @@ def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Ta
     )  # fmt: skip
     caption = "Models in pairs: by how much the mean error of the first is smaller"
     caption += ", all quantities" if all_quantities else ""
-    return table(caption, columns, "lllrrrl", rows, folded=all_quantities)
+    return table(caption, columns, "lllrrrl", table_rows, folded=all_quantities)
 
 
 def all_scores_table(results: ReportData) -> Table:
@@ -203,12 +203,12 @@ def all_scores_table(results: ReportData) -> Table:
     errors = sorted((score.relative_error for score in chosen), reverse=True)
     least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
     kept = [score for score in chosen if score.relative_error >= least][:_MOST_SCORES]
-    rows: list[tuple[str | Value, ...]] = []
+    table_rows: list[tuple[str | Value, ...]] = []
     for score in kept:
         noise, floor, gain = noise_s(score), score.floor, score.i_accu_percent
         error = percent(score.signed_error, floor, signed=True)
         points = UNKNOWN if gain is None else percent(gain / 100, floor, signed=True)
-        rows.append(
+        table_rows.append(
             (
                 *(results.label(score.cell), score.model, score.quantity, score.speed),
                 *(score.range, str(score.trials)),
@@ -225,4 +225,4 @@ def all_scores_table(results: ReportData) -> Table:
     )  # fmt: skip
     hidden = len(chosen) - len(kept)
     note = f"{hidden} scores with smaller errors stand in report.json only." if hidden else ""
-    return table("All scores", columns, "lllllrrrrrrr", rows, note=note, folded=True)
+    return table("All scores", columns, "lllllrrrrrrr", table_rows, note=note, folded=True)

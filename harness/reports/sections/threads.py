@@ -93,8 +93,8 @@ class ShownTask(NamedTuple):
 def section(results: ReportData) -> Section | None:
     """One figure for each timeline's job of which anything is known."""
     figures = [
-        threads_figure(place, workload, job, known_times)
-        for place, ((_, job), (workload, known_times)) in enumerate(
+        threads_figure(place, workload, traced_job, known_times)
+        for place, ((_, traced_job), (workload, known_times)) in enumerate(
             zip(results.timelines, results.timeline_task_times(), strict=True)
         )
     ]
@@ -102,10 +102,10 @@ def section(results: ReportData) -> Section | None:
     return Section("threads", "Threads of tasks", [Figures(shown)]) if shown else None
 
 
-def shown_tasks(job: JobTrace, known_times: JobTaskTimes) -> list[ShownTask]:
+def shown_tasks(traced_job: JobTrace, known_times: JobTaskTimes) -> list[ShownTask]:
     """The median and the slowest task of each kind, and the first that failed or was killed."""
-    chosen = list(typical_attempts(job))
-    for why, attempts in unfinished_attempts(job):
+    chosen = list(typical_attempts(traced_job))
+    for why, attempts in unfinished_attempts(traced_job):
         recorded = [each for each in attempts if each.attempt_id in known_times.recordings]
         chosen += [(why, attempt) for attempt in recorded[:1]]
     shown = []
@@ -118,10 +118,10 @@ def shown_tasks(job: JobTrace, known_times: JobTaskTimes) -> list[ShownTask]:
 
 
 def threads_figure(
-    place: int, workload: str, job: JobTrace, known_times: JobTaskTimes
+    place: int, workload: str, traced_job: JobTrace, known_times: JobTaskTimes
 ) -> Figure | None:
     """Threads of the tasks of one job that are shown; `None` without any."""
-    shown = shown_tasks(job, known_times)
+    shown = shown_tasks(traced_job, known_times)
     if not shown:
         return None
     heights = [0.62 + 0.27 * len(task.tracks) for task in shown]
@@ -133,8 +133,8 @@ def threads_figure(
             took_s = max(track.pieces[-1].end for track in of_attempt if track.pieces)
             took_s -= attempt.start_s
             longest_s[attempt.kind] = max(took_s, longest_s.get(attempt.kind, 0.0))
-        for axes, task in zip(panels.flat, shown, strict=True):
-            _draw_task(canvas, axes, task, longest_s[task.attempt.kind])
+        for thread_axes, task in zip(panels.flat, shown, strict=True):
+            _draw_task(canvas, thread_axes, task, longest_s[task.attempt.kind])
         panels[-1, 0].set_xlabel("seconds since the task was launched")
         canvas.texture_legend(DRAWN, columns=4)
 
@@ -177,7 +177,7 @@ def sums(pieces: Iterable[Piece]) -> dict[str, float]:
     return total_s
 
 
-def _draw_task(canvas: Canvas, axes: Axes, task: ShownTask, longest_s: float) -> None:
+def _draw_task(canvas: Canvas, thread_axes: Axes, task: ShownTask, longest_s: float) -> None:
     """Draw a row for each thread of a task."""
     attempt = task.attempt
     for row, track in enumerate(task.tracks):
@@ -185,12 +185,12 @@ def _draw_task(canvas: Canvas, axes: Axes, task: ShownTask, longest_s: float) ->
             times_s = piece.since(attempt.start_s)
             tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
             tooltip += f", from {seconds(times_s[0])}"
-            canvas.bar(axes, row, times_s, piece.part, tooltip=tooltip, height=0.8, edge=0.3)
-    axes.set_yticks(range(len(task.tracks)), [track.name for track in task.tracks])
-    axes.set_ylim(len(task.tracks) - 0.4, -0.6)
-    time_axis(axes, longest_s)
+            canvas.bar(thread_axes, row, times_s, piece.part, tooltip=tooltip, height=0.8, edge=0.3)
+    thread_axes.set_yticks(range(len(task.tracks)), [track.name for track in task.tracks])
+    thread_axes.set_ylim(len(task.tracks) - 0.4, -0.6)
+    time_axis(thread_axes, longest_s)
     where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
-    axes.set_title(f"{task.why}: {where}, {seconds(attempt.duration_s, 0.05)}", fontsize=8.5)
+    thread_axes.set_title(f"{task.why}: {where}, {seconds(attempt.duration_s, 0.05)}", fontsize=8.5)
 
 
 def _loop_shares(shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
@@ -211,10 +211,12 @@ def _loop_shares(shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
     return "".join(sentences)
 
 
-def typical_attempts(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
+def typical_attempts(traced_job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
     """Of each kind the attempt that took the median time and the slowest, with what it is."""
     for kind in KINDS:
-        ordered = sorted(job.succeeded(kind), key=lambda each: (each.duration_s, each.attempt_id))
+        ordered = sorted(
+            traced_job.succeeded(kind), key=lambda each: (each.duration_s, each.attempt_id)
+        )
         if len(ordered) == 1:
             yield f"the only {kind}", ordered[0]
         elif ordered:
@@ -224,30 +226,32 @@ def typical_attempts(job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
                 yield f"the slowest {kind}", ordered[-1]
 
 
-def unfinished_attempts(job: JobTrace) -> Iterator[tuple[str, list[TaskAttempt]]]:
+def unfinished_attempts(traced_job: JobTrace) -> Iterator[tuple[str, list[TaskAttempt]]]:
     """Of each kind the attempts that failed and those that were killed, the earliest first."""
     for kind in KINDS:
         for state, text in _ENDED.items():
-            chosen = [each for each in job.attempts if (each.kind, each.state) == (kind, state)]
+            chosen = [
+                each for each in traced_job.attempts if (each.kind, each.state) == (kind, state)
+            ]
             if chosen:
                 chosen.sort(key=lambda attempt: (attempt.start_s, attempt.attempt_id))
                 yield f"a {kind} that {text}", chosen
 
 
-def is_detailed(job: JobTrace) -> bool:
+def is_detailed(traced_job: JobTrace) -> bool:
     """Whether the timeline of *job* has room for the parts of every task, and could show them."""
-    if not 0 < len(job.attempts) <= _MOST_DETAILED:
+    if not 0 < len(traced_job.attempts) <= _MOST_DETAILED:
         return False
-    typical_s = median(attempt.duration_s for attempt in job.attempts)
-    return typical_s * _LONGEST_JOB >= job.job_s
+    typical_s = median(attempt.duration_s for attempt in traced_job.attempts)
+    return typical_s * _LONGEST_JOB >= traced_job.job_s
 
 
-def drawn_attempts(job: JobTrace) -> frozenset[str]:
+def drawn_attempts(traced_job: JobTrace) -> frozenset[str]:
     """Ids of the attempts whose parts are drawn."""
-    shown = list(job.attempts)
-    if not is_detailed(job):
-        shown = [attempt for _, attempt in typical_attempts(job)]
-        shown += [first for _, (first, *_) in unfinished_attempts(job)]
+    shown = list(traced_job.attempts)
+    if not is_detailed(traced_job):
+        shown = [attempt for _, attempt in typical_attempts(traced_job)]
+        shown += [first for _, (first, *_) in unfinished_attempts(traced_job)]
     return frozenset(attempt.attempt_id for attempt in shown)
 
 

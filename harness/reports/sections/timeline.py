@@ -58,53 +58,56 @@ def section(results: ReportData) -> Section:
 def schedule_section(results: ReportData) -> Section | None:
     """One figure for each timeline's job whose tasks a model schedules."""
     figures = [
-        schedule_figure(results, place, record, results.jobs.get(record.trial.id, (job,)))
-        for place, (record, job) in enumerate(results.timelines)
+        schedule_figure(results, place, record, results.jobs.get(record.trial.id, (traced_job,)))
+        for place, (record, traced_job) in enumerate(results.timelines)
     ]
     shown = [figure for figure in figures if figure is not None]
     blocks = [Figures(shown)]
     return Section("schedule", "Measured and predicted schedule", blocks) if shown else None
 
 
-def timeline(results: ReportData, place: int, record: TrialRecord, job: JobTrace) -> Figure:
+def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: JobTrace) -> Figure:
     """Swim lanes of a trial's job, or of all its jobs: submissions, masters' starts, the end."""
-    lanes = assign_lanes(job.attempts)
+    lanes = assign_lanes(traced_job.attempts)
     all_lanes = sorted(set(lanes.values()), key=lambda lane: (natural(lane[0]), *lane[1:]))
     # Where there are too many lanes every second, every third, ... is drawn.
     lane_names = all_lanes[:: max(1, math.ceil(len(all_lanes) / _MOST_LANES))]
-    rows = {lane: row for row, lane in enumerate(lane_names)}
+    rows = {lane: lane_row for lane_row, lane in enumerate(lane_names)}
     shown = [
         (attempt, rows[lanes[attempt.attempt_id]])
-        for attempt in sorted(job.attempts, key=_by_start)
+        for attempt in sorted(traced_job.attempts, key=_by_start)
         if lanes[attempt.attempt_id] in rows
     ]
-    details = _details(results.task_times.get(record.trial.id, JobTaskTimes()), job)
-    trial_jobs = results.jobs.get(record.trial.id, (job,))
+    details = _details(results.task_times.get(record.trial.id, JobTaskTimes()), traced_job)
+    trial_jobs = results.jobs.get(record.trial.id, (traced_job,))
     pitch = 0.42 if details else 0.27
     pitch = pitch if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
-    few = len(job.attempts) <= _MOST_DRAWN
+    few = len(traced_job.attempts) <= _MOST_DRAWN
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
+        lane_axes = canvas.figure.add_subplot()
         by_row: dict[int, list[Piece]] = {}
-        for attempt, row in shown:
+        for attempt, lane_row in shown:
             if few and attempt.attempt_id in details:
-                _draw_pieces(canvas, axes, row, (attempt, job), details[attempt.attempt_id])
+                _draw_pieces(
+                    canvas, lane_axes, lane_row, (attempt, traced_job), details[attempt.attempt_id]
+                )
             elif not few:  # so many attempts that neighbours have to share a bar
-                by_row.setdefault(row, []).extend(phases(attempt))
+                by_row.setdefault(lane_row, []).extend(phases(attempt))
             else:
                 for phase in phases(attempt):
                     length = seconds(phase.end - phase.start, _RESOLUTION_S)
                     tooltip = f"{_name(attempt)}: {PHASE_NAMES[phase.part]} {length}"
                     tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
-                    canvas.bar(axes, row, phase.since(job.submit_s), phase.part, tooltip=tooltip)
-        for row, pieces in by_row.items():
-            for piece in thinned(pieces, job.job_s * len(rows) / _MOST_DRAWN):
-                canvas.bar(axes, row, piece.since(job.submit_s), piece.part)
-        _draw_axes(canvas, axes, lane_names, job, trial_jobs)
+                    times_s = phase.since(traced_job.submit_s)
+                    canvas.bar(lane_axes, lane_row, times_s, phase.part, tooltip=tooltip)
+        for lane_row, pieces in by_row.items():
+            for piece in thinned(pieces, traced_job.job_s * len(rows) / _MOST_DRAWN):
+                canvas.bar(lane_axes, lane_row, piece.since(traced_job.submit_s), piece.part)
+        _draw_axes(canvas, lane_axes, lane_names, traced_job, trial_jobs)
         canvas.texture_legend(DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
-    caption = _caption(results, record, job, trial_jobs)
+    caption = _caption(results, record, traced_job, trial_jobs)
     if hidden := len(all_lanes) - len(lane_names):
         caption += f" {count(hidden, 'slot')} between these not drawn."
     if not few:
@@ -112,8 +115,9 @@ def timeline(results: ReportData, place: int, record: TrialRecord, job: JobTrace
     if any(beside for _, beside in details.values()):
         caption += " A thinner bar is what other threads of a task did meanwhile."
     what = f"{len(trial_jobs)} jobs" if len(trial_jobs) > 1 else "one job"
-    title = f"{job.name or job.job_id}: attempts of {what} over time, by node and slot"
-    height, attempts = 1.45 + pitch * max(1, len(lane_names)), attempts_table(job)
+    job_name = traced_job.name or traced_job.job_id
+    title = f"{job_name}: attempts of {what} over time, by node and slot"
+    height, attempts = 1.45 + pitch * max(1, len(lane_names)), attempts_table(traced_job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
 
 
@@ -125,9 +129,9 @@ def _name(attempt: TaskAttempt) -> str:
     return f"{attempt.attempt_id} on {attempt.host}"
 
 
-def _details(known: JobTaskTimes, job: JobTrace) -> Details:
+def _details(known: JobTaskTimes, traced_job: JobTrace) -> Details:
     details = {}
-    for attempt in job.attempts if is_detailed(job) else ():
+    for attempt in traced_job.attempts if is_detailed(traced_job) else ():
         name = attempt.attempt_id
         if of_attempt := tracks(attempt, known.from_logs.get(name), known.recordings.get(name)):
             main, *others = of_attempt
@@ -146,13 +150,13 @@ def _details(known: JobTaskTimes, job: JobTrace) -> Details:
 
 def _draw_pieces(
     canvas: Canvas,
-    axes: Axes,
-    row: int,
+    lane_axes: Axes,
+    lane_row: int,
     run: tuple[TaskAttempt, JobTrace],
     threads: tuple[list[Piece], list[Piece]],
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
-    (attempt, job), (main, beside) = run, threads
+    (attempt, traced_job), (main, beside) = run, threads
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
         main, beside = (
@@ -161,16 +165,19 @@ def _draw_pieces(
             for thread in threads
         )  # fmt: skip
         known_until = main[-1].end if main else attempt.start_s
-        start = min(known_until, attempt.finish_s - job.job_s / _LEAST_END)
+        start = min(known_until, attempt.finish_s - traced_job.job_s / _LEAST_END)
         end = Piece(max(start, attempt.start_s), attempt.finish_s, attempt.state)
         length = seconds(attempt.duration_s, _RESOLUTION_S)
         tooltip = f"{_name(attempt)}: {PHASE_NAMES[attempt.state]} after {length}"
-        canvas.bar(axes, row, end.since(job.submit_s), attempt.state, tooltip=tooltip)
-    for thread, middle, height in ((main, row - 0.13, 0.5), (beside, row + 0.25, 0.22)):
-        for piece in thinned(thread, job.job_s / _STEPS):
-            times_s = piece.since(job.submit_s)
+        times_s = end.since(traced_job.submit_s)
+        canvas.bar(lane_axes, lane_row, times_s, attempt.state, tooltip=tooltip)
+    for thread, middle, height in ((main, lane_row - 0.13, 0.5), (beside, lane_row + 0.25, 0.22)):
+        for piece in thinned(thread, traced_job.job_s / _STEPS):
+            times_s = piece.since(traced_job.submit_s)
             tooltip = f"{_name(attempt)}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
-            canvas.bar(axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3)
+            canvas.bar(
+                lane_axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3
+            )
 
 
 def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
@@ -209,9 +216,9 @@ def phases(attempt: TaskAttempt) -> Iterator[Piece]:
 
 def _draw_axes(
     canvas: Canvas,
-    axes: Axes,
+    lane_axes: Axes,
     lane_names: Sequence[Lane],
-    job: JobTrace,
+    traced_job: JobTrace,
     trial_jobs: Sequence[JobTrace],
 ) -> None:
     """
@@ -224,18 +231,18 @@ def _draw_axes(
             f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
             for host, kind, slot in lane_names
         ]
-        axes.set_yticks(range(len(lane_names)), texts)
+        lane_axes.set_yticks(range(len(lane_names)), texts)
     else:
-        axes.set_yticks([])
-        axes.set_ylabel(count(len(lane_names), "slot"))
-    for row, lane in enumerate(lane_names[1:], start=1):
-        if lane[0] != lane_names[row - 1][0]:
-            axes.axhline(row - 0.5, color=MUTED, linewidth=0.5)
-    axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
-    last_s = max([job.job_s, *(attempt.finish_s - job.submit_s for attempt in job.attempts)])
-    time_axis(axes, max(last_s, 0.001))
+        lane_axes.set_yticks([])
+        lane_axes.set_ylabel(count(len(lane_names), "slot"))
+    for lane_row, lane in enumerate(lane_names[1:], start=1):
+        if lane[0] != lane_names[lane_row - 1][0]:
+            lane_axes.axhline(lane_row - 0.5, color=MUTED, linewidth=0.5)
+    lane_axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
+    ends_s = [attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts]
+    time_axis(lane_axes, max([traced_job.job_s, *ends_s, 0.001]))
     which = "first job" if len(trial_jobs) > 1 else "job"
-    axes.set_xlabel(f"seconds since the {which} was submitted")
+    lane_axes.set_xlabel(f"seconds since the {which} was submitted")
     first, last = trial_jobs[0], trial_jobs[-1]
     end_s, raised = last.finish_s - first.submit_s, 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
     end_text = f"finished, {end_s:.1f} s"
@@ -258,38 +265,38 @@ def _draw_axes(
             side = "right" if launch_s > end_s / 2 else "left"
             events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
     for at_s, text, side, top in events:
-        axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-        axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
-                  transform=axes.get_xaxis_transform())  # fmt: skip
+        lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+        lane_axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
+                       transform=lane_axes.get_xaxis_transform())  # fmt: skip
 
 
 def _caption(
-    results: ReportData, record: TrialRecord, job: JobTrace, trial_jobs: Sequence[JobTrace]
+    results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
     answers = [
         f"{prediction.model} {seconds(prediction.job_s, 0.3)}"
         for prediction in results.predictions
         if prediction.cell == record.trial.cell.id and prediction.job_s is not None
     ]
-    unfinished = sum(attempt.state != "succeeded" for attempt in job.attempts)
+    unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
     several, sums = "", ""
     if len(trial_jobs) > 1:
         several = f"{len(trial_jobs)} jobs, one after the other, "
         sums = f", {seconds(math.fsum(each.job_s for each in trial_jobs), 0.3)} of them in jobs"
-    tasks = f"{count(job.num_maps, 'map')}, {count(job.num_reduces, 'reduce')}"
+    tasks = f"{count(traced_job.num_maps, 'map')}, {count(traced_job.num_reduces, 'reduce')}"
     caption = (
         f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {several}{tasks},"
-        f" {seconds(job.job_s, 0.3)} from submission to end{sums}."
+        f" {seconds(traced_job.job_s, 0.3)} from submission to end{sums}."
     )
     caption += f" Predicted: {', '.join(answers)}." if answers else ""
     caption += f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
     return caption
 
 
-def attempts_table(job: JobTrace) -> Table:
+def attempts_table(traced_job: JobTrace) -> Table:
     """Every attempt with its times from the submission, and the errors of those that failed."""
     rows = []
-    for attempt in sorted(job.attempts, key=_by_start):
+    for attempt in sorted(traced_job.attempts, key=_by_start):
         times_s = (
             f"{PHASE_NAMES[phase.part]} {number(phase.end - phase.start, _RESOLUTION_S)}"
             for phase in phases(attempt)
@@ -299,8 +306,8 @@ def attempts_table(job: JobTrace) -> Table:
             (
                 *(attempt.attempt_id, attempt.kind, attempt.host),
                 Value(attempt.state, "" if done else "mark"),
-                number(attempt.start_s - job.submit_s, _RESOLUTION_S),
-                number(attempt.finish_s - job.submit_s, _RESOLUTION_S),
+                number(attempt.start_s - traced_job.submit_s, _RESOLUTION_S),
+                number(attempt.finish_s - traced_job.submit_s, _RESOLUTION_S),
                 "; ".join(times_s) if done else UNKNOWN,
                 attempt.error or "",
             )
@@ -335,19 +342,19 @@ def schedule_figure(
         lanes[source], ends_s[source] = in_lanes(shifted), max(task.end for task in shifted)
 
     def draw(canvas: Canvas) -> None:
-        axes = canvas.figure.add_subplot()
-        names, row = [], 0.0
+        lane_axes = canvas.figure.add_subplot()
+        names, lane_row = [], 0.0
         for source, of_source in lanes.items():
-            names.append((row + (len(of_source) - 1) / 2, one_line(source, 26)))
+            names.append((lane_row + (len(of_source) - 1) / 2, one_line(source, 26)))
             for lane in of_source:
                 for start_s, end_s, kind in lane:
                     tooltip = f"{source}, {kind}: {seconds(end_s - start_s)}"
-                    canvas.bar(axes, row, (start_s, end_s), kind, tooltip=tooltip)
-                row += 1
-            row += _GAP
+                    canvas.bar(lane_axes, lane_row, (start_s, end_s), kind, tooltip=tooltip)
+                lane_row += 1
+            lane_row += _GAP
         longest_s = max(ends_s.values()) * 1.02
-        row_axes(axes, names, longest_s, "seconds from the start of the first task")
-        axes.set_ylim(row - _GAP + 0.1, -0.6)
+        row_axes(lane_axes, names, longest_s, "seconds from the start of the first task")
+        lane_axes.set_ylim(lane_row - _GAP + 0.1, -0.6)
         canvas.texture_legend(PHASE_NAMES)
 
     title = f"{results.label(cell)}: tasks as they ran and as models schedule them"
@@ -365,7 +372,7 @@ def schedule_figure(
 
 def typical_job(jobs: Sequence[JobTrace]) -> int:
     """Place of the job with the median time."""
-    times_s = [job.job_s for job in jobs]
+    times_s = [traced_job.job_s for traced_job in jobs]
     return times_s.index(median_low(times_s))
 
 

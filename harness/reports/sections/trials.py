@@ -23,7 +23,7 @@ def jobs_section(results: ReportData) -> Section | None:
     """
     if not results.measurements:
         return None
-    rows = []
+    table_rows = []
     for workload in results.workloads():
         times_s = [
             (trial.raw_s["job_s"], trial.raw_s["makespan_s"])
@@ -35,12 +35,12 @@ def jobs_section(results: ReportData) -> Section | None:
             overhead_s = job_s - makespan_s
             share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
             numbers = map(number, (job_s, makespan_s, overhead_s))
-            rows.append((workload, str(len(times_s)), *numbers, share))
+            table_rows.append((workload, str(len(times_s)), *numbers, share))
     overheads = table(
         "What a job takes beyond its tasks, means over the scored trials",
         ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
         "lrrrrr",
-        rows,
+        table_rows,
         note="Makespan: first task start to last task end. The overhead around it (starting the"
         " application master, committing the job) is in the measured job time, and What-If has no"
         " term for it.",
@@ -59,7 +59,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
         if measurement.workload == workload:
             cells.setdefault(measurement.cell, []).append(measurement)
     models = results.models()
-    rows = []
+    table_rows = []
     places = results.cell_places(cells)
     for cell in sorted(cells, key=lambda cell: places[cell]):
         if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
@@ -74,7 +74,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
             known = [time_s for time_s in times_s if time_s is not None]
             floor = coefficient_of_variation(known)
             noise = fmean(known) * floor if floor else None
-            rows.append(
+            table_rows.append(
                 (
                     *(results.label(cell), str(job_number), str(len(known))),
                     *(number(fmean(known), noise), floor_percent(floor)),
@@ -94,7 +94,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
         f"{workload}: each job of a trial, means over the repeats, s",
         ("Cell", "Job", "Trials", "Measured", "Noise floor", *models),
         "l" + "r" * (4 + len(models)),
-        rows,
+        table_rows,
         note=note,
         most=400,
     )
@@ -103,17 +103,17 @@ def jobs_table(results: ReportData, workload: str) -> Table:
 def failed_section(results: ReportData) -> Section:
     """Every trial that is not done, why, and where its logs are."""
     failed = results.failed_trials()
-    rows, brief = [], []
-    for record in failed:
-        trial, reason = record.trial, record.reason.strip() or "no reason was recorded"
+    table_rows, brief = [], []
+    for trial_record in failed:
+        trial, reason = trial_record.trial, trial_record.reason.strip() or "no reason was recorded"
         brief.append(Text(f"{trial.id}  {reason.splitlines()[0]}"))
-        rows.append(
+        table_rows.append(
             (
                 *(trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
-                Value(_STATES[record.state], "mark"),
-                record.reason or reason,
+                Value(_STATES[trial_record.state], "mark"),
+                trial_record.reason or reason,
                 results.evidence.get(trial.id, f"the folder of trial {trial.id}"),
-                ", ".join(record.job_ids) or UNKNOWN,
+                ", ".join(trial_record.job_ids) or UNKNOWN,
             )
         )
     if failed:
@@ -125,22 +125,22 @@ def failed_section(results: ReportData) -> Section:
         title="Failed trials",
         blocks=[
             Text("Their times are in no figure and no score."),
-            table("Failed trials", columns, "clrllcc", rows),
+            table("Failed trials", columns, "clrllcc", table_rows),
         ],
         missing="No trial failed." if results.trials else "No trial has been run.",
         brief=brief,
         values=lambda: {
             "failed_trials": [
                 {
-                    "id": record.trial.id,
-                    "cell": record.trial.cell.id,
-                    "label": results.label(record.trial.cell.id),
-                    "state": record.state,
-                    "reason": record.reason,
-                    "evidence": results.evidence.get(record.trial.id),
-                    "job_ids": list(record.job_ids),
+                    "id": trial_record.trial.id,
+                    "cell": trial_record.trial.cell.id,
+                    "label": results.label(trial_record.trial.cell.id),
+                    "state": trial_record.state,
+                    "reason": trial_record.reason,
+                    "evidence": results.evidence.get(trial_record.trial.id),
+                    "job_ids": list(trial_record.job_ids),
                 }
-                for record in failed
+                for trial_record in failed
             ]
         },
     )
@@ -157,18 +157,18 @@ def every_section(results: ReportData) -> Section:
             "trials": [
                 {
                     "order": position,
-                    "id": record.trial.id,
-                    "cell": record.trial.cell.id,
-                    "repetition": record.trial.repetition,
-                    "profiling": record.trial.profiling,
-                    "state": record.state,
-                    "job_ids": list(record.job_ids),
-                    "started_s": record.started_s,
-                    "finished_s": record.finished_s,
-                    "disturbed": record.disturbed,
-                    "machine": dict(results.machine.get(record.trial.id, {})),
+                    "id": trial_record.trial.id,
+                    "cell": trial_record.trial.cell.id,
+                    "repetition": trial_record.trial.repetition,
+                    "profiling": trial_record.trial.profiling,
+                    "state": trial_record.state,
+                    "job_ids": list(trial_record.job_ids),
+                    "started_s": trial_record.started_s,
+                    "finished_s": trial_record.finished_s,
+                    "disturbed": trial_record.disturbed,
+                    "machine": dict(results.machine.get(trial_record.trial.id, {})),
                 }
-                for position, record in enumerate(results.ordered_trials(), start=1)
+                for position, trial_record in enumerate(results.ordered_trials(), start=1)
             ]
         },
     )
@@ -178,35 +178,35 @@ def trial_table(results: ReportData) -> Table:
     """Trials in the order in which they ran; several jobs of a trial have a column."""
     ordered, rates = results.ordered_trials(), results.relative_rates()
     times = {measurement.trial: measurement for measurement in results.measurements}
-    first_s = min((record.started_s for record in ordered), default=0.0)
-    several = any(len(record.job_ids) > 1 for record in ordered)
+    first_s = min((trial_record.started_s for trial_record in ordered), default=0.0)
+    several = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
     rules = results.disturbed_trials()
 
-    def remark(record: TrialRecord) -> Value:
-        if record.state != "done":
+    def remark(trial_record: TrialRecord) -> Value:
+        if trial_record.state != "done":
             return Value("see failed trials", "mark")
-        if record.trial.id in rules:
-            return Value(f"disturbed: {rules[record.trial.id]}", "mark")
-        return Value(f"device={record.device}" if record.device else "")
+        if trial_record.trial.id in rules:
+            return Value(f"disturbed: {rules[trial_record.trial.id]}", "mark")
+        return Value(f"device={trial_record.device}" if trial_record.device else "")
 
-    rows = []
-    for position, record in enumerate(ordered, start=1):
-        trial, measured = record.trial, times.get(record.trial.id)
+    table_rows = []
+    for position, trial_record in enumerate(ordered, start=1):
+        trial, measured = trial_record.trial, times.get(trial_record.trial.id)
         load = results.machine.get(trial.id, {})
-        minutes, second = divmod(round(record.started_s - first_s), 60)
-        rows.append(
+        minutes, second = divmod(round(trial_record.started_s - first_s), 60)
+        table_rows.append(
             (
                 *(str(position), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
                 "profile" if trial.profiling else "score",
-                Value(_STATES[record.state], "" if record.state == "done" else "mark"),
+                Value(_STATES[trial_record.state], "" if trial_record.state == "done" else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",
-                *([str(len(record.job_ids))] if several else []),
+                *([str(len(trial_record.job_ids))] if several else []),
                 number(measured.raw_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 percent(rates.get(trial.id), 0.004),
                 percent(load.get("busy"), 0.05),
                 percent(load.get("steal"), 0.004),
-                remark(record),
+                remark(trial_record),
             )
         )
     columns = (
@@ -214,4 +214,4 @@ def trial_table(results: ReportData) -> Table:
         "Job, s", "At ref., s", "Speed", "Busy", "Steal", "Remark",
     )  # fmt: skip
     align = "rclrll" + "r" * (len(columns) - 7) + "l"
-    return table("Every trial in the order of running", columns, align, rows)
+    return table("Every trial in the order of running", columns, align, table_rows)

@@ -88,7 +88,7 @@ def section(results: ReportData) -> Section:
 
 def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
     """A job with every task's vet, and the typical task of each kind in full."""
-    typical = {curve.kind: asdict(curve.task) for curve in job_vet.curves}
+    typical = {unit_curve.kind: asdict(unit_curve.task) for unit_curve in job_vet.curves}
     kinds = []
     for vet_kind in job_vet.report.kinds:
         # JSON has no word for infinite, which the index of equal units is.
@@ -195,24 +195,24 @@ def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.figure.subplots(1, len(job_vet.curves), squeeze=False)[0]
-        for axes, curve in zip(panels, job_vet.curves, strict=True):
-            _draw_curve(canvas, axes, curve)
+        for unit_axes, unit_curve in zip(panels, job_vet.curves, strict=True):
+            _draw_curve(canvas, unit_axes, unit_curve)
         handles, labels = panels[0].get_legend_handles_labels()
         canvas.figure.legend(handles, labels, loc="outside upper left", ncols=3)
 
     texts = [
-        f"{SUBPHASES[curve.kind]} {seconds(curve.task.profiled_real_s)} observed,"
-        f" {seconds(curve.task.estimated_ideal_s)} ideal, vet {ratio(curve.task.vet)}"
-        for curve in job_vet.curves
+        f"{SUBPHASES[unit_curve.kind]} {seconds(unit_curve.task.profiled_real_s)} observed,"
+        f" {seconds(unit_curve.task.estimated_ideal_s)} ideal, vet {ratio(unit_curve.task.vet)}"
+        for unit_curve in job_vet.curves
     ]
     rows = []
-    for curve in job_vet.curves:
-        points = len(curve.place)
+    for unit_curve in job_vet.curves:
+        points = len(unit_curve.place)
         step = -(-points // _MOST_POINTS)
         for point in range((points - 1) % step, points, step):  # the last one among them
-            times_s = curve.observed_s[point], curve.ideal_s[point]
+            times_s = unit_curve.observed_s[point], unit_curve.ideal_s[point]
             texts_ms = (number(1e3 * time_s) for time_s in times_s)
-            rows.append((one_line(curve.attempt_id), str(curve.place[point]), *texts_ms))
+            rows.append((one_line(unit_curve.attempt_id), str(unit_curve.place[point]), *texts_ms))
     columns = ("Attempt", "Unit", "Observed, ms", "Ideal, ms")
     title = f"{name}: ordered unit times of the task with the median vet, and its ideal"
     caption = f"{name}: {'; '.join(texts)}. The task with the median vet of each kind."
@@ -220,39 +220,45 @@ def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
     return Figure(f"vet{position}", title, WIDE, 3.2, caption, data, draw)
 
 
-def _draw_curve(canvas: Canvas, axes: Axes, curve: VetCurve) -> None:
+def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
     from matplotlib.ticker import MaxNLocator, NullLocator
 
-    task = curve.task
+    task = unit_curve.task
     assert task.change_point is not None
     late = task.n - task.change_point < _LATE * task.n
-    units = [task.n + 1 - position if late else position for position in curve.place]
+    units = [task.n + 1 - position if late else position for position in unit_curve.place]
     change = task.n + 1 - task.change_point if late else task.change_point
-    after = [point for point, position in enumerate(curve.place) if position >= task.change_point]
+    after = [
+        point for point, position in enumerate(unit_curve.place) if position >= task.change_point
+    ]
     style: dict[str, Any] = {"linewidth": 1.6}
-    (line,) = axes.plot(units, curve.observed_s, color=SERIES[0], label="observed", **style)
-    tooltip = f"{curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
+    (line,) = unit_axes.plot(
+        units, unit_curve.observed_s, color=SERIES[0], label="observed", **style
+    )
+    tooltip = f"{unit_curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
     canvas.mark(line, tooltip=tooltip)
-    ideal_s = [curve.ideal_s[point] for point in after]
+    ideal_s = [unit_curve.ideal_s[point] for point in after]
     style["linestyle"] = (0, (4, 2))
-    axes.plot([units[point] for point in after], ideal_s, color=SERIES[1], label="ideal", **style)
-    axes.axvline(change, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="change point")
-    positive = any(time_s > 0 for time_s in (*curve.observed_s, *curve.ideal_s))
-    middle_s = curve.observed_s[sum(2 * position < task.n for position in curve.place)]
-    if positive and middle_s > 0 and max(curve.observed_s) > _FAR * middle_s:
-        axes.set_yscale("log", nonpositive="mask")
-        axes.yaxis.set_minor_locator(NullLocator())
+    unit_axes.plot(
+        [units[point] for point in after], ideal_s, color=SERIES[1], label="ideal", **style
+    )
+    unit_axes.axvline(change, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="change point")
+    positive = any(time_s > 0 for time_s in (*unit_curve.observed_s, *unit_curve.ideal_s))
+    middle_s = unit_curve.observed_s[sum(2 * position < task.n for position in unit_curve.place)]
+    if positive and middle_s > 0 and max(unit_curve.observed_s) > _FAR * middle_s:
+        unit_axes.set_yscale("log", nonpositive="mask")
+        unit_axes.yaxis.set_minor_locator(NullLocator())
     if late:
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlim(task.n * 1.1, 0.9)
-        axes.set_xlabel("unit, counted from the longest")
+        unit_axes.set_xscale("log")
+        unit_axes.xaxis.set_minor_locator(NullLocator())
+        unit_axes.set_xlim(task.n * 1.1, 0.9)
+        unit_axes.set_xlabel("unit, counted from the longest")
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.set_xlabel("unit, the shortest first")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
-    axes.set_ylabel("time of a unit, ms", color=INK)
-    axes.tick_params(colors=MUTED, labelcolor=INK)
-    axes.set_title(f"{SUBPHASES[curve.kind]}: vet {ratio(task.vet)}")
-    grid(axes, "both")
+        unit_axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        unit_axes.set_xlabel("unit, the shortest first")
+    unit_axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
+    unit_axes.yaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
+    unit_axes.set_ylabel("time of a unit, ms", color=INK)
+    unit_axes.tick_params(colors=MUTED, labelcolor=INK)
+    unit_axes.set_title(f"{SUBPHASES[unit_curve.kind]}: vet {ratio(task.vet)}")
+    grid(unit_axes, "both")
