@@ -30,16 +30,13 @@ def parse_bytes(text: str | int) -> int:
 
     Raises ``ValueError`` for anything else, with the units that exist.
     """
-    if isinstance(text, bool) or not isinstance(text, int | str):
-        raise ValueError(f"{text!r:.80} is not a size: write 32 MiB, 200 MB or a number of bytes")
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         size: float = text
     else:
-        match = _NUMBER.fullmatch(text)
+        match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[2].lower() not in _SIZE:
-            raise ValueError(
-                f"{text!r:.80} is not a size: write 32 MiB, 200 MB or a number of bytes"
-            )
+            complaint = "is not a size: write 32 MiB, 200 MB or a number of bytes"
+            raise ValueError(f"{text!r:.80} {complaint}")
         size = float(match[1]) * _SIZE[match[2].lower()]
     if not 0 <= size < math.inf or size != int(size):
         raise ValueError(f"{text!r:.80} is not a whole number of bytes")

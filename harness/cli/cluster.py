@@ -69,16 +69,18 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
             where="--provider, or cluster.provider in the file",
             fix=did_you_mean(spec.provider, sorted(PROVIDERS)),
         )
-    new = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
+    new_cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
-    new.up()
-    for limitation in new.limitations:
+    new_cluster.up()
+    for limitation in new_cluster.limitations:
         click.echo(printable(f"warning: {limitation}"), err=True)
-    for service, address in new.endpoints.items():
+    for service, address in new_cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
-    request = f"curl {new.endpoints['resourcemanager']}/cluster"
-    if new.exec_prefix:
-        request = f"{new.exec_prefix} {request}  (addresses are valid only inside the cluster)"
+    request = f"curl {new_cluster.endpoints['resourcemanager']}/cluster"
+    if new_cluster.exec_prefix:
+        request = (
+            f"{new_cluster.exec_prefix} {request}  (addresses are valid only inside the cluster)"
+        )
     click.echo(
         f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {name}"
