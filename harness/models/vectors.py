@@ -91,12 +91,8 @@ def read_vectors(text: str, source: str) -> VectorFile:
     for number, case in enumerate(cases, start=1):
         if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
             raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
-        case_input = CaseInput(
-            str(case.get("name", number))[:200],
-            case["input"],
-            case.get("rules"),
-            case.get("method"),
-        )
+        name = str(case.get("name", number))[:200]
+        case_input = CaseInput(name, case["input"], case.get("rules"), case.get("method"))
         read_cases.append(Case(case_input, case.get("expected")))
     relative, absolute = tolerances
     return VectorFile(document["model"], relative, absolute, tuple(read_cases))

@@ -112,19 +112,20 @@ def ptc(
     for name, value in of_reduces.items():
         if value is None and reduces:
             raise ModelError(f"{name} is missing", where=WHERE)
-    copy_s, local_io_s, reduce_s = (
+    copy_s, local_io_s, all_reduces_s = (
         0.0 if value is None else value for value in of_reduces.values()
     )
-    times = {
-        "reduce_s": reduce_s,
-        "schedule_reduce_wave_s": schedule_reduce_wave_s,
-        "reduce_buffer_saving_wave_s": reduce_buffer_saving_wave_s,
-    }
-    checked = [check_number(name, value, where=WHERE) for name, value in times.items()]
+
+    def check(name: str, value: Any) -> float:
+        return check_number(name, value, where=WHERE)
+
     waves = Waves(
         m=number,
         r=reduces,
         f=first_copied_wave(number, slowstart),
+        reduce_s=check("reduce_s", all_reduces_s),
+        schedule_reduce_s=check("schedule_reduce_wave_s", schedule_reduce_wave_s),
+        saving_s=check("reduce_buffer_saving_wave_s", reduce_buffer_saving_wave_s),
         maps=_read_per_wave("map_wave_s", map_wave_s, number),
         context_switch=_read_per_wave(
             "context_switch_wave_s", context_switch_wave_s, number, from_second=True
@@ -132,9 +133,6 @@ def ptc(
         schedule_map=_read_per_wave("schedule_map_wave_s", schedule_map_wave_s, number),
         copy=_read_per_wave("network_copy_wave_s", copy_s, number),
         local_io=_read_per_wave("local_io_wave_s", local_io_s, number),
-        reduce_s=checked[0],
-        schedule_reduce_s=checked[1],
-        saving_s=checked[2],
     )
     return evaluate_waves(waves, method)
 

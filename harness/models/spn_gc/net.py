@@ -27,16 +27,13 @@ _TRANSITIONS = ("load", "read", "to_gpu", "gpu", "from_gpu", "spill", "shuffle",
 PHASE_OF = dict(zip(_TRANSITIONS, PHASES, strict=True))
 
 # Of one map: a place, the transition that takes from it, the next place, ...
+_ON_GPU = (
+    "host_input", "to_gpu", "gpu_input", "gpu", "gpu_output", "from_gpu", "host_output", "spill",
+)  # fmt: skip
 _MAP = {
-    "shared_read": (
-        "host_input", "to_gpu", "gpu_input", "gpu", "gpu_output", "from_gpu", "host_output",
-        "spill", "spilled", "shuffle",
-    ),
-    "shared_shuffle": (
-        "split", "read", "host_input", "to_gpu", "gpu_input", "gpu", "gpu_output", "from_gpu",
-        "host_output", "spill",
-    ),
-}  # fmt: skip
+    "shared_read": (*_ON_GPU, "spilled", "shuffle"),
+    "shared_shuffle": ("split", "read", *_ON_GPU),
+}
 
 Phases = Mapping[str, float | Sequence[float]]
 
