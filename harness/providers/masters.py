@@ -51,7 +51,9 @@ class Hdfs:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         try:
             listed = map(from_json, self.call("list", hdfs_path).splitlines())
-            return sorted((str(e["name"]), int(e["bytes"]), bool(e["folder"])) for e in listed)
+            return sorted(
+                (str(entry["name"]), int(entry["bytes"]), bool(entry["folder"])) for entry in listed
+            )
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise _answer_error(f"list {hdfs_path}") from error
 

@@ -379,14 +379,14 @@ def copy_thread_dumps(host: DockerHost, into: Path) -> list[Path]:
     return _copy_folder(host, "threads", r"([A-Za-z0-9][A-Za-z0-9._-]{0,199}\.txt)", into)
 
 
-def _copy_folder(host: DockerHost, name: str, wanted: str, into: Path) -> list[Path]:
+def _copy_folder(host: DockerHost, folder_name: str, wanted: str, into: Path) -> list[Path]:
     """Copy *wanted* files of a folder of a node's own; none where there is no such folder."""
-    path = PurePosixPath(host.folder, name)
-    pattern = re.compile(f"{re.escape(path.name)}/{wanted}", re.ASCII)
+    node_path = PurePosixPath(host.folder, folder_name)
+    pattern = re.compile(f"{re.escape(node_path.name)}/{wanted}", re.ASCII)
     try:
-        with host.engine.translate_errors(f"{host.name}: reading {path}"):
-            pieces, _ = host.engine.client.api.get_archive(host.container, str(path))
-            return archives.unpack(pieces, pattern, into, f"{host.name}: {path}", _LIMITS)
+        with host.engine.translate_errors(f"{host.name}: reading {node_path}"):
+            pieces, _ = host.engine.client.api.get_archive(host.container, str(node_path))
+            return archives.unpack(pieces, pattern, into, f"{host.name}: {node_path}", _LIMITS)
     except EngineError as error:
         if error.status == 404:
             return []
@@ -397,11 +397,11 @@ def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
     """An archive, for `BASE`, of *folders* and *files* (path -> content) below it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in folders:
-            name = path.removeprefix(f"{BASE}/")
-            archive.addfile(_entry(name, 0, mode=0o755, kind=tarfile.DIRTYPE))
-        for path, content in files.items():
-            entry = _entry(path.removeprefix(f"{BASE}/"), len(content))
+        for folder_path in folders:
+            entry_name = folder_path.removeprefix(f"{BASE}/")
+            archive.addfile(_entry(entry_name, 0, mode=0o755, kind=tarfile.DIRTYPE))
+        for file_path, content in files.items():
+            entry = _entry(file_path.removeprefix(f"{BASE}/"), len(content))
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
 

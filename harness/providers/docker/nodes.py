@@ -98,14 +98,15 @@ def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]
 
 def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome) -> bytes:
     """The archive of all that a node is given before its start."""
-    data, conf = layout.data(member), layout.conf(member)
-    folders = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", conf, LOGS, PIDS]
+    data_folder, conf_folder = layout.data(member), layout.conf(member)
+    folders = [f"{BASE}/nodes", data_folder, f"{data_folder}/jtmp"]
+    folders += [f"{BASE}/conf", conf_folder, LOGS, PIDS]
     contents = {**files(spec, layout, member), AGENT: agent_bytes()}
     if member == layout.master:  # to format a new name space would take a second or two
-        name_folder = f"{data}/name"
+        name_folder = f"{data_folder}/name"
         folders += [name_folder, f"{name_folder}/current"]
-        for file in sorted((home.require_formatted() / "current").iterdir()):
-            contents[f"{name_folder}/current/{file.name}"] = file.read_bytes()
+        for source_file in sorted((home.require_formatted() / "current").iterdir()):
+            contents[f"{name_folder}/current/{source_file.name}"] = source_file.read_bytes()
     return pack(contents, folders)
 
 
