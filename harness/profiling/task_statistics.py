@@ -23,7 +23,14 @@ from typing import Any, Generic, Literal, TypeVar
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.tasks import MapTimes, ReduceTimes, Source, SourceComparison, covered_s
+from harness.records.tasks import (
+    MapTimes,
+    ReduceTimes,
+    SegmentTimes,
+    Source,
+    SourceComparison,
+    covered_s,
+)
 from harness.records.trace import TASK_COUNTER
 from harness.stats.spread import standard_deviation
 
@@ -353,30 +360,22 @@ def network_statistics(
     Bytes per second at reference speed under the jobs' own load, so it is no more than what the
     network can do.  From spans where any job has them, else from logs; absent where nobody copied.
     """
-    copied: list[tuple[Observation, list[ReduceTimes]]] = []
-    for observation in observations:
+    copied = defaultdict[tuple[Source, int, str], list[SegmentTimes]](list)
+    for number, observation in enumerate(observations):
         succeeded = {attempt.attempt_id for attempt in observation.trace.succeeded("reduce")}
-        reduces = [
-            task_times
-            for task_times in observation.task_times
-            if isinstance(task_times, ReduceTimes)
-            and task_times.segments
-            and task_times.attempt_id in succeeded
-        ]
-        copied.append((observation, reduces))
-    has_spans = any(task_times.source == "spans" for _, reduces in copied for task_times in reduces)
-    source = "spans" if has_spans else "logs"
+        for task_times in observation.task_times:
+            if isinstance(task_times, ReduceTimes) and task_times.attempt_id in succeeded:
+                copied[task_times.source, number, task_times.host] += task_times.segments
+    has_spans = any(segments for (of, _, _), segments in copied.items() if of == "spans")
+    source: Source = "spans" if has_spans else "logs"
     rates: list[tuple[str, Pair]] = []
-    for observation, reduces in copied:
-        factor = observation.at_reference(1.0, speed)
-        chosen = [task_times for task_times in reduces if task_times.source == source]
-        for host in sorted({task_times.host for task_times in chosen}):
-            on_host = [task_times for task_times in chosen if task_times.host == host]
-            segments = [segment for task_times in on_host for segment in task_times.segments]
-            busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
-            if busy_s > 0:
-                sent_bytes = float(sum(segment.sent_bytes for segment in segments))
-                rates.append((host, (sent_bytes, busy_s * factor)))
+    for of, number, host in sorted(copied):
+        segments = copied[of, number, host]
+        busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
+        if of == source and busy_s > 0:
+            factor = observations[number].at_reference(1.0, speed)
+            sent_bytes = float(sum(segment.sent_bytes for segment in segments))
+            rates.append((host, (sent_bytes, busy_s * factor)))
     if not rates:
         return {}
     what = f"{source}: bytes sent to a node / time in which some were on their way"
