@@ -183,16 +183,13 @@ def fit_panel(
     table_rows = []
     for other in results.score_book.summaries:
         if other.model == model and other.level == "job":
-            numbers = (UNKNOWN,) * 4
-            if "calibration_slope" in other.metrics:
-                numbers = (
-                    number(other.value("calibration_slope"), 0.02),
-                    number(other.value("calibration_intercept_s"), 0.2),
-                    number(other.value("calibration_r2"), 0.02),
-                    str(other.cells),
-                )
+            fitted = [
+                number(other.value(f"calibration_{name}"), noise)
+                for name, noise in (("slope", 0.02), ("intercept_s", 0.2), ("r2", 0.02))
+            ]
             workload = "all" if other.workload == "*" else other.workload
-            table_rows.append((workload, other.quantity, other.speed, *numbers))
+            cells = str(other.cells) if "calibration_slope" in other.metrics else UNKNOWN
+            table_rows.append((workload, other.quantity, other.speed, *fitted, cells))
     columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
     sign = "+" if intercept_s >= 0 else "\u2212"
     title = f"{model}: measured job time fitted as a line in the predicted one"

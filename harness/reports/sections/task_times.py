@@ -316,14 +316,7 @@ def bars(tasks: Sequence[TaskParts]) -> list[Bar]:
         for host in ["", *(hosts if len(hosts) > 1 else [])] if of_kind else []:
             chosen = [task for task in of_kind if host in ("", task.host)]
             means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
-            made.append(
-                Bar(
-                    kind=kind,
-                    host=host,
-                    tasks=len(chosen),
-                    source=source,
-                    seconds={part: mean_s for part, mean_s in means.items() if mean_s > 0},
-                    estimated=frozenset(part for task in chosen for part in task.estimated),
-                )
-            )
+            known_s = {part: mean_s for part, mean_s in means.items() if mean_s > 0}
+            estimated = frozenset(part for task in chosen for part in task.estimated)
+            made.append(Bar(kind, host, len(chosen), source, known_s, estimated))
     return made

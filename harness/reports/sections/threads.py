@@ -214,9 +214,8 @@ def _loop_shares(shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
 def typical_attempts(traced_job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:
     """Of each kind the attempt that took the median time and the slowest, with what it is."""
     for kind in KINDS:
-        ordered = sorted(
-            traced_job.succeeded(kind), key=lambda each: (each.duration_s, each.attempt_id)
-        )
+        ordered = [*traced_job.succeeded(kind)]
+        ordered.sort(key=lambda attempt: (attempt.duration_s, attempt.attempt_id))
         if len(ordered) == 1:
             yield f"the only {kind}", ordered[0]
         elif ordered:
@@ -230,10 +229,8 @@ def unfinished_attempts(traced_job: JobTrace) -> Iterator[tuple[str, list[TaskAt
     """Of each kind the attempts that failed and those that were killed, the earliest first."""
     for kind in KINDS:
         for state, text in _ENDED.items():
-            chosen = [
-                each for each in traced_job.attempts if (each.kind, each.state) == (kind, state)
-            ]
-            if chosen:
+            of_kind = (attempt for attempt in traced_job.attempts if attempt.kind == kind)
+            if chosen := [attempt for attempt in of_kind if attempt.state == state]:
                 chosen.sort(key=lambda attempt: (attempt.start_s, attempt.attempt_id))
                 yield f"a {kind} that {text}", chosen
 
