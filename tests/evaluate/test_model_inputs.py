@@ -108,7 +108,7 @@ class TestSeveralJobs:
 
 def test_model_inputs_of_is_what_the_plan_says():
     """
-    A model is told of configuration, effective slots and input; nothing of it was measured.
+    A model gets configuration, effective slots and input; nothing of it was measured.
     """
     limited = {"mapreduce.job.reduces": "4", "mapreduce.job.running.map.limit": "1"}
     config, cluster, job_input = model_inputs(terasort(workers=3, **limited).cell)

@@ -164,7 +164,7 @@ class TestProfileOn:
 
     def test_a_name_that_no_workload_has(self):
         """
-        It is told with its place.
+        It is reported with its place.
         """
         more = self.PREDICT.format("tinny")
         what, at, fix = complaint(size="[tiny, small]", more=more)

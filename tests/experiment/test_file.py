@@ -356,7 +356,7 @@ class TestOverrides:
 class TestSchema:
     def test_shipped_copy_is_current(self):
         """
-        The file that editors use says what the reader accepts; this writes it anew:
+        The file that editors use says what the reader accepts; this writes it again:
 
         python -c "import json; from harness.experiment.model import experiment_schema as s;
         print(json.dumps(s(), indent=2))" > harness/experiment/experiment.schema.json

@@ -116,7 +116,7 @@ class TestFind:
 
     def test_our_own_jobs_are_versions(self, source, maven, tmp_path, monkeypatch):
         """
-        A job that was built anew is another version, so its trials are others.
+        A job that was built again is another version, so its trials are others.
         """
         jar = tmp_path / "ours.jar"
         monkeypatch.setattr(homes, "built_jars", lambda: {"ours.jar": jar})

@@ -27,7 +27,7 @@ def jdk(tmp_path):
 
 def test_java_home_wins(jdk):
     """
-    The variable is taken before the search path, and the full version is told.
+    The variable is taken before the search path, and the full version is reported.
     """
     home = jdk("17.0.15+6-Debian")
     java = find_java({"JAVA_HOME": str(home), "PATH": "/usr/bin"})

@@ -221,7 +221,7 @@ def test_half_a_record_is_refused(cluster, run):
     job = JobCommand("mapreduce.harness.jobs.Shuffle", ("/made/cut", "/out/cut"), jar=JOBS)
 
     with pytest.raises(
-        JobError, match="cut/part-m-00000 has 250 bytes, no whole number of records"
+        JobError, match="cut/part-m-00000 has 250 bytes, which is not a whole number of records"
     ):
         run(job, shuffle_record=200)
 

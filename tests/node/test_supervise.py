@@ -242,7 +242,7 @@ class TestKeeper:
 
     def test_a_signal_is_negative(self, kept, tmp_path):
         """
-        One that was killed is told from one that gave up.
+        One that was killed is distinguished from one that gave up.
         """
         process = kept(victim="exec sleep 600")
         file = tmp_path / "daemons" / "victim"

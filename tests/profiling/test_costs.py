@@ -11,7 +11,7 @@ from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
 from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
 
 # Costs that meet in every phase with one that is proportional to them: bytes and records of equal
-# width.  Everything else can be told apart on the grid.
+# width.  Everything else can be distinguished on the grid.
 TOGETHER = (
     (
         "hdfs_read_s_per_byte", "map_cpu_s_per_record", "partition_cpu_s_per_record",
@@ -43,7 +43,7 @@ class TestKnownCosts:
     @given(FACTORS)
     def test_exact_times_give_the_costs_back(self, factors):
         """
-        Without noise every cost that can be told apart comes back, the others are in groups.
+        Without noise every cost that can be distinguished comes back, the others are in groups.
         """
         true = {name: COSTS[name] * factor for name, factor in factors.items()}
 
@@ -124,7 +124,7 @@ class TestGroups:
 
     def test_costs_that_no_job_shows_are_absent(self):
         """
-        Codecs that are off and a combiner that is not there cost nothing that could be told.
+        Codecs that are off and a combiner that is not there cost nothing that could be seen.
         """
         profile = fit_profile("w", grid())
 
@@ -162,7 +162,7 @@ class TestGroups:
 
 def test_prediction_survives_groups():
     """
-    From twelve noisy trials of four cells, most of whose costs cannot be told apart, cells beside
+    From twelve noisy trials of four cells, whose costs mostly look alike, cells beside
     them are predicted as from the true costs: within the noise, though the split is assumed.
     """
     rng = np.random.default_rng(1)

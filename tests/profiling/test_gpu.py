@@ -221,7 +221,7 @@ class TestDevice:
 
     def test_two_kinds_have_no_rate_in_common(self):
         """
-        That is told, and nothing is given.
+        That is reported, and no statistic is given.
         """
         warnings = []
         result = gpu_statistics([job(), job(counters=device("CUDA"))], PLAIN, warnings)

@@ -58,7 +58,7 @@ class TestKnownCosts:
     @given(FACTORS)
     def test_every_cost_but_those_of_collecting_comes_back(self, factors):
         """
-        Reading, mapping, writing and reducing are told apart, which the history cannot do.
+        Reading, mapping, writing and reducing are distinguished, which the history cannot do.
         """
         true = {name: COSTS[name] * factor for name, factor in factors.items()}
 
@@ -156,7 +156,7 @@ class TestMixture:
 
     def test_sum_of_a_group_counts_each_task_once(self):
         """
-        The seconds of a group in a mean task do not depend on who told of the tasks.
+        The seconds of a group in a mean task do not depend on the source of the tasks' times.
         """
         reported, recordings = observation(), recorded()
 

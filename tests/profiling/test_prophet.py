@@ -1,5 +1,5 @@
 """
-A profile has what Prophet asks for, whichever source told it.
+A profile has what Prophet asks for, whichever source it comes from.
 """
 
 from dataclasses import replace

@@ -100,7 +100,7 @@ class TestStatistics:
 
     def test_parts_of_the_reduce_function(self):
         """
-        Where reading, reducing and writing are told apart, their sum is the loop.
+        Where reading, reducing and writing are distinguished, their sum is the loop.
         """
         result = values(job(a_reduce(read_s=1.0, function_s=2.0, write_s=3.0)))
 

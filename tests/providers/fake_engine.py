@@ -1,7 +1,7 @@
 """
 A Docker engine as far as commands in containers go: each runs on this machine instead.
 
-It speaks the engine's protocol over a real socket, with TLS where told: an exec is created, its
+It speaks the engine's protocol over a real socket, with TLS if requested: an exec is created, its
 connection is upgraded and carries frames, and its status is inspected.
 """
 

@@ -83,7 +83,7 @@ def archive(*names, end=True):
 
 def collected(folder, stream, *, status=0, **options):
     """
-    What arrives of a host that sends *stream*, whatever it is told.
+    What arrives of a host that sends *stream*, whatever it was asked for.
     """
     (folder / "stream").write_bytes(stream)
     command = ["sh", "-c", f"cat {folder}/stream; exit {status}", "sh"]

@@ -86,7 +86,7 @@ class FakeHost:
 
 def limited(engine, host=None):
     """
-    A limiter of worker1 on *engine*, and what was made anew.
+    A limiter of worker1 on *engine*, and what was made again.
     """
     made = []
     remake = lambda node, rates, device: made.append((node, dict(rates)))  # noqa: E731

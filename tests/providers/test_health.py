@@ -122,7 +122,7 @@ class TestAwait:
 
     def test_not_idle(self):
         """
-        What still runs is told.
+        What still runs is named.
         """
         answer = {"ok": False, "missing": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
         with pytest.raises(

@@ -34,7 +34,7 @@ class TestDeferredInterrupt:
 
     def test_more_signals_than_its_patience_take_effect_at_once(self):
         """
-        The second one cuts a block that lets one wait; each that waits is told.
+        The second one cuts a block that lets one wait; each that waits is notified.
         """
         notified, done = [], []
 

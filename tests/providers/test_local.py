@@ -247,7 +247,7 @@ class TestFailures:
     )
     def test_no_namespaces(self, cluster, program, error, message):
         """
-        What the system said is told, and nothing is left.
+        The system's message is passed on, and nothing is left.
         """
         with pytest.raises(error, match=message):
             cluster(program=program).up()

@@ -106,7 +106,7 @@ class TestRequire:
     )
     def test_the_fix_is_one_for_this_user(self, tmp_path, monkeypatch, user, flat, fix):
         """
-        Root is not told to be root, and who has asked for ports is told so.
+        Root is not advised to be root, and a user of ports is reminded of them.
         """
         monkeypatch.setattr(os, "geteuid", lambda: user)
 
@@ -159,7 +159,7 @@ class TestMake:
 
     def test_a_process_of_a_worker_joins_its_groups(self, machine, tmp_path):
         """
-        What the first process is told is what commands of later use.
+        Later commands use what the first process was given.
         """
         limited = spec(CORES)
 

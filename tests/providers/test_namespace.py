@@ -210,7 +210,7 @@ class TestReason:
     )
     def test_what_the_kernel_says(self, monkeypatch, program, begins):
         """
-        Only a refusal is a reason: another failure is told by the start itself.
+        Only a refusal is a reason: another failure is reported by the start itself.
         """
         monkeypatch.setattr(namespace, "make_argv", lambda argv: ["sh", "-c", program])
         processes = namespace.loopback_reason()

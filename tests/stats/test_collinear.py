@@ -42,7 +42,7 @@ def test_sum_of_columns(design):
 @given(designs(columns=(4, 6)))
 def test_several_groups(design):
     """
-    Groups that have nothing to do with each other are told apart.
+    Groups that have nothing to do with each other are kept apart.
     """
     wide = np.column_stack([design, 3 * design[:, 0], 5 * design[:, 3]])
     k = design.shape[1]
@@ -75,7 +75,7 @@ def test_columns_of_zeros():
 @given(designs(columns=(3, 5)), st.floats(0.1, 10), SEEDS)
 def test_ties_divide_a_group(design, ratio, seed):
     """
-    Tied columns divide as told; their sum and every other coefficient are as without noise.
+    Tied columns divide as requested; their sum and every other coefficient are as without noise.
     """
     rng = np.random.default_rng(seed)
     unit = design / np.linalg.norm(design, axis=0)

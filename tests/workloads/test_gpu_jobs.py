@@ -1,6 +1,6 @@
 """
 Tests for the jobs of ``workloads/gpu`` in Hadoop's local runner, on the processor: right results,
-and what bad input and missing devices are told.
+and the errors for bad input and missing devices.
 """
 
 import re
@@ -154,7 +154,7 @@ def test_a_file_cut_short_is_refused_by_name(runner):
 
     assert submitted(runner, spec_of("gpu-sbs")) != 0
     assert re.search(
-        r"/in/short has 9593 bytes, no whole number of records of 4800 bytes: its last record"
+        r"/in/short has 9593 bytes, which is not a whole number of records of 4800 bytes: its last record"
         r" lacks 7 bytes",
         runner.output,
     )

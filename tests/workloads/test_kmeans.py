@@ -119,7 +119,7 @@ class TestPlanInput:
 
 def test_commands():
     """
-    The generator is told the mixture, the job the search; the verdict reads all iterations.
+    The generator gets the mixture, the job the search; the verdict reads all iterations.
     """
     requested = spec(480_000, seed=3, dimensions=3, centres=4)
     made = workload.generate(requested, 2**18, "/in")
@@ -145,7 +145,7 @@ def uniform(chances):
 
 def edges():
     """
-    Where the layers of a ziggurat of 128 equal areas end, found anew from the area of all.
+    Where the layers of a ziggurat of 128 equal areas end, found again from the area of all.
     """
     tail, area = 3.442619855899, 9.91256303526217e-3
     observed = [area / math.exp(-tail * tail / 2), tail]

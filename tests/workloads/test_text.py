@@ -39,7 +39,7 @@ def spec(size=9 * MIB, seed=1):
 
 def made(kind="zipf", size=3 * PAGE, *, seed=1, first=0, count=None):
     """
-    Pages of a text, as the generator prints them; all of them unless told.
+    Pages of a text, as the generator prints them; all of them unless a count is given.
     """
     pages = -(-size // PAGE)
     bytes_ = {"pages.bytes": size}

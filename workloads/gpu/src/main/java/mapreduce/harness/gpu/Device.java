@@ -28,7 +28,7 @@ public enum Device {
   BYTES_OUT,
   /** Tasks that worked on a CUDA device. */
   DEVICE_CUDA,
-  /** Tasks that worked on the processor in its stead. */
+  /** Tasks that worked on the processor instead. */
   DEVICE_CPU,
   /**
    * Bytes per second at which the device reads its memory: the sum over tasks, each of which

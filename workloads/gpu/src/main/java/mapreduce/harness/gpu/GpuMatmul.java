@@ -68,7 +68,7 @@ public final class GpuMatmul extends Configured implements Tool {
           arguments[0]
               + " has "
               + pairs
-              + " pairs of tiles, no whole number of sums of "
+              + " pairs of tiles, which is not a whole number of sums of "
               + inner
               + " products");
     }

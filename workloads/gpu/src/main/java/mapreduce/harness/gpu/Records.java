@@ -34,7 +34,7 @@ final class Records {
             file.getPath()
                 + " has "
                 + file.getLen()
-                + " bytes, no whole number of records of "
+                + " bytes, which is not a whole number of records of "
                 + record
                 + " bytes: its last record lacks "
                 + (record - rest)

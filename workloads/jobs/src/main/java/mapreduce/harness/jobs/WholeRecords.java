@@ -20,7 +20,7 @@ public class WholeRecords extends FixedLengthInputFormat {
             file.getPath()
                 + " has "
                 + file.getLen()
-                + " bytes, no whole number of records of "
+                + " bytes, which is not a whole number of records of "
                 + size
                 + " bytes");
       }

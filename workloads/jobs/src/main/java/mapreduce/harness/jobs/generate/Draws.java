@@ -13,7 +13,7 @@ public final class Draws {
 
   private long state;
 
-  /** Starts anew at the first draw of (seed, number). */
+  /** Starts again at the first draw of (seed, number). */
   public Draws at(long seed, long number) {
     // Mixed between the two, or (seed, number) and (seed + 1, number - 1) would draw the same.
     state = mix(mix(seed + GOLDEN) + number * GOLDEN);

@@ -30,7 +30,7 @@ final class Start {
   /**
    * The first points of the files in a folder, or of a file.
    *
-   * @throws IOException where there are fewer, or a file is no whole number of points
+   * @throws IOException where there are fewer, or a file does not hold a whole number of points
    */
   static Centres read(Configuration conf, Path input, int count) throws IOException {
     Start start = new Start(conf);

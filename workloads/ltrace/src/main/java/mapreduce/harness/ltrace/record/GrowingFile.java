@@ -26,7 +26,7 @@ final class GrowingFile {
   final MappedByteBuffer bytes;
 
   /**
-   * Make the file anew.
+   * Make the file again, empty.
    *
    * @param most bytes that it may ever hold
    * @param piece bytes that {@link #reserve} writes at once
