@@ -154,7 +154,8 @@ def test_a_file_cut_short_is_refused_by_name(runner):
 
     assert submitted(runner, spec_of("gpu-sbs")) != 0
     assert re.search(
-        r"/in/short has 9593 bytes, which is not a whole number of records of 4800 bytes: its last record"
+        r"/in/short has 9593 bytes, which is not a whole number of records of 4800 bytes: its last"
+        r" record"
         r" lacks 7 bytes",
         runner.output,
     )
