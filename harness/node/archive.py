@@ -5,7 +5,7 @@ Make a class-data archive with the Java that will use it.
 
 HOME/NAME.jsa is made of the classes in HOME/lists/NAME.lst, read from HOME/JAR, for the Java in the
 folder JAVA.  HOME/NAME-KEY says afterwards that it was tried; such files of other keys are removed.
-With a Java that makes no archive there is none: all starts without it, slower.
+With a Java that cannot make one there is none: all starts without it, slower.
 """
 
 import os
