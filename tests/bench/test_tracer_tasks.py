@@ -38,7 +38,7 @@ def test_reduces_are_mixed_where_they_have_something_to_do():
 class Mixing:
     """A cluster as far as options of tasks need it, with the two archives of its home."""
 
-    files = SimpleNamespace(layout=Layout(make_members(1), base="/base", home="/home"))
+    layout = Layout(make_members(1), base="/base", home="/home")
     home = SimpleNamespace(path="/home", archive="/all.jsa", tasks_archive="/tasks.jsa")
     spec = ClusterSpec()
 
