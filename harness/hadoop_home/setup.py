@@ -179,6 +179,8 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
             return
         report("the tracer's hooks in the classes of tasks")
         instrument(hadoop_home)
+        for archive in hadoop_home.path.glob("tasks-*.jsa"):
+            archive.unlink()  # a JVM refuses the archive of a jar that was made again
     if hadoop_home.trace_path_jar is not None:
         ensure_archive(hadoop_home, "tasks", hadoop_home.trace_path_jar)
 

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.process
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from node import local
-local.name_nodes(sys.argv[2])
+from node import supervise
+supervise.name_nodes(sys.argv[2])
 print(open("/etc/hosts").read(), end="")
 """
 
