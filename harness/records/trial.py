@@ -299,6 +299,5 @@ class TrialRecord(Record):
     kernel: str = ""
     input_bytes: int | None = None
     num_splits: int | None = None
-    job_properties: dict[str, str] = Field(default_factory=dict)
     harness_s: dict[str, float] = Field(default_factory=dict)
     disk_bytes: dict[str, dict[str, int]] = Field(default_factory=dict)

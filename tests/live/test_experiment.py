@@ -11,7 +11,17 @@ import pytest
 
 from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
-from tests.live.runs import LIMIT_S, clusters, command, mapping, output, settings, start, wait_for
+from tests.live.runs import (
+    LIMIT_S,
+    TWO_TRIALS,
+    clusters,
+    command,
+    mapping,
+    output,
+    settings,
+    start,
+    wait_for,
+)
 
 pytestmark = pytest.mark.live
 
@@ -40,8 +50,9 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     time, a run holds every planned trial once, its report, and no cluster; its seal is checked.
     """
     results, log = tmp_path / "results", tmp_path / "log"
-    planned = json.loads(output(environment, *command("plan", results, "--json")))["trials"]
-    run = command("all", results)
+    plan = command("plan", results, *TWO_TRIALS, "--json")
+    planned = json.loads(output(environment, *plan))["trials"]
+    run = command("all", results, *TWO_TRIALS)
 
     kill_when(lambda: clusters(environment), log, environment, *run)
     kill_when(
@@ -62,7 +73,7 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     sealed = runs[0].path / "predictions" / "whatif.jsonl"
     sealed.write_bytes(sealed.read_bytes() + b"\n")
     refused = subprocess.run(
-        command("score", results), capture_output=True, text=True, env=environment, check=False
+        command("score", results, *TWO_TRIALS), capture_output=True, text=True, env=environment, check=False
     )
     assert refused.returncode == 7
     assert "whatif.jsonl" in refused.stderr

@@ -21,6 +21,7 @@ from harness.store import Store
 from tests.live.runs import (
     LIMIT_S,
     SMOKE,
+    TWO_TRIALS,
     clusters,
     command,
     mapping,
@@ -150,7 +151,7 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     Whatever Hadoop would make of it: the trial fails by name, a client that waits for the dead is
     ended, logs of daemon and containers are kept, and the other trials run on a new cluster.
     """
-    process = start(log, environment, *command("run", results))
+    process = start(log, environment, *command("run", results, *TWO_TRIALS))
     wait_for(lambda: mapping(results), process, log)
 
     kill(victims(the_cluster(), fault))
@@ -159,7 +160,7 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
     (failed,) = [r for r in kept(results) if r.state != "done"]
     raw = Store(results).latest("smoke").raw(failed.trial.id)
-    assert len(kept(results)) == 3
+    assert len(kept(results)) == 2
     assert all(name in failed.reason for name in named)
     assert "died" in failed.reason
     assert failed.finished_s - killed_s < 5.0
