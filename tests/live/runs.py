@@ -14,7 +14,12 @@ PROJECT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())")
 SMOKE = PROJECT / "experiments" / "smoke.yaml"
 # Two of its three trials: enough where what is tested happens to the first of them.
-TWO_TRIALS = ("--set", "workloads.0.input=[2 MiB, 6 MiB]", "--set", "predict.profile_on.input=2 MiB")
+TWO_TRIALS = (
+    "--set",
+    "workloads.0.input=[2 MiB, 6 MiB]",
+    "--set",
+    "predict.profile_on.input=2 MiB",
+)
 LIMIT_S = 600
 CLIENT = "smoke/*/incoming/*/raw/client-0.log"
 

@@ -73,7 +73,11 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     sealed = runs[0].path / "predictions" / "whatif.jsonl"
     sealed.write_bytes(sealed.read_bytes() + b"\n")
     refused = subprocess.run(
-        command("score", results, *TWO_TRIALS), capture_output=True, text=True, env=environment, check=False
+        command("score", results, *TWO_TRIALS),
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert refused.returncode == 7
     assert "whatif.jsonl" in refused.stderr
