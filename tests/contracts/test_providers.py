@@ -48,7 +48,7 @@ class Bench:
     and *known_by* does so in another process; *left* tells what a cluster left outside the folder
     of all clusters; *fields* are those of a specification that it asks for, *variables* those of
     the environment.  A cluster that is not *ours* is neither started nor ended, and its nodes have
-    no door.
+    no connection.
     """
 
     home: Callable[[], object] = HadoopHome.find
@@ -191,12 +191,12 @@ def is_ours(maker):
     Only for clusters that we start.
     """
     if not maker.bench.is_ours:
-        pytest.skip("the cluster is not ours to start, and its nodes have no door")
+        pytest.skip("the cluster is not ours to start, and its nodes have no connection")
 
 
 def node(cluster):
     """
-    A worker; of a cluster without doors the machine on which clients run.
+    A worker; of a cluster without connections the machine on which clients run.
     """
     return cluster.hosts[-1]
 

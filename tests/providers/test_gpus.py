@@ -113,7 +113,7 @@ def test_a_node_whose_driver_hangs_has_none():
 @pytest.mark.parametrize("error", [ClusterError("it is gone"), FileNotFoundError("no such file")])
 def test_a_host_that_cannot_be_reached_has_the_reason(error):
     """
-    Its door is shut, or there is no such command behind it.
+    Its connection is refused, or there is no such command behind it.
     """
 
     def run(argv, timeout):

@@ -41,7 +41,7 @@ def fake():
 @pytest.fixture
 def hdfs(fake, tmp_path):
     """
-    A file system whose door leads to the fake.
+    A file system whose connection leads to the fake.
     """
     here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
     address = f"127.0.0.1:{fake.port}"

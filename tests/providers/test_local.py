@@ -2,7 +2,7 @@
 Tests for `harness.providers.local` without Hadoop: a fake first process, and a fake waiter.
 
 The fake holder does what the real one does as far as it is seen from outside: it waits for its
-word, tells the doors, and stays.
+word, prints the connections, and stays.
 """
 
 import json

@@ -71,7 +71,7 @@ def test_each_host_reports_its_facts(cluster, tmp_path):
 
 def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
     """
-    As the driver's tool there describes them, through the host's own door.
+    As the driver's tool there describes them, through the host's own connection.
     """
     tool = tmp_path / "nvidia-smi"
     tool.write_text(

@@ -105,7 +105,7 @@ def test_a_node_that_cannot_be_asked(tmp_path):
 )
 def test_a_nodemanager_tells_of_its_jvm(monkeypatch, beans, java, kernel):
     """
-    Over HTTP, where nodes have no door.
+    Over HTTP, where nodes have no connection.
     """
 
     def get_json(address, path):
