@@ -181,7 +181,8 @@ class TestRecordLoop:
         )
         assert read_ns >= 14 * MS
         assert alone_ns >= 26 * MS
-        assert 0.95 <= (read_ns + alone_ns) / (loop.end - loop.start) <= 1
+        # What lies between two looks at the clock is in neither: more of it on a busy machine.
+        assert 0.85 <= (read_ns + alone_ns) / (loop.end - loop.start) <= 1
 
     def test_histogram(self, drive):
         """

@@ -177,7 +177,9 @@ def test_any_answer_is_read(text):
         assert all(type(p) is int and p > 0 for passes in copies.values() for p in passes)
 
 
-@pytest.mark.parametrize(("gpus", "workers"), [(0, 1), (1, 0)], ids=["none offered", "no connections"])
+@pytest.mark.parametrize(
+    ("gpus", "workers"), [(0, 1), (1, 0)], ids=["none offered", "no connections"]
+)
 def test_no_node_is_described(keep, run, gpus, workers):
     """
     Where nodes are to have none, or have no connection.

@@ -2,6 +2,8 @@
 Tests for `harness.providers.ssh.host` against a server of SSH on the loopback.
 """
 
+import base64
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,6 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from harness.errors import ClusterError
 from harness.providers.host import HostTimeoutError
@@ -33,9 +43,13 @@ def keys(tmp_path, monkeypatch):
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    for name in ("client", "host"):
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name]
-        subprocess.run(command, check=True)
+    for name in ("client", "host"):  # without ssh-keygen, which a bare machine lacks
+        key = Ed25519PrivateKey.generate()
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+        public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+        (tmp_path / name).write_bytes(private)
+        (tmp_path / name).chmod(0o600)
+        (tmp_path / f"{name}.pub").write_bytes(public + b" key of a test\n")
     return tmp_path
 
 
@@ -68,10 +82,9 @@ def host(server, keys):
     """
     The host behind it, trusted.
     """
-    shown = subprocess.run(
-        ["ssh-keygen", "-lf", keys / "host.pub"], check=True, capture_output=True, text=True
-    )
-    trust("127.0.0.1", shown.stdout.split()[1], server.port)
+    content = base64.b64decode((keys / "host.pub").read_text().split()[1])
+    digest = base64.b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    trust("127.0.0.1", f"SHA256:{digest}", server.port)
     access = SshAccess(port=server.port, key=str(keys / "client"))
     connection = Connection("127.0.0.1", access)
     yield SshHost("worker1", "127.0.0.1", str(keys), connection, {"WORD": "a 'b' $c"})

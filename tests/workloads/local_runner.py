@@ -3,6 +3,7 @@ The jobs of harness-gpu.jar in Hadoop's local runner: one process, local files, 
 """
 
 import os
+import socket
 import subprocess
 
 from functools import cache
@@ -28,6 +29,8 @@ class LocalRunner:
     def __init__(self, folder, jar=JAR):
         self.folder, self.jar, self.output = folder, jar, ""
         (folder / "log4j.properties").write_text(LOGGING)
+        # Hadoop wants this machine's name resolved, which a bare machine has nowhere.
+        (folder / "hosts").write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
 
     def run(self, command):
         """
@@ -36,7 +39,8 @@ class LocalRunner:
         lib = _hadoop_home() / "lib"
         argv = [
             find_java().home / "bin" / "java",
-            "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
+            "-XX:TieredStopAtLevel=1", f"-Djdk.net.hosts.file={self.folder}/hosts",
+            f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
             "-cp", f"{self.jar}:{lib}/*", command.main_class,
             *command.argv(
                 {"hadoop.tmp.dir": str(self.folder / "tmp"), "mapreduce.job.reduces": "2"}
