@@ -286,6 +286,9 @@ class TrialRecord(Record):
     that ran the tasks; where nodes differ, each is named with its own.
     """
 
+    # What another version of the harness has written besides does not concern this one.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     schema_version: Literal[1] = 1
     trial: Trial
     state: TrialState
