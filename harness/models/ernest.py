@@ -22,10 +22,10 @@ features, so cells that differ in these alone have one answer.
 Departures from the paper: its experiment design is the user's here (`predict.profile_on`).  A
 feature that the jobs do not distinguish from those before it (one number of slots makes the last
 two constants) is left out, and a warning says so: what was not varied is not extrapolated.  Jobs
-with one ratio of input to machines are refused, for they cannot distinguish fixed time from work;
-one split on one slot and two splits on two slots are such.
+with one ratio of input to machines (one split on one slot and two splits on two slots are such)
+cannot distinguish fixed time from work: all of it counts as work then, and a warning says so.
 
-    needs   `Profile.jobs` of two input sizes or more, better five to seven
+    needs   `Profile.jobs`, better of five to seven input sizes
     gives   job time and its four terms; no tasks, no phases of tasks
 """
 
@@ -35,7 +35,6 @@ import math
 
 import numpy as np
 
-from harness.errors import ModelError
 from harness.models.checks import check_number
 from harness.models.nearest import input_per_slot, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
@@ -63,7 +62,7 @@ class Ernest:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """Job time for one cell; ``ModelError`` where jobs do not separate work from fixed time."""
+        """Job time for one cell."""
         del configuration  # not a feature
         require_jobs(profile, self.name)
         machines, cell_features = _features_of(
@@ -72,16 +71,13 @@ class Ernest:
         design = np.array(
             [_features_of(j.input_bytes, j.map_slots, j.num_splits)[1] for j in profile.jobs]
         )
-        columns = independent_columns(design)
-        work = FEATURES.index("scale/machines")
-        if work not in columns:
-            low, high = design[:, work].min() / MIB, design[:, work].max() / MIB
-            raise ModelError(
-                "ernest needs job times at two ratios of input to slots, and the"
-                f" {len(design)} profiled jobs have {low:.4g} to {high:.4g} MiB for each slot in"
-                " use",
-                where="profile",
-                fix="profile inputs that give the slots more or less (predict.profile_on)",
+        columns, warnings = independent_columns(design), list[str]()
+        if FEATURES.index("scale/machines") not in columns:
+            columns = [1 + column for column in independent_columns(design[:, 1:])]
+            low, high = design[:, 1].min() / MIB, design[:, 1].max() / MIB
+            warnings.append(
+                f"1: left out, for the profiled jobs have {low:.4g} to {high:.4g} MiB for each slot"
+                " in use: all time counts as work, none as fixed"
             )
         times = np.array([check_number("job_s", j.job_s, where=self.name) for j in profile.jobs])
         fitted = fit(design[:, columns], times)
@@ -90,8 +86,7 @@ class Ernest:
         for column, coefficient in zip(columns, fitted.tolist(), strict=True):
             coefficients[column] = coefficient
         terms = [a * b for a, b in zip(coefficients, cell_features, strict=True)]
-        warnings = []
-        if left_out := [name for k, name in enumerate(FEATURES) if k not in columns]:
+        if left_out := [name for k, name in enumerate(FEATURES) if k and k not in columns]:
             warnings.append(
                 f"{', '.join(left_out)}: left out, for the profiled jobs have too few numbers of"
                 " slots to distinguish this from the other features"

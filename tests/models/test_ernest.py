@@ -3,6 +3,7 @@ Tests for Ernest: its four features, and what profiled jobs do not distinguish.
 """
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -180,17 +181,6 @@ class TestLeftOut:
 
         assert independent_columns(design) == [0, 2, 6]
 
-
-class TestRefuses:
-    def test_a_profile_without_jobs(self):
-        """
-        What an older harness profiled.
-        """
-        with pytest.raises(MissingStatistic) as refused:
-            predict(profile())
-
-        assert refused.value.names == ("jobs",)
-
     @pytest.mark.parametrize(
         "jobs",
         [
@@ -201,14 +191,27 @@ class TestRefuses:
         ],
         ids=["one job", "repeats of one", "as many slots as splits", "nearly so"],
     )
-    def test_too_few_sizes(self, jobs):
+    def test_one_share_for_each_slot(self, jobs):
         """
-        One ratio of input to slots does not distinguish work from fixed time; the error names it.
+        One ratio of input to slots does not distinguish work from fixed time: all counts as work,
+        so that twice the share takes twice as long, and a warning names the ratio.
         """
-        with pytest.raises(
-            ModelError, match=r"two ratios .* profiled jobs have (16|32) to (16|32)"
-        ):
-            predict(profile(*jobs))
+        single, double = (predict(profile(*jobs), mib=mib, slots=1, splits=1) for mib in (100, 200))
+
+        assert double.job_s == pytest.approx(2 * single.job_s)
+        assert single.phases["fixed_s"] == 0
+        assert re.match(r"1: left out, .* have (16|32) to (16|32) MiB", single.warnings[0])
+
+
+class TestRefuses:
+    def test_a_profile_without_jobs(self):
+        """
+        What an older harness profiled.
+        """
+        with pytest.raises(MissingStatistic) as refused:
+            predict(profile())
+
+        assert refused.value.names == ("jobs",)
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
     def test_a_time_that_is_none(self, bad):
