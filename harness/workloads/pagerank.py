@@ -90,7 +90,7 @@ class PageRank(Workload):
     # HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny`
     # has one iteration, here it has three, as all others.
     scales = input_sizes(
-        22_030, 2_203_046, 220_304_687, 2_203_046_875, 22_030_468_750, 13_218_281_250
+        22_030, 2_203_046, 220_304_687, 2_203_046_875, 13_218_281_250, 22_030_468_750
     )
 
     def jobs(self, spec: WorkloadSpec) -> int | None:

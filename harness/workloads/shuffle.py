@@ -39,8 +39,8 @@ class Shuffle(Workload):
             200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
         )
     }
-    # HiBench's profiles of repartition, its workload that only shuffles, in bytes.
-    scales = input_sizes(32e3, 3.2e6, 32e6, 320e6, 3.2e9, 6e9)
+    # HiBench's profiles of repartition, its workload that only shuffles, count rows of 100 bytes.
+    scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""

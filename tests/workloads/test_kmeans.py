@@ -72,22 +72,6 @@ class TestPlanInput:
         assert max(sizes) <= block
         assert {each % (8 * dimensions) for each in sizes} == {0}
 
-    @pytest.mark.parametrize(
-        ("scale", "dimensions", "points"),
-        [
-            ("tiny", 3, 30_000), ("small", 20, 3_000_000), ("large", 20, 20_000_000),
-            ("huge", 20, 100_000_000), ("gigantic", 20, 200_000_000),
-            ("bigdata", 20, 1_200_000_000),
-        ],
-    )  # fmt: skip
-    def test_scales_have_hibench_points(self, scale, dimensions, points):
-        """
-        HiBench's numbers of points and dimensions.
-        """
-        job = workload.generate(spec(workload.scales[scale], dimensions=dimensions), 2**28, "/in")
-
-        assert job.arguments[1] == str(points)
-
     def test_parameters_are_part_of_the_key(self):
         """
         What is kept of an input are centres, which depend on them.

@@ -176,19 +176,6 @@ class TestGenerator:
 class TestPlanInput:
     """Files of the plan."""
 
-    @pytest.mark.parametrize("scale", workload.scales)
-    def test_scales_have_hibench_pages(self, scale):
-        """
-        HiBench's numbers of pages, to one in a thousand or a page.
-        """
-        due = {
-            "tiny": 50, "small": 5000, "large": 500_000,
-            "huge": 5_000_000, "gigantic": 50_000_000, "bigdata": 30_000_000,
-        }  # fmt: skip
-        job = workload.generate(spec(workload.scales[scale]), 2**28, "/in")
-
-        assert int(job.properties["graph.pages"]) == pytest.approx(due[scale], rel=0.006, abs=25)
-
     def test_parameters_are_part_of_the_key(self):
         """
         What is kept of an input are ranks, which depend on them.
