@@ -91,23 +91,22 @@ def until(condition):
 
 class TestHolder:
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-    @pytest.mark.parametrize("victim", ["guard", "keeper"])
+    @pytest.mark.parametrize("victim", ["guard", "supervisor"])
     def test_whoever_of_the_two_ends_nothing_is_left(self, guard_process, tmp_path, victim, number):
         """
         Children, those that left their session, orphans: the other of the two ends them all.
         """
-        before = len(sleepers(tmp_path))
+        assert until(lambda: len(sleepers(tmp_path)) == 8)
         (supervisor_id,) = children(guard_process.pid)
         os.kill(guard_process.pid if victim == "guard" else supervisor_id, number)
 
-        assert before == 8
         assert until(lambda: not sleepers(tmp_path))
         assert until(lambda: guard_process.poll() is not None)
         assert until(lambda: not Path(f"/proc/{supervisor_id}").exists())
 
     def test_orphans_belong_to_the_cluster(self, guard_process, tmp_path):
         """
-        They are below the keeper, wherever their parents have gone.
+        They are below the supervisor, wherever their parents have gone.
         """
         assert set(sleepers(tmp_path)) <= set(descendants_of(*children(guard_process.pid)))
 

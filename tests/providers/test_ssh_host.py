@@ -256,7 +256,7 @@ def test_key_that_is_not_pinned_is_refused(host, server, keys):
     """
     The error gives the fingerprint, and whether another one is pinned.
     """
-    connections = [Connection(name, host.connection.access) for name in ("localhost", "127.0.0.1")]
+    connections = [Connection(name, host.connection.access) for name in ("127.1", "127.0.0.1")]
     pins = keys / "state" / "mapreduce-harness" / "known_hosts"
     other = (keys / "client.pub").read_text().rsplit(" ", 1)[0]
     pins.write_text(f"[127.0.0.1]:{server.port} {other}\n")
