@@ -202,7 +202,7 @@ def selftest(as_json: bool) -> None:
     progress, home = Progress("jobs"), HadoopHome.find()
     with cluster_for(SMALL, home, progress) as cluster:
         checks = run_selftest(cluster, progress)
-    failed = sum(not check.ok for check in checks)
+    failed = [check for check in checks if not check.ok]
     rows = [(check.job, check.name, check.expected, check.observed, check.ok) for check in checks]
     if as_json:
         names = ("job", "name", "expected", "found", "ok")
@@ -213,7 +213,9 @@ def selftest(as_json: bool) -> None:
         marked = [("ok" if ok else "WRONG", *texts) for *texts, ok in rows]
         show_table(("", "job", "check", "expected", "found"), marked)
     if failed:
-        show_text(f"{failed} of {len(checks)} checks failed")
+        for check in failed:
+            show_text(f"{check.job}, {check.name}: {check.expected} expected, {check.observed}")
+        show_text(f"{len(failed)} of {len(checks)} checks failed")
         sys.exit(1)
 
 

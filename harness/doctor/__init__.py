@@ -1,1 +1,1 @@
-"""What this machine can do, and for each lack the command that repairs it."""
+"""What this machine can do, and the command that fixes each problem."""

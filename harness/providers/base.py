@@ -339,16 +339,14 @@ class Cluster(ABC):
             other = states.provider_of(self.name)
             if other not in ("", self.provider):
                 used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
-            elif self.folder.exists() and type(self).attach(self.name).is_up():
-                used = f"cluster {self.name!r} is up already"
-            else:
-                yield
-                return
-            raise ClusterError(
-                used,
-                where=str(self.folder),
-                fix=f"harness cluster down --name {self.name}, or choose another name",
-            )
+            else:  # its state alone is asked: the Hadoop home of an earlier start may be gone
+                self._state = self.state_class.load(self.name)
+                used = f"cluster {self.name!r} is up already" if self.is_up() else ""
+                self._state = None
+            if used:
+                fix = f"harness cluster down --name {self.name}, or choose another name"
+                raise ClusterError(used, where=str(self.folder), fix=fix)
+            yield
 
     def missing_daemons(self) -> list[str]:
         """Daemons that the masters have lost (after some 10 s), whatever their processes do."""

@@ -258,7 +258,7 @@ def row_axes(
     """Horizontal bars in named rows, the first on top, over an axis from 0 to *longest*."""
     plot_axes.set_yticks([row for row, _ in names], [name for _, name in names])
     plot_axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=(0, longest), xlabel=label)
-    plot_axes.xaxis.set_major_formatter(lambda attribute, _: f"{attribute:g}")
+    plot_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     plot_axes.spines["left"].set_color(INK)
     plot_axes.tick_params(colors=MUTED, labelcolor=INK)
     grid(plot_axes, "x")
@@ -288,6 +288,6 @@ def time_axis(plot_axes: Axes, longest_s: float) -> None:
 
     plot_axes.set_xlim(0, longest_s * 1.01)
     plot_axes.xaxis.set_major_locator(MaxNLocator(10))
-    plot_axes.xaxis.set_major_formatter(lambda attribute, _: f"{attribute:g}")
+    plot_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     plot_axes.spines["left"].set_visible(False)
     grid(plot_axes, "x")

@@ -9,7 +9,8 @@ import pytest
 
 from tests.live.runs import clusters, output, settings
 
-pytestmark = pytest.mark.live
+# Sleeps and gaps of milliseconds are compared with clocks.
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 PROGRAM = "import sys; from harness.cli import main; sys.exit(main())"
 COMMAND = (sys.executable, "-c", PROGRAM, "trace", "selftest", "--json")

@@ -42,7 +42,10 @@ def test_each_check_is_a_line(run):
 
     words = [line.split() for line in result.stdout.splitlines() if "sleep" in line]
     assert [first for first, *_ in words] == ["ok", "WRONG"]
-    assert "1 of 2 checks failed" in result.stderr
+    assert result.stderr.splitlines() == [
+        "sleep, map: spills: 3 expected, 2",
+        "1 of 2 checks failed",
+    ]
     assert result.exit_code == 1
 
 

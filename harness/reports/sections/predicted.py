@@ -93,7 +93,7 @@ def square_axes(canvas: Canvas, limits: Range, model: str) -> Axes:
             axis.set_minor_locator(NullLocator())
         else:
             axis.set_major_locator(MaxNLocator(5))
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_major_formatter(lambda tick, _: f"{tick:g}")
     panel_axes.set(xlim=limits[:2], ylim=limits[:2], aspect="equal")
     panel_axes.set(xlabel="predicted job time, s", ylabel="measured job time, s")
     grid(panel_axes, "both")
